@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Outcome = Literal["scored", "no_file", "not_csv", "rejected", "grader_error", "limits_exceeded"]
 
 _BLOCK = 1 << 20
+_ABOUT_A_ROW = re.compile(r"(?:^|\. )Row \d")
 VALID = "The submission is valid."
 
 
@@ -110,13 +112,14 @@ def judge(request: GradeRequest) -> Judgement:
             form_only=request.form_only,
             stand_in=stand_in,
         )
-        score = float(task.grade(case))
+        try:
+            score = float(task.grade(case))
+        except InvalidSubmission as error:  # which may read the file again, to quote from it
+            return Judgement("rejected", None, _told(error, source, table))
     except NoSubmission as error:
         return Judgement("no_file", None, str(error))
     except NotCsv as error:
         return Judgement("not_csv", None, str(error))
-    except InvalidSubmission as error:
-        return Judgement("rejected", None, str(error))
     except MemoryError:
         return Judgement(
             "limits_exceeded", None, "Grading the submission needs more memory than it may take."
@@ -133,6 +136,18 @@ def judge(request: GradeRequest) -> Judgement:
     if math.isnan(score) and request.edition == "corrected":
         return Judgement("rejected", None, "The metric is not defined for these predictions (NaN).")
     return Judgement("scored", score, VALID)
+
+
+def _told(error: InvalidSubmission, source: SubmissionFile, table: pd.DataFrame) -> str:
+    """What a refusal says to the submission's author."""
+    import pandas as pd
+
+    message = error.told(source)
+    if _ABOUT_A_ROW.search(message):
+        message += " Rows are counted from 1, without the header."
+    if not isinstance(table.index, pd.RangeIndex):
+        message += " The rows have more cells than the header; their first ones were taken for labels."
+    return message
 
 
 def _require_bytes(request: GradeRequest) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from competitions.task import OTHER_SEPARATORS
 from foundation.files import reading_untrusted
 from foundation.problems import LFS_POINTER, DataProblem
 
@@ -23,6 +25,18 @@ _SPARE_BYTES = 64 << 20
 _SPARE_LINES = 1_000_000
 _SPARE_COLUMNS = 10_000
 _HEADER_BYTES = 1 << 20
+_HEAD = 8
+_FORMATS = {
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+    b"\x1f\x8b": "a gzip file",
+    b"PK\x03\x04": "a zip file or a spreadsheet",
+    b"PAR1": "a parquet file",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "a numpy file",
+}
+_CELLS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
+_OPEN_QUOTE = re.compile("EOF inside string")
 
 
 class NoSubmission(Exception):
@@ -104,11 +118,13 @@ class SubmissionFile:
             try:
                 return tables.read_csv(stream, text=text)
             except UnicodeDecodeError as error:
-                raise NotCsv(
-                    f"The file is not UTF-8 text (byte {error.object[error.start]:#04x}); write it as UTF-8."
-                ) from error
+                stream.seek(0)
+                found = error.object[error.start]
+                raise _not_text(stream.read(_HEAD), f"is not UTF-8 text (byte {found:#04x})") from error
             except (ValueError, OverflowError, csv.Error) as error:  # pandas' ParserError is a ValueError
-                raise NotCsv(f"The file cannot be read as CSV: {_one_line(error)}") from error
+                stream.seek(0)
+                header = stream.readline(_HEADER_BYTES)
+                raise NotCsv(f"The file cannot be read as CSV: {_why(error, header)}") from error
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
@@ -133,26 +149,52 @@ class SubmissionFile:
         if stream.read(len(LFS_POINTER)) == LFS_POINTER:
             raise NotCsv("The file is a Git LFS pointer; the file itself has not been fetched.")
         stream.seek(0)
-        lines = 0
+        lines, head = 0, b""
         while chunk := stream.read(_CHUNK):
+            head = head or chunk[:_HEAD]
             if b"\0" in chunk:
                 # pandas 2.2 cut a cell at a NUL and 3.1 keeps it: refusing is the same everywhere
-                raise NotCsv("The file holds NUL bytes; it is not a text file, or not in UTF-8.")
+                raise _not_text(head, "holds NUL bytes and is no text")
             # numpy counts a frequent byte five times as fast as bytes.count, which is made for rare ones
             lines += int(np.count_nonzero(np.frombuffer(chunk, dtype=np.uint8) == ord("\n")))
             lines += chunk.count(b"\r") if b"\r" in chunk else 0
         if lines > self.limits.lines:
             raise NotCsv(f"The file has {lines:,} lines, at most {self.limits.lines:,} are taken.")
         stream.seek(0)
-        head = io.TextIOWrapper(
+        text = io.TextIOWrapper(
             io.BytesIO(stream.read(_HEADER_BYTES)), encoding="utf-8", errors="replace", newline=""
         )
         try:
-            widths = [len(row) for _, row in zip(range(2), csv.reader(head), strict=False)]
+            widths = [len(row) for _, row in zip(range(2), csv.reader(text), strict=False)]
         except csv.Error:
             return  # a cell longer than csv's own cap: few columns can hide behind it, pandas decides
         if max(widths, default=0) > self.limits.columns:
             raise NotCsv(f"The file has {max(widths):,} columns, at most {self.limits.columns:,} are taken.")
+
+
+def _not_text(head: bytes, why: str) -> NotCsv:
+    """The refusal of a file that is no text in UTF-8, with the format that its first bytes tell."""
+    known = next((name for sign, name in _FORMATS.items() if head.startswith(sign)), None)
+    if known:
+        return NotCsv(f"The file {why}: it begins like {known}; write a CSV as plain text in UTF-8.")
+    return NotCsv(f"The file {why}; write it as UTF-8.")
+
+
+def _why(error: BaseException, header: bytes) -> str:
+    """What pandas has against a file, in the words of its author."""
+    text = _one_line(error)
+    separator = next((name for sign, name in OTHER_SEPARATORS.items() if sign.encode() in header), None)
+    if separator and b"," not in header:
+        return f"its first line has {separator} and no commas; columns are separated by commas."
+    if found := _CELLS.search(text):
+        wanted, line, cells = found.groups()
+        return (
+            f"line {line} of the file has {cells} cells, the lines above it {wanted}; cells are separated by "
+            "commas, and one that holds a comma is put in quotation marks."
+        )
+    if _OPEN_QUOTE.search(text):
+        return "a quotation mark is opened and never closed."
+    return text
 
 
 def _one_line(error: BaseException) -> str:

@@ -19,13 +19,22 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many items are done, and how many there are."""
 
+OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What stands between the cells of submissions that are no CSVs, and what it is called in messages."""
+
 
 class InvalidSubmission(Exception):
     """A submission cannot be scored; the message says what its author has to change.
 
     The message speaks of the submission's form only (which column, which row, what was expected):
-    it reaches the agent, so it must not say anything about the answers' values.
+    it reaches the agent, so it must not say anything about the answers' values. One about a row begins
+    with "Row" and its number, counted from 1 without the header.
     """
+
+    def told(self, source: SubmissionSource) -> str:
+        """The message with what it quotes of the submission as it stands in the file."""
+        del source
+        return str(self)
 
 
 def silent(what: str, done: int, total: int) -> None:

@@ -24,7 +24,12 @@ COPIED = ["attribute.json", "category.json", "sensor.json", "visibility.json"]
 FOLDERS = {"jpeg": "images", "bin": "lidar"}
 MAP = "map_raster_palo_alto.png"
 COLUMN = "PredictionString"
-FORM = detections.Form(9, name=8, single_blanks=True, missing_ok=True, blank_ok=True)
+TOKENS = (
+    "confidence",
+    *("center_x", "center_y", "center_z", "width", "length", "height", "yaw"),
+    "class_name",
+)
+FORM = detections.Form(TOKENS, name=8, single_blanks=True, missing_ok=True, blank_ok=True)
 THRESHOLDS = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
 SLACK = 1e-8  # how far from right angles MLE-bench lets rounding move a box's corners
 

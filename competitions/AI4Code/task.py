@@ -99,12 +99,21 @@ def inversions(row: int, wanted: list[str], given: list[str]) -> int:
     """How many pairs of names stand the other way round than wanted; `row` is for the messages."""
     if len(wanted) != len(given):
         raise InvalidSubmission(
-            f"Row {row + 1}: cell_order holds {len(given)} names, expected {len(wanted)}."
+            f"Row {row + 1}: cell_order holds {len(given)} name{'s' * (len(given) != 1)}, but the notebook has "
+            f"{len(wanted)} cells; expected the name of each."
         )
     ranks = {name: rank for rank, name in enumerate(wanted)}
     if ranks.keys() != set(given):
+        strange = next((name for name in given if name not in ranks), None)
+        lacking = next(name for name in ranks if name not in given)
+        instead = (
+            "a name twice"
+            if strange is None
+            else f"{checks.quoted(strange)}, which is no cell of the notebook,"
+        )
         raise InvalidSubmission(
-            f"Row {row + 1}: cell_order must hold every name of its own exactly once, and no other."
+            f"Row {row + 1}: cell_order must hold the name of every cell of the notebook exactly once; "
+            f"it holds {instead} and lacks {checks.quoted(lacking)}."
         )
     found = 0
     before: list[int] = []  # the ranks of the names passed, sorted

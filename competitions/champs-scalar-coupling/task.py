@@ -48,7 +48,7 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
 
 def grade(case: Grading) -> float:
     """The mean log error over types; edition v1 counts repeated ids again and knows no floor."""
-    checks.columns_present(case.submission, [TARGET, "id"])
+    checks.columns_present(case.submission, ["id", TARGET])
     answers = case.read_answers(columns=("id", "type", TARGET))
     if case.corrected:
         rows = np.arange(len(answers))

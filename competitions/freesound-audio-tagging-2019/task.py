@@ -59,12 +59,14 @@ def _labels(job: Preparation) -> pd.DataFrame:
 def grade(case: Grading) -> float:
     """The label-weighted label-ranking average precision."""
     classes = list(case.competition.classes)
-    checks.row_count(case.submission, len(case.answers))
-    if list(case.submission.columns) != [ID, *classes]:
-        checks.columns_exactly(case.submission, [ID, *classes])
-        raise InvalidSubmission(
-            f"The columns stand in another order than expected: {ID}, then the classes as in {SAMPLE}."
-        )
+    checks.columns_exactly(case.submission, [ID, *classes])
+    for place, (found, wanted) in enumerate(
+        zip(case.submission.columns, [ID, *classes], strict=True), start=1
+    ):
+        if found != wanted:
+            raise InvalidSubmission(
+                f"Column {place} is {found}, expected {wanted}: {ID} comes first, then the classes as in {SAMPLE}."
+            )
     rows = checks.matched_rows(case.submission, case.answers, ID)
     scores = checks.numbers(case.submission, classes, spelt="refused")[rows]
     return label_ranking_precision(case.answers[classes].to_numpy(), scores)

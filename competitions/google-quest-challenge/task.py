@@ -58,7 +58,7 @@ def grade(case: Grading) -> float:
     """The mean of the ratings' rank correlations; edition v1 pairs rows by the rank of their ids."""
     targets = [name for name in case.answers.columns if name != "qa_id"]
     checks.columns_exactly(case.submission, ["qa_id", *targets])
-    checks.row_count(case.submission, len(case.answers))
+    checks.row_count(case.submission, case.answers, "qa_id")
     if case.corrected:
         rows = checks.matched_rows(case.submission, case.answers, "qa_id")
         given = checks.numbers(case.submission, targets)[rows]

@@ -58,15 +58,17 @@ def grade(case: Grading) -> float:
         checks.columns_present(submission, ["customer_id", "prediction"])
         repeated = submission["customer_id"].duplicated().to_numpy()
         if repeated.any():
-            raise InvalidSubmission(f"Row {int(repeated.argmax()) + 1}: its customer has a row before it.")
+            row = int(repeated.argmax())
+            customer = submission["customer_id"].iloc[row]
+            raise checks.InvalidCell(
+                row, "customer_id", customer, "has a row before it", "one row per customer"
+            )
     else:
         checks.columns_exactly(submission, ["customer_id", "prediction"])
     submission = submission[_scored(submission["customer_id"], answers["customer_id"])]
     lacking = len(answers) - submission["customer_id"].nunique()
     if lacking:
-        raise InvalidSubmission(
-            f"{lacking} customers who are asked for have no row; give every customer one."
-        )
+        raise InvalidSubmission(_lacking(case, submission["customer_id"], answers["customer_id"], lacking))
     if case.corrected:
         submission = submission.iloc[checks.matched_rows(submission, answers, "customer_id")]
     else:
@@ -77,6 +79,13 @@ def grade(case: Grading) -> float:
     cells = submission["prediction"].tolist()[: len(truth)]
     guesses = [str(cell).split(" ", GUESSES)[:GUESSES] for cell in cells]
     return metrics.map_at_k(truth, guesses, GUESSES)
+
+
+def _lacking(case: Grading, given: pd.Series, wanted: pd.Series, count: int) -> str:
+    if case.form_only:  # otherwise their names would tell who is scored
+        missing = wanted[~_scored(wanted, given)]
+        return f"{checks.ids_without_rows(missing.to_numpy())} Give every customer one."
+    return f"{count} customers who are asked for have no row; give every customer one."
 
 
 def _scored(given: pd.Series, wanted: pd.Series) -> pd.Series:

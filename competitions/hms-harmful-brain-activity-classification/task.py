@@ -54,7 +54,7 @@ def grade(case: Grading) -> float:
         votes, given = case.answers[VOTES].to_numpy(dtype=np.float64), given[rows]
     else:
         checks.columns_present(case.submission, [EEG, *VOTES])
-        checks.row_count(case.submission, len(case.answers))
+        checks.row_count(case.submission, case.answers, EEG)
         order, answers_order = _sorted_alike(case.submission[EEG], case.answers[EEG])
         given = _checked_shares(case.submission)[order]
         votes = case.answers[VOTES].to_numpy(dtype=np.float64)[answers_order]
@@ -65,7 +65,7 @@ def grade(case: Grading) -> float:
 
 def _sorted_alike(given: pd.Series, asked: pd.Series) -> tuple[checks.Positions, checks.Positions]:
     if set(given.drop_duplicates()) != set(asked.drop_duplicates()):
-        raise InvalidSubmission(f"The values of {EEG} are not those of test.csv.")
+        raise checks.unmatched(given, asked.drop_duplicates(), EEG, repeats=True)
     first, second = (np.argsort(side.to_numpy(), kind="stable") for side in (given, asked))
     return first, second
 
@@ -73,9 +73,15 @@ def _sorted_alike(given: pd.Series, asked: pd.Series) -> tuple[checks.Positions,
 def _checked_shares(table: pd.DataFrame) -> npt.NDArray[np.float64]:
     """The six columns of edition v1, where missing cells count as 0 and further columns must add nothing."""
     shares = checks.numbers(table, VOTES, low=0, high=1, missing_ok=True)
-    checks.rows_sum_to_one(np.nan_to_num(shares), decimals=5)
+    hint = " (an empty cell counts as 0)" if np.isnan(shares).any() else ""
+    checks.rows_sum_to_one(np.nan_to_num(shares), decimals=5, hint=hint)
     others = [name for name in table.columns if name not in {EEG, *VOTES}]
     if others:
-        more = checks.numbers(table, others, low=0, high=1, missing_ok=True)
-        checks.rows_sum_to_one(np.nan_to_num(np.hstack([shares, more])), tolerance=TOLERANCE)
+        try:
+            more = checks.numbers(table, others, low=0, high=1, missing_ok=True)
+            checks.rows_sum_to_one(np.nan_to_num(np.hstack([shares, more])), tolerance=TOLERANCE)
+        except InvalidSubmission as error:
+            raise InvalidSubmission(
+                f"{error} Columns beside {EEG} and the six of votes count as probabilities too: leave them out."
+            ) from error
     return shares

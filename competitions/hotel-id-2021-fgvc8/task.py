@@ -4,7 +4,7 @@ import pandas as pd
 
 from competitions.kit import checks, metrics, placing
 from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
+from competitions.task import Grading, Preparation, PublicData
 
 TWICE_THERE = "ce27d36c9147cc19.jpg"
 SAMPLE = "36363 53586 18807 64314 60181"
@@ -48,12 +48,10 @@ def grade(case: Grading) -> float:
 
 def _hotels(cells: list[str]) -> list[list[str]]:
     rows = []
-    for number, cell in enumerate(cells, start=1):
+    for row, cell in enumerate(cells):
         ids = cell.split()
         if not ids or not all(id_.isascii() and id_.isdigit() for id_ in ids[:GUESSES]):
-            raise InvalidSubmission(
-                f"Row {number}: hotel_id {checks.quoted(cell)} is not as expected; "
-                f"expected one to {GUESSES} whole numbers separated by blanks."
-            )
+            expected = f"one to {GUESSES} whole numbers separated by blanks"
+            raise checks.InvalidCell(row, "hotel_id", cell, "cannot be read", expected)
         rows.append([id_.lstrip("0") or "0" for id_ in ids[:GUESSES]])
     return rows

@@ -6,7 +6,7 @@ import pandas as pd
 
 from competitions.kit import checks, placing, splits
 from competitions.kit.tables import labelled_table, parquet
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, Preparation
 
 Numbers = npt.NDArray[np.float64]
 
@@ -38,12 +38,12 @@ def prepare(job: Preparation) -> None:
 def grade(case: Grading) -> float:
     """The mean angle in radians between true and predicted direction."""
     checks.columns_exactly(case.submission, [ID, *ANGLES])
+    rows = checks.matched_rows(case.submission, case.answers, ID)
     for name in ANGLES:
         column = case.submission[name]
-        if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-            raise InvalidSubmission(f"{name} holds something else than numbers; expected angles in radians.")
-    given = checks.numbers(case.submission, ANGLES)
-    rows = checks.matched_rows(case.submission, case.answers, ID)
+        if len(column) and pd.api.types.is_bool_dtype(column):
+            raise checks.InvalidCell(0, name, column.iloc[0], "is not a number", "an angle in radians")
+    given = checks.numbers(case.submission, ANGLES, spelt="refused")
     azimuth, zenith = ((case.answers[name].to_numpy(), given[rows, k]) for k, name in enumerate(ANGLES))
     return float(angles_between(azimuth, zenith).mean())
 

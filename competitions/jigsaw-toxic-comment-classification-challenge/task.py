@@ -5,9 +5,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from competitions.kit import checks, metrics, tables
-from competitions.kit.checks.ids import Mismatch, pair_up
+from competitions.kit.checks.ids import pair_up
 from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
 LABELS = ["toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate"]
@@ -38,15 +38,14 @@ def prepare(job: Preparation) -> None:
 def grade(case: Grading) -> float:
     """Mean area under the ROC curve; MLE-bench takes the labels' columns as they stand, whatever their names."""
     checks.columns_exactly(case.submission, ["id", *LABELS])
-    checks.row_count(case.submission, len(case.answers))
-    missing = case.submission["id"].isna().to_numpy()
-    if missing.any():
-        raise InvalidSubmission(f"Row {int(missing.argmax()) + 1} has no id.")
+    checks.row_count(case.submission, case.answers, "id")
+    if case.submission["id"].isna().any():
+        raise checks.unmatched(case.submission["id"], case.answers["id"], "id")
     truth = case.answers[LABELS].to_numpy()
     scored = truth.sum(axis=1) >= 0
     columns = [name for name in case.submission.columns if name != "id"]
     rows = pair_up(case.answers["id"], case.submission["id"])
-    if isinstance(rows, Mismatch):
+    if rows is None:
         return _grade_by_rank(case, columns, truth, scored)
     unscored = np.ones(len(rows), dtype=np.bool_)
     unscored[rows[scored]] = False
@@ -60,13 +59,8 @@ def _grade_by_rank(
     """With repeated ids, the scored rows of each side are paired by rank as long as they are equally many."""
     ids = case.submission["id"]
     rows = np.asarray(pd.Index(case.answers["id"]).get_indexer(pd.Index(ids)), dtype=np.intp)
-    if (rows < 0).any():
-        row = int(np.argmax(rows < 0))
-        raise InvalidSubmission(
-            f"Row {row + 1}: id {checks.quoted(ids.iloc[row])} is not among the ids asked for."
-        )
-    if case.form_only or scored[rows].sum() != scored.sum():
-        raise InvalidSubmission("Some id stands there more than once; each id of test.csv must stand once.")
+    if (rows < 0).any() or case.form_only or scored[rows].sum() != scored.sum():
+        raise checks.unmatched(ids, case.answers["id"], "id")
     scores = checks.numbers(case.submission, columns, ignored=~scored[rows], spelt="python")
     given = scores[_ranked(case.submission, scored[rows])]
     return metrics.mean_column_auc(truth[_ranked(case.answers, scored)], given)

@@ -34,8 +34,11 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
 def grade(case: Grading) -> float:
     """A quarter each of the overall AUC and of three generalized means over groups, of hard predictions."""
     present = [name for name in ("prediction", "toxicity") if name in case.submission.columns]
+    if not present:
+        checks.columns_present(case.submission, ["id", "prediction"])
     if len(present) != 1:
         raise InvalidSubmission("There must be a column 'prediction', and none named 'toxicity' beside it.")
+    checks.columns_present(case.submission, ["id", *present])
     answers = case.read_answers(columns=("id", "toxicity", *IDENTITIES))
     rows = checks.matched_rows(case.submission, answers, "id")
     given = checks.numbers(case.submission, present[0], missing_ok=True, infinite_ok=True, spelt="refused")[

@@ -13,7 +13,7 @@ from competitions.kit.archives import tars
 from competitions.kit.metrics.texts import sequence_distances
 from competitions.kit.tables import labelled_table
 from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, Preparation
 
 from . import matlab
 
@@ -114,20 +114,22 @@ def _empty_labels(job: Preparation, recording: Path, emptied: Path) -> None:
 
 def grade(case: Grading) -> float:
     """Edits between predicted and true gestures, as a share of all true ones; v1 takes no list without any."""
-    checks.row_count(case.submission, len(case.answers))
     checks.columns_present(case.submission, [ID, TARGET])
     rows = checks.matched_rows(case.submission, case.answers, ID)
     table = case.source.read(text=(TARGET,)) if case.corrected else case.submission
-    predicted = [_gestures(str(cell), row) for row, cell in enumerate(table[TARGET].tolist(), start=1)]
-    true = [_gestures(str(cell), row) for row, cell in enumerate(case.answers[TARGET].tolist(), start=1)]
+    predicted = _gestures(table[TARGET])
+    with checks.reading_answers():
+        true = _gestures(case.answers[TARGET])
     edits = sequence_distances(true, [predicted[row] for row in rows])
     return float(edits.sum() / sum(map(len, true)))
 
 
-def _gestures(cell: str, row: int) -> list[int]:
-    try:
-        return [int(token) for token in cell.split()]
-    except ValueError:
-        raise InvalidSubmission(
-            f"Row {row}: {TARGET} {checks.quoted(cell)} is not a list of whole numbers separated by blanks."
-        ) from None
+def _gestures(cells: pd.Series) -> list[list[int]]:
+    lists = []
+    for row, cell in enumerate(cells.tolist()):
+        try:
+            lists.append([int(token) for token in str(cell).split()])
+        except ValueError:
+            expected = "whole numbers separated by blanks"
+            raise checks.InvalidCell(row, TARGET, cell, "cannot be read", expected) from None
+    return lists

@@ -26,8 +26,8 @@ def prepare(job: Preparation) -> None:
 
 def grade(case: Grading) -> float:
     """The root mean squared error in dollars; edition v1 pairs rides by the rank of their keys."""
-    checks.columns_present(case.submission, ["fare_amount", "key"])
-    checks.row_count(case.submission, len(case.answers))
+    checks.columns_present(case.submission, ["key", "fare_amount"])
+    checks.row_count(case.submission, case.answers, "key")
     predicted = checks.numbers(case.submission, "fare_amount", spelt="python")
     truth = checks.numbers(case.answers, "fare_amount")
     if case.corrected:

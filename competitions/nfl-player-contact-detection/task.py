@@ -5,7 +5,7 @@ import pandas as pd
 from competitions.kit import checks, placing, tables
 from competitions.kit.metrics.classification import matthews_correlation
 from competitions.kit.tables import labelled_table, pandas2
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, Preparation
 
 PLAY, TARGET = "game_play", "contact"
 VIEWS = ("All29", "Endzone", "Sideline")
@@ -40,5 +40,5 @@ def grade(case: Grading) -> float:
     predicted = checks.whole_numbers(case.submission, TARGET)
     if case.corrected and not ((predicted == 0) | (predicted == 1)).all():
         row = int(((predicted != 0) & (predicted != 1)).argmax())
-        raise InvalidSubmission(f"Row {row + 1}: {TARGET} {predicted[row]:.15g} is neither 0 nor 1.")
+        raise checks.InvalidCell(row, TARGET, case.submission[TARGET].iloc[row], "is neither 0 nor 1")
     return matthews_correlation(checks.whole_numbers(answers, TARGET), predicted[rows])

@@ -7,7 +7,7 @@ import pandas as pd
 from competitions.kit import checks, placing, splits
 from competitions.kit.metrics.regression import laplace_log_likelihood
 from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
 VISIT = ["Patient", "Weeks"]
@@ -85,7 +85,8 @@ def _met(case: Grading, visits: Positions) -> tuple[Positions, Positions]:
     given = np.flatnonzero(np.isin(rows, visits))
     repeated = pd.Series(rows[given]).duplicated().to_numpy()
     if repeated.any():
-        raise InvalidSubmission(f"Row {int(given[np.argmax(repeated)]) + 1}: its {ID} stands there already.")
+        row = int(given[np.argmax(repeated)])
+        raise checks.InvalidCell(row, ID, case.submission[ID].iloc[row], "stands in a row before it already")
     return rows[given], given
 
 

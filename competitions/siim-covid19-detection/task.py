@@ -14,7 +14,9 @@ STUDY_LABELS = ("negative", "typical", "indeterminate", "atypical")
 STUDY = "_study"
 DUMMY_BOX = " 1 0 0 1 1"
 COLUMN = "PredictionString"
-FORM = detections.Form(6, name=0, single_blanks=False, missing_ok=False)
+FORM = detections.Form(
+    ("label", "confidence", "xmin", "ymin", "xmax", "ymax"), name=0, single_blanks=False, missing_ok=False
+)
 MIN_IOU = 0.5
 
 Hits = npt.NDArray[np.bool_]

@@ -14,6 +14,7 @@ Numbers = npt.NDArray[np.float64]
 TIME = "UnixTimeMillis"
 PLACE = ["LatitudeDegrees", "LongitudeDegrees"]
 COLUMNS = ["tripId", TIME, *PLACE]
+POINT = f"tripId and {TIME}"
 TRUTH = "ground_truth.csv"
 TRACK_SUFFIX = ".nmea"
 EARTH = 6_371_000.0
@@ -66,7 +67,7 @@ def grade(case: Grading) -> float:
     """
     checks.columns_present(case.submission, COLUMNS)
     if case.corrected:
-        rows = checks.matched_rows(_keyed(case.submission), _keyed(case.answers), "point")
+        rows = checks.matched_rows(_keyed(case.submission), _keyed(case.answers), POINT)
     else:
         rows = checks.matched_rows(case.submission, case.answers, "tripId")
     given = checks.numbers(
@@ -85,7 +86,8 @@ def grade(case: Grading) -> float:
 
 def _keyed(table: pd.DataFrame) -> pd.DataFrame:
     times = pd.Series(checks.whole_numbers(table, TIME), index=table.index)
-    return pd.DataFrame({"point": table["tripId"].map(str) + " at " + times.map("{:.0f}".format)})
+    trips = table["tripId"].map(str).where(table["tripId"].notna())
+    return pd.DataFrame({POINT: trips + " " + times.map("{:.0f}".format)})
 
 
 def great_circle(

@@ -23,5 +23,5 @@ def grade(case: Grading) -> float:
     """Mean log loss; edition v1 demands that the id is the first column."""
     checks.columns_exactly(case.submission, ["id", *AUTHORS])
     if not case.corrected and case.submission.columns[0] != "id":
-        raise InvalidSubmission("The first column must be 'id'.")
+        raise InvalidSubmission(f"The first column must be 'id', not '{case.submission.columns[0]}'.")
     return graders.class_log_loss(case, id_column="id", classes=AUTHORS)

@@ -10,7 +10,7 @@ import pandas as pd
 from competitions.kit import checks, splits, tables
 from competitions.kit.formats import json_files
 from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Grading, InvalidSubmission, Preparation
+from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
 BLOCK = 1000  # lines that are split by themselves
@@ -93,7 +93,6 @@ def grade(case: Grading) -> float:
     """The share of rows with a right answer or rightly none; in edition corrected F1, as on Kaggle."""
     right = _right_answers(case)
     submission = case.submission
-    checks.row_count(submission, len(right))
     checks.columns_present(submission, [ID, TARGET])
     rows = checks.matched_rows(submission, pd.DataFrame({ID: list(right)}), ID)
     given = _predictions(submission)
@@ -120,7 +119,7 @@ def _right_answers(case: Grading) -> dict[str, list[Answer]]:
 
 def _predictions(table: pd.DataFrame) -> list[Answer | None]:
     """The claims in the submission's order, None where there is none."""
-    return [_parsed(row, cell) for row, cell in enumerate(table[TARGET].tolist(), start=1)]
+    return [_parsed(row, cell) for row, cell in enumerate(table[TARGET].tolist())]
 
 
 def _parsed(row: int, cell: Any) -> Answer | None:
@@ -135,6 +134,4 @@ def _parsed(row: int, cell: Any) -> Answer | None:
             return int(start), int(end)
     except ValueError:
         pass
-    raise InvalidSubmission(
-        f"Row {row}: {TARGET} {checks.quoted(text)} is no answer; expected start:end, YES, NO or nothing."
-    )
+    raise checks.InvalidCell(row, TARGET, cell, "is no answer", "start:end, YES, NO or nothing")

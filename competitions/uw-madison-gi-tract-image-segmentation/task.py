@@ -97,7 +97,7 @@ def grade(case: Grading) -> float:
     """
     checks.columns_present(case.submission, [*KEYS, "predicted"])
     if not len(case.submission):
-        raise InvalidSubmission("The submission has no rows.")
+        raise InvalidSubmission("The submission has a header and no rows.")
     height, width = (
         case.answers[f"image_{side}"].to_numpy().astype(np.int64) for side in ("height", "width")
     )
@@ -166,7 +166,9 @@ def _scans(ids: pd.Series, height: Positions, width: Positions) -> Scans:
     texts = ids.tolist()
     strange = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
     if strange is not None:
-        raise InvalidSubmission(f"Row {strange + 1}: id is no text such as case7_day0_slice_0001.")
+        raise checks.InvalidCell(
+            strange, "id", texts[strange], "is no id", "one such as case7_day0_slice_0001"
+        )
     slice_, names = pd.factorize(np.array(texts, dtype=object), sort=True)
     days = pd.factorize(np.array([name.partition("_slice_")[0] for name in names], dtype=object))[0]
     layers = pd.Series(days).groupby(days).cumcount().to_numpy()

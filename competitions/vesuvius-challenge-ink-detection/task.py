@@ -7,7 +7,7 @@ from competitions.kit import checks, placing, tables
 from competitions.kit.formats import run_lengths
 from competitions.kit.tables import labelled_table
 from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
+from competitions.task import Grading, Preparation, PublicData
 from foundation.problems import DataProblem
 
 LABELS = "inklabels_rle.csv"
@@ -60,16 +60,15 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
 
 def grade(case: Grading) -> float:
     """F0.5 of the inked pixels; rows are paired by position."""
-    checks.row_count(case.submission, len(case.answers))
     checks.columns_exactly(case.submission, COLUMNS)
+    checks.row_count(case.submission, case.answers, "Id")
     differing = (
         case.submission["Id"].astype(object).to_numpy() != case.answers["Id"].astype(object).to_numpy()
     )
     if differing.any():
         row = int(np.argmax(differing))
-        raise InvalidSubmission(
-            f"Row {row + 1}: Id {checks.quoted(case.submission['Id'].iloc[row])} is not the one asked for there."
-        )
+        fault, wanted = "is not the one asked for there", checks.quoted(case.answers["Id"].iloc[row])
+        raise checks.InvalidCell(row, "Id", case.submission["Id"].iloc[row], fault, wanted)
     sizes = case.answers["width"] * case.answers["height"]
     with checks.reading_answers():
         truth = run_lengths.parse(case.answers["Predicted"], sizes, column="Predicted", strict=False)

@@ -10,12 +10,14 @@ from competitions.kit import checks, metrics, placing, splits, tables
 from competitions.kit.checks import detections
 from competitions.kit.metrics import detection, geometry, matching
 from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
+from competitions.task import Grading, Preparation, PublicData
 
 COORDINATES = ["x_min", "y_min", "x_max", "y_max"]
 COLUMNS = ["image_id", "class_id", "class_name", "rad_id", *COORDINATES]
 COLUMN = "PredictionString"
-FORM = detections.Form(6, name=None, single_blanks=True, missing_ok=False)
+FORM = detections.Form(
+    ("class_id", "confidence", *COORDINATES), name=None, single_blanks=True, missing_ok=False
+)
 NO_FINDING = 14
 MIN_IOU = 0.4
 MOST_BOXES = 100  # per image and class, by COCO's rules
@@ -76,14 +78,12 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
 
 def grade(case: Grading) -> float:
     """The mean over classes of the average precision; edition v1 keeps MLE-bench's reading of boxes and ids."""
-    checks.columns_present(case.submission, [COLUMN, "image_id"])
+    checks.columns_present(case.submission, ["image_id", COLUMN])
     given, wanted = case.submission["image_id"], case.answers["image_id"]
     if case.corrected:
         checks.matched_rows(case.submission, case.answers.drop_duplicates("image_id"), "image_id")
     elif set(given) != set(wanted):
-        raise InvalidSubmission(
-            "Each image asked for needs a row with its image_id, and no other image may have one."
-        )
+        raise checks.unmatched(given, wanted.drop_duplicates(), "image_id", repeats=True)
     predicted = detections.parse(case.submission[COLUMN], FORM, column=COLUMN)
     class_id, confidence = predicted.numbers[:, 0], predicted.numbers[:, 1]
     if not np.isfinite(class_id).all():

@@ -21,7 +21,7 @@ from foundation.problems import DataProblem, UsageProblem
 HISTORY_NAME = "graded.json"
 _MOST_KEPT = 200
 _MOST_BYTES = 1 << 20
-_NAMED_ROW = re.compile(r"^Row (\d{1,9})\b")
+_NAMED_ROW = re.compile(r"(?:^|\. )Row (\d{1,9})\b")
 _BESIDE = 1
 # What is further down is not looked for: reading on would take longer than grading did.
 _MOST_ROWS = 5_000_000
@@ -126,7 +126,7 @@ def rows_behind(path: Path, message: str) -> tuple[SubmissionRow, ...]:
 
     Rows are counted as graders count them: records of the table, so a cell may hold line ends.
     """
-    named = _NAMED_ROW.match(message)
+    named = _NAMED_ROW.search(message)
     wanted = int(named[1]) if named else 0
     if not 0 < wanted <= _MOST_ROWS:
         return ()

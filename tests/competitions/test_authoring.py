@@ -257,7 +257,8 @@ def test_verdicts_that_depend_on_the_answers_are_found(harbours: Harbours, in_sh
     harbours.change(
         "task.py",
         'checks.columns_present(case.submission, ["id", "height"])',
-        'checks.row_count(case.submission, len((case.private / "test.csv").read_text().splitlines()) - 1)',
+        'lines = len((case.private / "test.csv").read_text().splitlines())\n'
+        '    checks.row_count(case.submission, case.submission.reindex(range(lines - 1)), "none")',
     )
     fault = harbours.fault()
     assert fault.what == "secrecy of answers, edition v1"

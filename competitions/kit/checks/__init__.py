@@ -1,11 +1,13 @@
 """Checks of a submission's form; each raises `InvalidSubmission` with what to mend, and says nothing of the answers.
 
-Rows are counted as in a spreadsheet: the header is line 1, the first row of data is row 1.
+Rows are counted from 1, the header left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import heapq
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
@@ -14,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.checks.ids import Mismatch, pair_up
-from competitions.task import InvalidSubmission
+from competitions.kit.checks.ids import mismatch, pair_up
+from competitions.task import OTHER_SEPARATORS, InvalidSubmission, SubmissionSource
 from foundation.problems import DataProblem
 
 Numbers = npt.NDArray[np.float64]
@@ -24,14 +26,90 @@ Flags = npt.NDArray[np.bool_]
 Spelling = Literal["refused", "pandas", "python"]
 
 _SHOWN = 60
+_SHOWN_IN_LISTS = 32
+_LISTED = 110  # characters of a list of names
+_NAMED_IDS = 3
 _BEYOND_WHOLE = 2.0**63
 _BOOLEANS = [True, False, "True", "False", "TRUE", "FALSE", "true", "false"]  # as pandas spells them
+_UNNAMED = re.compile(r"Unnamed: (\d+)")  # what pandas calls a column without a name
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 
 
-def quoted(value: object) -> str:
+def quoted(value: object, most: int = _SHOWN) -> str:
     """A cell as it may stand in a message: quoted, control characters escaped, cut."""
     text = ascii(value.item() if isinstance(value, np.generic) else value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 4]}...{text[0] if text[0] in _QUOTES else ''}"
+
+
+_QUOTES = "'\""
+
+
+class InvalidCell(InvalidSubmission):
+    """A cell is not as it should be; it is quoted as it was read, and to its author as it stands in the file."""
+
+    def __init__(
+        self, row: int | np.intp, column: str, value: object, fault: str, expected: str = ""
+    ) -> None:
+        """Say what is wrong.
+
+        Args:
+            row: the row's position, from 0.
+            column: the column's name.
+            value: the cell as it was read; of one that is missing it is said that it is empty.
+            fault: what is wrong with it, to stand behind the value.
+            expected: what should stand there.
+        """
+        self._row, self._column, self._value = int(row), column, value
+        self._fault, self._expected = fault, expected
+        super().__init__(self._message(value))
+
+    def told(self, source: SubmissionSource) -> str:
+        """The message with the cell as it stands in the file."""
+        table = source.read(text=())
+        if self._column not in table.columns:  # a key made of several columns
+            return str(self)
+        return self._message(table[self._column].iloc[self._row])
+
+    def _message(self, cell: object) -> str:
+        needs = self._expected
+        if _is_empty(cell):
+            what = "is empty"
+        elif _is_empty(self._value):
+            what = f"{quoted(cell)} counts as an empty cell"
+        else:
+            what = f"{quoted(cell)} {self._fault}"
+            needs = "" if self._fault == f"is not {needs}" else needs
+        expected = f"; expected {needs}" if needs else ""
+        return f"Row {self._row + 1}: {_label(self._column)} {what}{expected}."
+
+
+def _is_empty(cell: object) -> bool:
+    return cell == "" if isinstance(cell, str) else bool(pd.isna(cell))  # type: ignore[call-overload]  # a scalar
+
+
+def _label(name: str) -> str:
+    """A column's name as it may stand in a message, since an agent may have made it up."""
+    if unnamed := _UNNAMED.fullmatch(name):
+        return f"column {int(unnamed[1]) + 1}, which has no name,"
+    return name if name.isascii() and name.isprintable() and len(name) <= _SHOWN else quoted(name)
+
+
+def _listed(names: Iterable[object], many: int) -> str:
+    """The first of so many names as they may stand in a message."""
+    shown: list[str] = []
+    for name in names:
+        if isinstance(name, str) and _UNNAMED.fullmatch(name):
+            text = "one without a name"
+        elif isinstance(name, str) and name.isascii() and name.isidentifier() and len(name) <= _SHOWN:
+            text = name
+        else:
+            text = quoted(name, _SHOWN_IN_LISTS)
+        if shown and sum(map(len, shown)) + len(text) > _LISTED:
+            break
+        shown.append(text)
+    return ", ".join(shown) + (f" and {many - len(shown):,} more" if many > len(shown) else "")
 
 
 @contextmanager
@@ -51,26 +129,67 @@ def columns_present(table: pd.DataFrame, columns: Sequence[str]) -> None:
     """All of these columns are there."""
     missing = [name for name in columns if name not in table.columns]
     if missing:
-        raise InvalidSubmission(
-            f"Column {', '.join(map(repr, missing[:5]))} is missing; expected the columns "
-            f"{', '.join(columns[:8])}{', ...' if len(columns) > 8 else ''}."
+        raise InvalidSubmission(_missing_columns([str(name) for name in table.columns], columns, missing))
+
+
+def _missing_columns(found: Sequence[str], columns: Sequence[str], missing: Sequence[str]) -> str:
+    wanted = _listed(columns, len(columns))
+    if not found:
+        return f"The file holds no table; expected a CSV whose first line names the columns {wanted}."
+    separator = next((name for sign, name in OTHER_SEPARATORS.items() if sign in found[0]), None)
+    if len(found) == 1 and separator is not None:
+        return (
+            f"The first line {quoted(found[0])} has {separator} between its names; "
+            f"expected commas between the columns {wanted}."
         )
+    alike = {_bare(name): name for name in found}
+    instead = alike.get(_bare(missing[0]))
+    if instead is not None:
+        return (
+            f"Column {quoted(missing[0])} is missing; there is {quoted(instead)} instead, and names must be "
+            f"equal to the letter (columns found: {_listed(found, len(found))})."
+        )
+    if len(missing) == len(columns) > 1:
+        return (
+            f"The first line must name the columns {wanted}; it holds {_listed(found, len(found))}, which are "
+            "other columns, or data without a header."
+        )
+    which = f"Column {quoted(missing[0])} is" if len(missing) == 1 else f"{len(missing)} columns are"
+    lacking = "" if len(missing) == 1 else f": {_listed(missing, len(missing))}"
+    return f"{which} missing{lacking}; found {_listed(found, len(found))}; expected {wanted}."
+
+
+def _bare(name: str) -> str:
+    """A name without what makes two that look alike unequal: case, blanks around, marks of byte order, quotes."""
+    return name.strip(" \t\ufeff\"'").casefold()
 
 
 def columns_exactly(table: pd.DataFrame, columns: Sequence[str]) -> None:
     """These columns are there, in any order, and no others."""
     columns_present(table, columns)
     extra = [name for name in table.columns if name not in set(columns)]
-    if extra:
-        raise InvalidSubmission(
-            f"Column {quoted(str(extra[0]))} is not expected; only {len(columns)} columns are."
-        )
+    if not extra:
+        return
+    unnamed = _UNNAMED.fullmatch(str(extra[0]))
+    which = f"{int(unnamed[1]) + 1} has no name and" if unnamed else quoted(str(extra[0]))
+    hint = "; write the table without an index" if unnamed and unnamed[1] == "0" else ""
+    wanted = _listed(columns, len(columns))
+    raise InvalidSubmission(f"Column {which} is not expected{hint}; only these are: {wanted}.")
 
 
-def row_count(table: pd.DataFrame, expected: int) -> None:
-    """There are as many rows as asked for."""
-    if len(table) != expected:
-        raise InvalidSubmission(f"The submission has {len(table)} rows, expected {expected}.")
+def row_count(submission: pd.DataFrame, answers: pd.DataFrame, column: str) -> None:
+    """There are as many rows as in the answers; a column of ids, if there, tells which are missing or too many."""
+    if len(submission) == len(answers):
+        return
+    if column in submission.columns:
+        raise unmatched(submission[column], answers[column], column)
+    raise InvalidSubmission(_other_row_count(len(submission), len(answers)))
+
+
+def _other_row_count(found: int, expected: int) -> str:
+    if not found:
+        return f"The submission has a header and no rows, expected {expected}."
+    return f"The submission has {found} rows, expected {expected}."
 
 
 def matched_rows(
@@ -82,18 +201,87 @@ def matched_rows(
     same id are paired in file order. A missing id matches nothing.
     """
     columns_present(submission, [column])
-    row_count(submission, len(answers))
     given, wanted = submission[column], answers[answers_column or column]
-    if given.isna().any():
-        row = int(np.argmax(given.isna().to_numpy()))
-        raise InvalidSubmission(f"Row {row + 1} has no {column}.")
-    if wanted.isna().any():
-        raise InvalidSubmission(f"The ids in {column} do not match those asked for.")
-    paired = pair_up(wanted, given)
-    if isinstance(paired, Mismatch):
-        why = "is not among the ids asked for" if paired.is_foreign else "stands there more than once"
-        raise InvalidSubmission(f"Row {paired.row + 1}: {column} {quoted(given.iloc[paired.row])} {why}.")
-    return paired
+    if len(given) and not given.isna().any() and not wanted.isna().any():
+        paired = pair_up(wanted, given)
+        if paired is not None:
+            return paired
+    raise unmatched(given, wanted, column)
+
+
+def unmatched(
+    given: pd.Series, wanted: pd.Series, column: str, *, repeats: bool = False, partial: bool = False
+) -> InvalidSubmission:
+    """Why the ids of a submission do not match those asked for: which row is wrong, and which ids have no row.
+
+    Args:
+        given: the ids of the submission.
+        wanted: those asked for.
+        column: their name in the submission.
+        repeats: whether an id may stand more often than it is asked for.
+        partial: whether ids may be left out.
+    """
+    count = (
+        "" if repeats or partial or len(given) == len(wanted) else _other_row_count(len(given), len(wanted))
+    )
+    if not len(given):
+        return InvalidSubmission(_other_row_count(0, len(wanted)))
+    empty = given.isna().to_numpy()
+    if empty.any():
+        row = int(np.argmax(empty))
+        return _InvalidId(count, row, column, given.iloc[row], "", "one of the ids asked for")
+    how = mismatch(wanted.dropna(), given)
+    lacking = "" if partial else ids_without_rows(how.lacking, repeated=not wanted.is_unique)
+    if len(how.foreign):
+        row, others = how.foreign[0], len(how.foreign) - 1
+        more = f", nor are those of {others:,} other row{'s' * (others > 1)}" if others else ""
+        fault = f"is not among the ids asked for{more}"
+    elif len(how.surplus) and not repeats:
+        row = how.surplus[-1]
+        first = int(np.argmax((given == given.iloc[row]).to_numpy())) + 1
+        fault = f"stands in row {first} already" if wanted.is_unique else "stands there too often"
+    else:
+        what = " ".join(filter(None, [count, lacking]))
+        return InvalidSubmission(what or f"The ids in {_label(column)} are not those asked for.")
+    return _InvalidId(count, row, column, given.iloc[row], fault, behind=lacking)
+
+
+class _InvalidId(InvalidCell):
+    """An id that is not asked for, with what else is known of the ids before and behind it."""
+
+    def __init__(
+        self,
+        count: str,
+        row: int | np.intp,
+        column: str,
+        value: object,
+        fault: str,
+        expected: str = "",
+        behind: str = "",
+    ) -> None:
+        self._count, self._behind = count, behind
+        super().__init__(row, column, value, fault, expected)
+
+    def _message(self, cell: object) -> str:
+        return " ".join(filter(None, [self._count, super()._message(cell), self._behind]))
+
+
+def ids_without_rows(ids: npt.NDArray[Any], *, repeated: bool = False) -> str:
+    """How many ids lack a row, and the least of them, whatever their order; empty where none does.
+
+    Args:
+        ids: those that lack one.
+        repeated: whether ids are asked for more than once, so that one may have rows, but too few.
+    """
+    if not len(ids):
+        return ""
+    have = "id has" if len(ids) == 1 else "ids have"
+    lack = "too few rows" if repeated else "no row"
+    # numbers before texts, since ids may be of both
+    least = heapq.nsmallest(_NAMED_IDS, ids.tolist(), key=lambda each: (isinstance(each, str), each))
+    first = ", ".join(quoted(each, _SHOWN_IN_LISTS) for each in least)
+    more = f" and {len(ids) - _NAMED_IDS:,} more" if len(ids) > _NAMED_IDS else ""
+    return f"{len(ids):,} {have} {lack}: {first}{more}."
 
 
 def rows_asked_for(
@@ -104,17 +292,12 @@ def rows_asked_for(
     Ids may be repeated; those of the answers must all be there unless not `all_needed`.
     """
     columns_present(submission, [column])
-    rows = np.asarray(pd.Index(answers[column]).get_indexer(pd.Index(submission[column])), dtype=np.intp)
-    if (rows < 0).any():
-        row = int(np.argmax(rows < 0))
-        raise InvalidSubmission(
-            f"Row {row + 1}: {column} {quoted(submission[column].iloc[row])} is not among the ids asked for."
-        )
+    wanted, given = answers[column], submission[column]
+    rows = np.asarray(pd.Index(wanted).get_indexer(pd.Index(given)), dtype=np.intp)
     found = np.zeros(len(answers), dtype=np.bool_)
-    found[rows] = True
-    lacking = int(np.count_nonzero(~found))
-    if all_needed and lacking:
-        raise InvalidSubmission(f"The rows of {lacking} ids in {column} are missing.")
+    found[rows[rows >= 0]] = True
+    if (rows < 0).any() or (all_needed and not found.all()):
+        raise unmatched(given, wanted, column, repeats=True, partial=not all_needed)
     return rows
 
 
@@ -124,6 +307,7 @@ def numbers(
     *,
     low: float = -np.inf,
     high: float = np.inf,
+    above: float | None = None,
     missing_ok: bool = False,
     infinite_ok: bool = False,
     ignored: Flags | None = None,
@@ -131,14 +315,15 @@ def numbers(
 ) -> Numbers:
     """The columns as doubles, one row per row (one-dimensional for a single name).
 
-    Text, missing cells, infinities and values outside `low` to `high` are refused, each with the
-    first row that has one. Rows flagged as `ignored` may hold anything and come as 0.
+    Text, missing cells, infinities and values outside `low` to `high` or not `above` a limit are refused,
+    each with the first row that has one. Rows flagged as `ignored` may hold anything and come as 0.
 
     Args:
         table: what holds the columns.
         columns: one name, or several.
         low: the least value that is taken.
         high: the greatest one.
+        above: a limit that no value may reach from above.
         missing_ok: whether a cell may be missing.
         infinite_ok: whether a value may be infinite.
         ignored: which rows may hold anything.
@@ -153,6 +338,7 @@ def numbers(
             table,
             low=low,
             high=high,
+            above=above,
             missing_ok=missing_ok,
             infinite_ok=infinite_ok,
             ignored=ignored,
@@ -161,34 +347,48 @@ def numbers(
         return np.column_stack([read(name) for name in columns])
     name = columns
     columns_present(table, [name])
+    if not len(table):
+        raise InvalidSubmission("The submission has a header and no rows.")
     column: pd.Series[Any] = table[name]
-    label = name if name.isascii() and name.isprintable() else quoted(name)  # an agent may have made it up
+    expected = _expected_number(low, high, above)
+
+    def refuse(bad: Flags, fault: str) -> None:
+        _refuse(bad, table[name], fault, expected)
+
     if not pd.api.types.is_numeric_dtype(column):
         converted = _converted(column, spelt)
         refused = (converted.isna() & column.notna()).to_numpy()
         if ignored is not None:
             refused = refused & ~ignored
         if refused.any():
-            row = int(np.argmax(refused))
-            raise InvalidSubmission(f"Row {row + 1}: {label} {quoted(column.iloc[row])} is not a number.")
-        if not len(column):
-            raise InvalidSubmission("The submission has no rows.")
+            comma = _DECIMAL_COMMA.fullmatch(str(column.iloc[int(np.argmax(refused))]))
+            refuse(refused, "is not a number" + (" (decimals are written with a point)" if comma else ""))
         if spelt == "refused":
-            raise _number_beyond_measure(column, converted)
+            largest = int(np.argmax(converted.abs().to_numpy(na_value=-1.0)))
+            fault = "is beyond what a column of numbers can hold"
+            raise InvalidCell(largest, name, column.iloc[largest], fault, expected)
         column = converted
     if pd.api.types.is_complex_dtype(column):
-        raise InvalidSubmission(f"{label} holds complex numbers.")
+        raise InvalidSubmission(f"{_label(name)} holds complex numbers; expected {expected}.")
     values: Numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
     if ignored is not None:
         values = np.where(ignored, 0.0, values)
-    if not missing_ok and np.isnan(values).any():
-        row = int(np.argmax(np.isnan(values)))
-        raise InvalidSubmission(f"Row {row + 1}: {label} is missing; expected a number.")
+    if not missing_ok:
+        refuse(np.isnan(values), "is not a number")
     if not infinite_ok:
-        _refuse(np.isinf(values), values, label, "is not finite; expected a number")
-    bounds = f"from {low:g} to {high:g}" if np.isfinite(high) else f"of at least {low:g}"
-    _refuse((values < low) | (values > high), values, label, f"is out of range; expected a number {bounds}")
+        refuse(np.isinf(values), "is not finite")
+    refuse((values < low) | (values > high), "is out of range")
+    if above is not None:
+        refuse(values <= above, "is out of range")
     return values
+
+
+def _expected_number(low: float, high: float, above: float | None) -> str:
+    if np.isfinite(high):
+        return f"a number from {low:g} to {high:g}"
+    if above is not None:
+        return f"a number above {above:g}"
+    return f"a number of at least {low:g}" if np.isfinite(low) else "a number"
 
 
 def _converted(column: pd.Series[Any], spelt: Spelling) -> pd.Series[Any]:
@@ -203,17 +403,11 @@ def _converted(column: pd.Series[Any], spelt: Spelling) -> pd.Series[Any]:
     return converted
 
 
-def _number_beyond_measure(column: pd.Series[Any], converted: pd.Series[Any]) -> InvalidSubmission:
-    row = int(np.argmax(converted.abs().to_numpy(na_value=-1.0)))
-    return InvalidSubmission(
-        f"Row {row + 1}: {column.name} {quoted(column.iloc[row])} is beyond what a column of numbers can hold."
-    )
-
-
-def _refuse(bad: npt.NDArray[np.bool_], values: Numbers, name: str, why: str) -> None:
+def _refuse(bad: Flags, cells: pd.Series, fault: str, expected: str) -> None:
+    """Refuse the first bad one of a column's cells."""
     if bad.any():
         row = int(np.argmax(bad))
-        raise InvalidSubmission(f"Row {row + 1}: {name} {values[row]:.15g} {why}.")
+        raise InvalidCell(row, str(cells.name), cells.iloc[row], fault, expected)
 
 
 def sorted_rows(table: pd.DataFrame, column: str) -> Positions:
@@ -226,7 +420,10 @@ def sorted_rows(table: pd.DataFrame, column: str) -> Positions:
     try:
         return cells.astype(object).sort_values(kind="stable").index.to_numpy(dtype=np.intp)
     except TypeError:
-        raise InvalidSubmission(f"{column} holds both numbers and text, so rows cannot be sorted.") from None
+        is_text = cells.dropna().map(lambda cell: isinstance(cell, str))
+        row = (is_text != is_text.iloc[0]).idxmax()
+        fault = "makes this a column of both numbers and text, by which rows cannot be sorted"
+        raise InvalidCell(row, column, cells[row], fault) from None
 
 
 def texts(table: pd.DataFrame, column: str, *, missing: str | None = None) -> list[str]:
@@ -237,9 +434,9 @@ def texts(table: pd.DataFrame, column: str, *, missing: str | None = None) -> li
         if isinstance(cell, str):
             continue
         if not pd.isna(cell):
-            raise InvalidSubmission(f"Row {row + 1}: {column} {quoted(cell)} is not text.")
+            raise InvalidCell(row, column, cell, "is not text, but a number or True/False")
         if missing is None:
-            raise InvalidSubmission(f"Row {row + 1}: {column} is empty; expected text.")
+            raise InvalidCell(row, column, cell, "is not text", "text")
         cells[row] = missing
     return cells
 
@@ -247,18 +444,16 @@ def texts(table: pd.DataFrame, column: str, *, missing: str | None = None) -> li
 def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
     """A column of class numbers or booleans as doubles: numeric after reading, none missing, all whole."""
     columns_present(table, [column])
-    if not pd.api.types.is_numeric_dtype(table[column]):
-        if not len(table):
-            raise InvalidSubmission(f"{column} holds none; expected labels as numbers or True/False.")
-        row = _least_like_a_label(table[column])
-        raise InvalidSubmission(
-            f"Row {row + 1}: {column} {quoted(table[column].iloc[row])} is not a label; "
-            "expected numbers or True/False."
-        )
+    if not len(table):
+        raise InvalidSubmission("The submission has a header and no rows.")
+    cells, expected = table[column], "a whole number or True/False"
+    if not pd.api.types.is_numeric_dtype(cells):
+        row = _least_like_a_label(cells)
+        raise InvalidCell(row, column, cells.iloc[row], "is not a label", expected)
     values = numbers(table, column)
-    _refuse(values != np.floor(values), values, column, "is not a whole number")
-    if pd.api.types.is_float_dtype(table[column]):  # MLE-bench takes those beyond 64 bits for fractions
-        _refuse(np.abs(values) >= _BEYOND_WHOLE, values, column, "is too large for a label")
+    _refuse(values != np.floor(values), cells, "is not a whole number", expected)
+    if pd.api.types.is_float_dtype(cells):  # MLE-bench takes those beyond 64 bits for fractions
+        _refuse(np.abs(values) >= _BEYOND_WHOLE, cells, "is too large for a label", expected)
     return values
 
 
@@ -274,16 +469,18 @@ def _least_like_a_label(cells: pd.Series) -> int:
     return int(sizes.argmax())
 
 
-def rows_sum_to_one(values: Numbers, *, tolerance: float = 1e-6 + 1e-5, decimals: int | None = None) -> None:
+def rows_sum_to_one(
+    values: Numbers, *, tolerance: float = 1e-6 + 1e-5, decimals: int | None = None, hint: str = ""
+) -> None:
     """The probabilities of each row sum to one, within a tolerance or when rounded to some decimals.
 
-    The default tolerance is that of numpy's isclose with atol 1e-6.
+    The default tolerance is that of numpy's isclose with atol 1e-6; a hint goes behind the message.
     """
     sums = values.sum(axis=1)
     off = ~(np.abs(sums - 1) <= tolerance) if decimals is None else np.round(sums, decimals) != 1
     if off.any():
         row = int(np.argmax(off))
-        raise InvalidSubmission(f"Row {row + 1}: the probabilities sum to {sums[row]:.9g}, expected 1.")
+        raise InvalidSubmission(f"Row {row + 1}: the probabilities sum to {sums[row]:.9g}, expected 1{hint}.")
 
 
 def rescaled_rows(values: Numbers) -> Numbers:
@@ -315,9 +512,15 @@ def first_class_numbers(table: pd.DataFrame, column: str) -> ClassNumbers:
     """The first class number of each cell, which holds one number or several separated by blanks."""
     columns_present(table, [column])
     cells: pd.Series[Any] = table[column]
+    expected = "class numbers separated by blanks"
     if cells.dtype.kind in "iub":
         return np.asarray(cells.to_numpy())
-    return _read_numbers(cells, _first_number, "class numbers separated by blanks")
+    if cells.dtype.kind == "f" and len(
+        cells
+    ):  # one cell has made fractions of all: one that is no whole number
+        row = int(np.argmax(~(cells == np.floor(cells)) | np.isinf(cells)))
+        raise InvalidCell(row, column, cells.iloc[row], "cannot be read", expected)
+    return _read_numbers(cells, _first_number, expected)
 
 
 def _first_number(cell: Any) -> int:
@@ -330,18 +533,14 @@ def _first_number(cell: Any) -> int:
 
 def _read_numbers(cells: pd.Series[Any], reader: Callable[[Any], int], expected: str) -> ClassNumbers:
     """Every different cell is read once."""
-    if cells.isna().any():
-        row = int(np.argmax(cells.isna().to_numpy())) + 1
-        raise InvalidSubmission(f"Row {row}: {cells.name} is missing; expected {expected}.")
+    _refuse(cells.isna().to_numpy(), cells, "cannot be read", expected)
     codes, names = pd.factorize(cells.to_numpy(dtype=object), use_na_sentinel=False)
     values: list[int] = []
     for code, name in enumerate(names):
         try:
             values.append(reader(name))
         except (ValueError, TypeError, IndexError, OverflowError):
-            row = int(np.argmax(codes == code)) + 1
-            raise InvalidSubmission(
-                f"Row {row}: {cells.name} {quoted(name)} cannot be read; expected {expected}."
-            ) from None
+            row = int(np.argmax(codes == code))
+            raise InvalidCell(row, str(cells.name), name, "cannot be read", expected) from None
     huge = any(not _LONGEST.min <= value <= _LONGEST.max for value in values)
     return np.array(values, dtype=object if huge else np.int64)[codes]

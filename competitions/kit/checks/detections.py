@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.checks import columns_present, matched_rows, quoted, reading_answers, row_count
+from competitions.kit.checks import InvalidCell, columns_present, matched_rows, quoted, reading_answers
 from competitions.task import Grading, InvalidSubmission
 
 Numbers = npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ class Form:
     """How objects are written.
 
     Attributes:
-        width: how many tokens an object has.
+        tokens: what an object's tokens are called, in their order.
         name: which of them is its name; all others are numbers, as `float()` takes them.
         single_blanks: exactly one blank stands between tokens, so that a surplus one makes an empty
             token; otherwise blanks of any kind and number separate them.
@@ -56,11 +56,22 @@ class Form:
         blank_ok: a cell of blanks alone holds no object; always so without `single_blanks`.
     """
 
-    width: int
+    tokens: tuple[str, ...]
     name: int | None
     single_blanks: bool
     missing_ok: bool
     blank_ok: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many tokens an object has."""
+        return len(self.tokens)
+
+    @property
+    def expected(self) -> str:
+        """What a cell should hold, for messages."""
+        blanks = ", exactly one blank between tokens" if self.single_blanks else ""
+        return f"'{' '.join(self.tokens)}' for each object{blanks}"
 
 
 def predicted_and_true_masks(
@@ -75,7 +86,6 @@ def predicted_and_true_masks(
         form: how the submission writes them.
         true_form: how the answers do, where they write more than a submission.
     """
-    row_count(case.submission, len(case.answers))
     columns_present(case.submission, [id_column, column])
     rows = matched_rows(case.submission, case.answers, id_column)
     with reading_answers():
@@ -163,18 +173,16 @@ def _parse_token_by_token(
     tokens: list[str] = []
     counts = np.zeros(len(texts), dtype=np.intp)
     for place, text in enumerate(texts):
-        row = row_numbers[rows[place]] + 1
+        row = row_numbers[rows[place]]
         if not isinstance(text, str):
-            found = "is missing" if pd.isna(text) else f"{quoted(text)} is not text"
-            raise InvalidSubmission(
-                f"Row {row}: {column} {found}; expected objects of {form.width} tokens each."
+            raise InvalidCell(
+                row, column, text, "is not text, but a single number or True/False", form.expected
             )
         parts = text.split(" ") if form.single_blanks else text.split()
         if len(parts) % form.width:
-            hint = " (tokens are separated by exactly one blank)" if form.single_blanks else ""
-            raise InvalidSubmission(
-                f"Row {row}: {column} has {len(parts)} tokens, expected a multiple of {form.width}{hint}."
-            )
+            count = "1 token" if len(parts) == 1 else f"{len(parts)} tokens"
+            fault = f"has {count}, not a multiple of {form.width}"
+            raise InvalidCell(row, column, text, fault, form.expected)
         tokens += parts
         counts[place] = len(parts) // form.width
     owner = rows[np.repeat(np.arange(len(texts)), counts)]

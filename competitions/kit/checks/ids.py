@@ -1,4 +1,4 @@
-"""Finding for each wanted id the row that has it, fast for millions; messages are in `checks`."""
+"""Finding for each wanted id the row that has it, fast for millions, and telling why ids don't match."""
 
 from __future__ import annotations
 
@@ -14,21 +14,60 @@ Positions = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Why ids don't match: the first row with an unknown id, or one whose id stands there too often."""
+    """How ids differ from those that are wanted.
 
-    row: int
-    is_foreign: bool
-
-
-def pair_up(wanted: pd.Series, given: pd.Series) -> Positions | Mismatch:
-    """For each wanted id the position of the same id among the given ones, or what does not match.
-
-    Both must be equally long and hold no missing cell. Ids that stand more than once are paired in
-    file order.
+    Attributes:
+        foreign: the rows whose id is not wanted, ascending.
+        surplus: the rows whose id stands more often above and in them than it is wanted, ascending.
+        lacking: the wanted ids that stand less often than wanted, each once, in the wanted order.
     """
+
+    foreign: Positions
+    surplus: Positions
+    lacking: npt.NDArray[Any]
+
+
+def pair_up(wanted: pd.Series, given: pd.Series) -> Positions | None:
+    """For each wanted id the position of the same id among the given ones; None where they do not match.
+
+    Both must hold no missing cell. Ids that stand more than once are paired in file order.
+    """
+    if len(wanted) != len(given):
+        return None
     if _equal(wanted, given):
         return np.arange(len(wanted))
-    return _paired(wanted.to_numpy(), given.to_numpy())
+    wanted_codes, given_codes = _coded(wanted.to_numpy(), given.to_numpy())
+    known = int(wanted_codes.max(initial=-1)) + 1
+    if (given_codes >= known).any() or (
+        np.bincount(given_codes, minlength=known) > np.bincount(wanted_codes, minlength=known)
+    ).any():
+        return None
+    positions = np.empty(len(wanted), dtype=np.intp)
+    positions[np.argsort(wanted_codes, kind="stable")] = np.argsort(given_codes, kind="stable")
+    return positions
+
+
+def mismatch(wanted: pd.Series, given: pd.Series) -> Mismatch:
+    """How ids, none of which is missing, differ from the wanted ones.
+
+    A column of numbers with a single word in it is read as text. Where numbers are wanted, its cells are
+    taken for the numbers that they spell, so that the word alone is foreign.
+    """
+    if pd.api.types.is_numeric_dtype(wanted) and not pd.api.types.is_numeric_dtype(given):
+        numbers = {str(number): number for number in wanted.tolist()}
+        given = given.map(lambda cell: numbers.get(str(cell), cell)).astype(object)
+    wanted_codes, given_codes = _coded(wanted.to_numpy(), given.to_numpy())
+    known = int(wanted_codes.max(initial=-1)) + 1
+    foreign = given_codes >= known
+    counts = np.bincount(wanted_codes, minlength=known)
+    standing = np.bincount(given_codes[~foreign], minlength=known)
+    times = pd.Series(given_codes).groupby(given_codes).cumcount().to_numpy()
+    surplus = ~foreign & (times >= counts[np.where(foreign, 0, given_codes)] if known else ~foreign)
+    lacking = (standing < counts)[wanted_codes]
+    firsts = np.unique(wanted_codes[lacking], return_index=True)[1]
+    return Mismatch(
+        np.flatnonzero(foreign), np.flatnonzero(surplus), wanted.to_numpy()[lacking][np.sort(firsts)]
+    )
 
 
 def _equal(wanted: pd.Series, given: pd.Series) -> bool:
@@ -37,19 +76,9 @@ def _equal(wanted: pd.Series, given: pd.Series) -> bool:
     return bool(given.tolist() == wanted.tolist())
 
 
-def _paired(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> Positions | Mismatch:
-    # Numbered by first appearance in one pass over both, so what only `given` holds comes after the rest.
+def _coded(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> tuple[Positions, Positions]:
+    """Both sides numbered by first appearance in one pass, so that what only `given` holds comes after the rest."""
     mixed = wanted.dtype == object or given.dtype == object
     both = np.concatenate([wanted.astype(object), given.astype(object)] if mixed else [wanted, given])
     codes = pd.factorize(both)[0]
-    wanted_codes, given_codes = codes[: len(wanted)], codes[len(wanted) :]
-    known = int(wanted_codes.max(initial=-1)) + 1
-    foreign = given_codes >= known
-    if foreign.any():
-        return Mismatch(int(np.argmax(foreign)), is_foreign=True)
-    surplus = np.bincount(given_codes, minlength=known) > np.bincount(wanted_codes, minlength=known)
-    if surplus.any():
-        return Mismatch(int(np.flatnonzero(surplus[given_codes])[-1]), is_foreign=False)
-    positions = np.empty(len(wanted), dtype=np.intp)
-    positions[np.argsort(wanted_codes, kind="stable")] = np.argsort(given_codes, kind="stable")
-    return positions
+    return codes[: len(wanted)], codes[len(wanted) :]

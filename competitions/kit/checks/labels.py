@@ -21,7 +21,9 @@ def require_text(table: pd.DataFrame, column: str, *, all_missing_ok: bool = Fal
     if not pd.api.types.is_numeric_dtype(table[column]) and not (cells.dtype == object and _are_bools(cells)):
         return
     if len(cells):
-        raise InvalidSubmission(f"{column} holds numbers or True/False only; expected names as text.")
+        row = np.argmax(table[column].notna().to_numpy())
+        fault = "is no name: the column holds numbers or True/False only"
+        raise checks.InvalidCell(row, column, cells.iloc[0], fault, "names as text")
     if not all_missing_ok:
         raise InvalidSubmission(f"{column} is empty in every row; expected names as text.")
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.checks import matched_rows, quoted, reading_answers
+from competitions.kit.checks import InvalidCell, columns_present, matched_rows, quoted, reading_answers
 from competitions.task import Grading, InvalidSubmission
 
 Whole = npt.NDArray[np.int64]
@@ -20,6 +20,7 @@ _BLANK = np.zeros(256, dtype=bool)
 _BLANK[list(b" \t\n\v\f\r\x1c\x1d\x1e\x1f")] = True  # what str.split() takes for blanks in ASCII
 _DIGIT = np.zeros(256, dtype=bool)
 _DIGIT[list(b"0123456789")] = True
+_PAIRS = "pairs of start and length separated by blanks"
 _END = "\0"  # between cells; submissions with NUL bytes are refused before
 
 
@@ -125,6 +126,8 @@ def parse(
         return _parsed(texts, np.broadcast_to(np.asarray(sizes, dtype=np.int64), (len(texts),)), strict)
     except _Malformed as error:
         row = error.row if row_numbers is None else np.asarray(row_numbers)[error.row]
+        if not isinstance(texts[error.row], str):
+            raise InvalidCell(row, column, texts[error.row], error.why, _PAIRS) from error
         raise InvalidSubmission(f"Row {row + 1}: {column} {error.why}.") from error
 
 
@@ -151,6 +154,7 @@ def predicted_and_true_masks(
         missing_ok: take a missing cell of the submission for an empty mask.
         empty: a word that stands for an empty mask on both sides.
     """
+    columns_present(case.submission, [id_column, predicted])
     rows = matched_rows(case.submission, case.answers, id_column)
     given = case.submission[predicted].iloc[rows].replace(empty, "")
     with reading_answers():
@@ -197,7 +201,7 @@ def _tokens(texts: list[Any]) -> tuple[Whole, Whole]:
     """All numbers of all cells, and the cell that each stands in."""
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise _Malformed(number, f"{quoted(text)} is not text; expected pairs of start and length")
+            raise _Malformed(number, "is not text, but a single number or True/False")
     raw = _bytes(_END.join(texts))
     digit = raw - np.uint8(ord("0")) < 10  # what is below 0 comes around as a large number
     end = raw == ord(_END)

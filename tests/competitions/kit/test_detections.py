@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from competitions.kit.checks import detections
 from competitions.task import InvalidSubmission
 
-STRICT = detections.Form(3, name=0, single_blanks=True, missing_ok=True)
-LOOSE = detections.Form(3, name=0, single_blanks=False, missing_ok=False)
-NAMELESS = detections.Form(2, name=None, single_blanks=True, missing_ok=False, blank_ok=True)
+STRICT = detections.Form(("name", "x", "y"), name=0, single_blanks=True, missing_ok=True)
+LOOSE = detections.Form(("name", "x", "y"), name=0, single_blanks=False, missing_ok=False)
+NAMELESS = detections.Form(("x", "y"), name=None, single_blanks=True, missing_ok=False, blank_ok=True)
 
 
 def parse(*cells: object, form: detections.Form = STRICT) -> detections.Detections:
@@ -110,12 +110,15 @@ def test_a_cell_that_holds_no_whole_objects_is_named(cell: object) -> None:
 
 
 def test_a_cell_that_borrows_a_token_from_the_next_one_is_named() -> None:
-    with pytest.raises(InvalidSubmission, match=r"^Row 11: boxes has 2 tokens"):
+    with pytest.raises(
+        InvalidSubmission,
+        match=r"^Row 11: boxes 'a 1' has 2 tokens, not a multiple of 3; expected 'name x y'",
+    ):
         parse("a 1", "2 b 3 4")
 
 
 def test_a_missing_cell_is_named_where_it_is_not_taken() -> None:
-    with pytest.raises(InvalidSubmission, match=r"^Row 11: boxes is missing"):
+    with pytest.raises(InvalidSubmission, match=r"^Row 11: boxes is empty"):
         parse(float("nan"), form=LOOSE)
 
 

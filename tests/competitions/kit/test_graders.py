@@ -64,7 +64,7 @@ def test_ids_must_be_those_asked_for(grader: Grader, score: Callable[..., float]
 def test_names_may_be_missing_but_are_no_numbers(score: Callable[..., float]) -> None:
     answers: Table = {"id": [1, 2], "label": ["owl", "elk"]}
     assert score(NAMES, answers, {"id": [1, 2], "label": ["owl", None]}) == 0.5
-    with pytest.raises(InvalidSubmission, match="label holds numbers"):
+    with pytest.raises(InvalidSubmission, match="the column holds numbers"):
         score(NAMES, answers, {"id": [1, 2], "label": [7, 8]})
     with pytest.raises(InvalidSubmission, match="label is empty in every row"):
         score(NAMES, answers, {"id": [1, 2], "label": [None, None]})

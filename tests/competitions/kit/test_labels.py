@@ -10,7 +10,9 @@ from competitions.task import InvalidSubmission
 
 @pytest.mark.parametrize("values", [[1, 2], [1.5, None], [True, False], [None, True]])
 def test_numbers_and_truth_values_are_no_names(values: list[object]) -> None:
-    with pytest.raises(InvalidSubmission, match="holds numbers or True/False only"):
+    with pytest.raises(
+        InvalidSubmission, match=r"Row \d: label .* is no name: the column holds numbers or True/False only"
+    ):
         labels.require_text(pd.DataFrame({"label": values}), "label")
 
 

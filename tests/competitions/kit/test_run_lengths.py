@@ -87,7 +87,7 @@ def test_touching_runs_are_no_overlap() -> None:
         ("1 4 2", "overlap"),
         ("1.0 2", "'1.0'"),
         ("1 2 x", "'x'"),
-        (float("nan"), "not text"),
+        (float("nan"), "is empty"),
         (5, "not text"),
     ],
 )

@@ -60,12 +60,12 @@ def inverted(submission: pd.DataFrame) -> pd.DataFrame:
 
 EXTRA = [
     (lambda table: table.assign(note="x"), "Column 'note' is not expected"),
-    (lambda table: table.reset_index(names="Unnamed: 0"), "Column 'Unnamed: 0' is not expected"),
+    (lambda table: table.reset_index(names="Unnamed: 0"), "Column 1 has no name and is not expected"),
 ]
 WRONG = [
     (sample_with(lambda table: table[1:], TOXIC), "The submission has 69 rows, expected 70"),
     (with_cell(TOXIC, "id", "f" * 16, row=2), "Row 3: id 'ffffffffffffffff' is not among the ids"),
-    (with_cell(TOXIC, "threat", None, row=4), "Row 5: threat is missing"),
+    (with_cell(TOXIC, "threat", None, row=4), "Row 5: threat is empty"),
     (with_cell(TOXIC, "threat", "high", row=4), "Row 5: threat 'high' is not a number"),
 ]
 UNUSUAL = [

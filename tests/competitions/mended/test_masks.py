@@ -76,7 +76,7 @@ def test_a_column_of_numbers_is_refused_by_row(competition_id: str, tmp_path: Pa
         return sample(competition_id, edition).assign(**{COLUMNS[competition_id]: 7})
 
     for message in refusals(competition_id, numbers, tmp_path):
-        assert message.startswith(f"Row 1: {COLUMNS[competition_id]} 7 is not text")
+        assert message.startswith(f"Row 1: {COLUMNS[competition_id]} '7' is not text")
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,8 @@ def test_another_number_of_rows_is_refused_by_count(competition_id: str, change:
         rows = len(submission)
         given = {"one less": rows - 1, "one more": rows + 1, "none": 0}[change]
         judgement = grade_in(competition_id, edition, submission.iloc[np.arange(given) % rows], tmp_path)
-        assert judgement.message == f"The submission has {given} rows, expected {rows}."
+        has = f"{given} rows" if given else "a header and no rows"
+        assert judgement.message.startswith(f"The submission has {has}, expected {rows}.")
 
 
 @pytest.mark.parametrize("same_length", [True, False])
@@ -158,7 +159,7 @@ def test_a_missing_column_of_ids_is_refused_by_name(tmp_path: Path) -> None:
         assert message.startswith("Column 'id_code' is missing")
 
 
-NOT_NAMES = " holds numbers or True/False only; expected names as text."
+NOT_NAMES = " '0' is no name: the column holds numbers or True/False only; expected names as text."
 
 
 @pytest.mark.parametrize(
@@ -166,10 +167,15 @@ NOT_NAMES = " holds numbers or True/False only; expected names as text."
     [
         pytest.param(competition_id, column, message, marks=mends(competition_id, defect_id))
         for competition_id, defect_id, column, message in (
-            (LEAVES_2021, "numeric-labels-crash", "labels", f"labels{NOT_NAMES}"),
-            (PADDY, "numeric-labels-crash", "label", f"label{NOT_NAMES}"),
-            (SEEDLINGS, "numeric-labels-crash", "species", f"species{NOT_NAMES}"),
-            (SPEECH, "odd-labels-crash", "label", "Row 1: label 0 is not text."),
+            (LEAVES_2021, "numeric-labels-crash", "labels", f"Row 1: labels{NOT_NAMES}"),
+            (PADDY, "numeric-labels-crash", "label", f"Row 1: label{NOT_NAMES}"),
+            (SEEDLINGS, "numeric-labels-crash", "species", f"Row 1: species{NOT_NAMES}"),
+            (
+                SPEECH,
+                "odd-labels-crash",
+                "label",
+                "Row 1: label '0' is not text, but a number or True/False.",
+            ),
         )
     ],
 )
@@ -177,7 +183,8 @@ def test_numbers_instead_of_names_are_refused(
     competition_id: str, column: str, message: str, tmp_path: Path
 ) -> None:
     make = from_answers(competition_id, column, lambda truth: np.arange(len(truth)))
-    assert set(refusals(competition_id, make, tmp_path)) == {message}
+    for refusal in refusals(competition_id, make, tmp_path):
+        assert refusal.startswith(message)
 
 
 @mends(INATURALIST, "odd-guesses-crash")

@@ -41,7 +41,7 @@ def test_grades_are_weighed_on_the_fixed_scale(tmp_path: Path) -> None:
 def test_grades_off_the_scale_are_refused(grade: int, tmp_path: Path) -> None:
     v1, corrected = grade_in_both(ESSAYS, with_cell(ESSAYS, "score", grade), tmp_path)
     assert v1.outcome == "scored"
-    assert corrected.message.startswith(f"Row 1: score {grade} is out of range")
+    assert corrected.message.startswith(f"Row 1: score '{grade}' is out of range")
 
 
 @mends(ARENA, "rows-not-rescaled")
@@ -68,7 +68,7 @@ def test_the_sample_of_similarities_has_a_score_and_a_constant_none(tmp_path: Pa
 
 
 @mends(PATENTS, "missing-and-infinite-give-nan")
-@pytest.mark.parametrize(("value", "why"), [(None, "is missing"), (np.inf, "inf is not finite")])
+@pytest.mark.parametrize(("value", "why"), [(None, "is empty"), (np.inf, "'inf' is not finite")])
 def test_missing_and_infinite_similarities_are_refused(value: float | None, why: str, tmp_path: Path) -> None:
     v1, corrected = grade_in_both(PATENTS, with_cell(PATENTS, "score", value, base=answers), tmp_path)
     assert v1.score is not None and math.isnan(v1.score)
@@ -93,7 +93,7 @@ def test_a_constant_rating_costs_its_own_share_only_and_a_missing_one_is_refused
     missing = with_cell(QUESTIONS, "answer_helpful", None, base=answers)
     v1, corrected = grade_in_both(QUESTIONS, missing, tmp_path)
     assert v1.score is not None and math.isnan(v1.score)
-    assert corrected.message.startswith("Row 1: answer_helpful is missing")
+    assert corrected.message.startswith("Row 1: answer_helpful is empty")
 
 
 @mends(QUESTIONS, "text-ranked-as-strings")

@@ -157,7 +157,7 @@ def test_missing_shares_beat_the_perfect_answer_in_v1_and_are_refused_in_correct
     assert v1.score is not None
     assert v1.score < -0.1
     assert corrected.outcome == "rejected"
-    assert "is missing" in corrected.message
+    assert "is empty" in corrected.message
 
 
 @mends(BRAIN, "shares-out-of-form-crash")

@@ -102,7 +102,7 @@ def test_shuffled_materials_are_matched_by_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rows: rows.assign(id=1), "id 1 stands there more than once"),
+        (lambda rows: rows.assign(id=1), "Row 13: id '1' stands in row 1 already"),
         (lambda rows: rows.assign(id=rows["id"] + 1), " is not among the ids"),
         (lambda rows: rows.drop(columns="id"), "Column 'id' is missing"),
     ],
@@ -163,5 +163,5 @@ def test_columns_of_authors_are_taken_by_name_in_any_order(tmp_path: Path) -> No
     v1, corrected = grade_in_both(
         SPOOKY, lambda edition: answers(SPOOKY, edition)[["EAP", "HPL", "MWS", "id"]], tmp_path
     )
-    assert v1.message == "The first column must be 'id'."
+    assert v1.message == "The first column must be 'id', not 'EAP'."
     assert corrected.score == pytest.approx(0)

@@ -41,7 +41,7 @@ def test_rides_are_matched_by_key(tmp_path: Path) -> None:
 
     v1, corrected = grade_in_both(TAXI, from_answers(TAXI, "key", repeated_key), tmp_path)
     assert v1.outcome == "scored"
-    assert corrected.message.endswith("stands there more than once.")
+    assert "stands in row 1 already" in corrected.message
 
 
 @mends(PIZZA, "giver-tells-the-answer")
@@ -101,4 +101,4 @@ def test_repeated_couplings_are_refused(tmp_path: Path) -> None:
     submission = pd.DataFrame({"id": [1, 2, 2], "scalar_coupling_constant": [0.0, 4.0, 4.0]})
     v1, corrected = judged_against(truth, submission, MOLECULES, tmp_path)
     assert v1.score == pytest.approx(math.log((3 + 1 + 1) / 3))
-    assert corrected.message == "The submission has 3 rows, expected 2."
+    assert corrected.message.startswith("The submission has 3 rows, expected 2.")

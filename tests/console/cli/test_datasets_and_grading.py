@@ -193,11 +193,8 @@ def test_verifying_draws_a_bar_in_a_terminal_and_leaves_only_the_verdicts(
 def test_commands_make_a_mirror_and_an_archive_import_them_elsewhere_and_verify_them_deep(
     cli: Cli, prepared: Vector, places: Places, tmp_path: Path
 ) -> None:
-    assert cli("datasets", "mirror", tmp_path / "lab").code == 0
-    archive = tmp_path / "lab.tar"
-    written = cli("datasets", "export", archive, "--json").document()
-    told = {"archive": str(archive), "datasets": 1, "bytes": archive.stat().st_size, "left_out": []}
-    assert written == told
+    for made in (("mirror", tmp_path / "lab"), ("export", tmp_path / "lab.tar")):
+        assert cli("datasets", *made).code == 0
     key = {"competition_id": prepared.id, "edition": "v1"}
     assert cli("datasets", "mirror", tmp_path / "lab", "--json").document()["mirrored"] == [
         {**key, "copied": False}

@@ -7,18 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import asdict
 
 import pytest
 
-from console import wording
 from engine.places import Places
-from state import datasets
 from state.database import DATABASE_NAME
-from state.records import KaggleState
 from tests.console import worlds
 from tests.console.cli.conftest import Cli
-from tests.console.world import NOW
 
 
 def test_a_summary_tells_sweeps_and_what_needs_a_person(cli: Cli, places: Places) -> None:
@@ -37,18 +32,6 @@ def test_summaries_are_also_documents_line_by_line(cli: Cli, places: Places) -> 
     assert len(documents) == 2
     sweep = next(each for each in documents[0]["sweeps"] if each["id"] == "aide-o3-lite")
     assert sweep["counts"]["failed"] == 8 and documents[0]["needs_you"][0]["kind"] == "failed"
-
-
-def test_since_when_kaggle_is_waited_for_is_told_by_every_summary(cli: Cli, places: Places) -> None:
-    world = worlds.preparing(places)
-    away = KaggleState(NOW - 600, failures=5, retry_at=NOW + 60, problem="Kaggle answered 503")
-    datasets.set_kaggle(world.database, away, now=NOW)
-    world.database.close()
-    since = f"waiting for Kaggle since {wording.date_and_time(NOW - 600)}: Kaggle answered 503"
-    assert since in cli("status").out and since in cli("watch", "--times", "1").out
-    for document in (cli("status", "--json"), cli("watch", "--times", "1", "--json")):
-        assert document.document()["kaggle"] == asdict(away)
-    assert since in cli("datasets", "list").out
 
 
 def test_without_a_state_a_summary_says_so_calmly(cli: Cli) -> None:

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from competitions import registry
-from console import wording
 from engine.datasets.steps import CHECKSUM, DOWNLOAD
 from engine.layout import dataset_folder
 from engine.places import Places
 from state import datasets
-from state.records import DatasetState, KaggleState, StepState
+from state.records import DatasetState, StepState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.world import NOW, World
@@ -36,21 +35,6 @@ async def test_states_steps_amounts_and_totals_are_told(opened: OpenConsole) -> 
         )
         await only(console, DOWNLOADING)
         await console.sees("7.4 GB of 17.1 GB", "43%", "download", "2/6", "open")
-
-
-async def test_since_when_kaggle_is_waited_for_is_told_once_for_all(opened: OpenConsole) -> None:
-    async with opened(worlds.preparing, screen="data") as console:
-        await console.sees("1 refused")
-        assert console.world is not None
-        away = KaggleState(NOW - 600, failures=5, retry_at=NOW + 60, problem="Kaggle answered 503")
-        datasets.set_kaggle(console.world.database, away, now=NOW)
-        since = f"waiting for Kaggle since {wording.date_and_time(NOW - 600)}: Kaggle answered 503"
-        await console.sees(f"{since}; asked again at {wording.clock(NOW + 60)}")
-        await only(console, LOW[8])
-        beside = "beside what waits too"
-        await console.until(lambda: console.text().count("waiting for Kaggle since") > 1, beside)
-        datasets.set_kaggle(console.world.database, KaggleState(accepted_at=NOW), now=NOW)
-        await console.misses("waiting for Kaggle")
 
 
 async def test_rate_and_time_left_are_measured(opened: OpenConsole) -> None:

@@ -167,12 +167,12 @@ async def test_the_row_that_breaks_a_rule_is_shown(
 @pytest.mark.parametrize(
     ("message", "numbers"),
     [
-        ("Row 1: x is missing.", (0, 1, 2)),
-        ("Row 3 has no id.", (0, 2, 3, 4)),
+        ("Row 1: x is empty.", (0, 1, 2)),
+        ("The submission has 6 rows, expected 5. Row 3: id '2' stands in row 2 already.", (0, 2, 3, 4)),
         ("Row 5: x", (0, 4, 5)),
         ("Row 900: x", (0,)),
         ("Row 999999999: x", ()),
-        ("The rows of 3 ids in id are missing.", ()),
+        ("3 ids have no row: 1, 2, 3.", ()),
         ("", ()),
     ],
 )
