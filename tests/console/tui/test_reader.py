@@ -87,8 +87,10 @@ def test_a_state_that_is_removed_and_made_anew_is_read_anew(places: Places, watc
     watched.answer([("dummy-1", "paused")])
     shutil.rmtree(places.state_dir)
     watched.condition(StateHealth.ABSENT)
-    worlds.large(places, competitions=2).database.close()
-    watched.answer([("openhands-all", "active")])
+    world = worlds.open_world(places)  # not copied: the reader is looking
+    world.sweep("another-1", worlds.DEMO)
+    world.database.close()
+    watched.answer([("another-1", "active")])
 
 
 def test_a_damaged_state_is_told_and_a_mended_one_read(places: Places, watched: Watched) -> None:
