@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
+class SourceFailure(EnvironmentProblem):
+    """What others than Kaggle publish can't be had at the moment."""
+
+
 def folders(competition: Competition, folder: DatasetFolder) -> tuple[Path, ...]:
     """Return the folders that may hold such files of a competition."""
     return (folder.raw, folder.published) if competition.published else ()
@@ -39,7 +43,8 @@ def fetch(
     """Download those of a competition that are neither in its folder nor in a given one, packed or unpacked.
 
     Raises:
-        EnvironmentProblem: one can't be had for `patience` seconds, or the disk is full.
+        SourceFailure: one can't be had, for `patience` seconds where its source can't be reached.
+        DiskFull: it does not fit.
     """
     places = [place for place in (given, *folders(competition, folder)) if place is not None]
     for file in competition.published:
@@ -93,8 +98,8 @@ class _Site:
         """Request the file once; its `name` says nothing new.
 
         Raises:
-            TemporaryFailure: it may work later.
-            EnvironmentProblem: it won't.
+            TemporaryFailure: it may work at the next try.
+            SourceFailure: another try would not help now.
         """
         import requests
 
@@ -113,7 +118,7 @@ class _Site:
         """Call until it succeeds, or the patience is over.
 
         Raises:
-            EnvironmentProblem: it has failed for too long.
+            SourceFailure: it has failed for too long.
         """
         from engine.kaggle.client import TemporaryFailure, retrying
 
@@ -122,9 +127,9 @@ class _Site:
         except TemporaryFailure as trouble:
             raise self.problem(trouble.why) from None
 
-    def problem(self, why: str) -> EnvironmentProblem:
+    def problem(self, why: str) -> SourceFailure:
         """Make the problem that the file can't be had."""
-        return EnvironmentProblem(
+        return SourceFailure(
             f"{self._file.name} can't be downloaded from {self._host}",
             why,
             f"Try again later, or get it from {self._file.url} and put it into {self._folder.raw}.",

@@ -27,6 +27,7 @@ from engine.datasets.plans import (
     next_stage,
     record_prepared,
 )
+from engine.datasets.published import SourceFailure
 from engine.datasets.records import DatasetRecords
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
 from engine.kaggle import CredentialsRefused, KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
@@ -394,7 +395,7 @@ class DatasetQueue:
             self._try_again(work, news, _ROUNDS_AFTER_DEATH)
         elif news.kind in (DiskFull.__name__, Claimed.__name__, OutsideHours.__name__):
             self._wait(work, news)
-        elif news.kind == KaggleFailure.__name__:
+        elif news.kind in (KaggleFailure.__name__, SourceFailure.__name__):
             self._try_again(work, news, _ROUNDS_AFTER_FAILURE)
         elif news.kind == CredentialsRefused.__name__:
             self._refused(work, news)
@@ -416,7 +417,7 @@ class DatasetQueue:
             return
         if has_answered:
             self._outage.answered(tried=work.tries)
-        elif work.tries and news.kind == Claimed.__name__:
+        elif work.tries and news.kind in (Claimed.__name__, SourceFailure.__name__):
             self._outage.has_not_asked()
 
     def _try_again(self, work: _Work, news: Ended, rounds: Sequence[float]) -> None:

@@ -15,7 +15,6 @@ from competitions import registry
 from competitions.model import Competition, PublishedFile
 from engine import prepare_competition
 from engine.datasets import preparing, published
-from foundation.problems import EnvironmentProblem
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.kaggle.loopback import PORT, SIGNATURE, Fault, Loopback, vector_zip
 from tests.kaggle.test_download import Waits
@@ -112,14 +111,14 @@ def test_labels_that_cannot_be_had_stop_before_anything_large_is_downloaded(
     shelf = loopback.shelves[SHELF]
     shelf.faults.extend([Fault(status=503)] * 100)
     with pytest.raises(
-        EnvironmentProblem, match=f"{NAME} can't be downloaded from 127.0.0.1: .* 503"
+        published.SourceFailure, match=f"{NAME} can't be downloaded from 127.0.0.1: .* 503"
     ) as caught:
         prepare(data)
     assert f"put it into {data / ID / 'raw'}" in caught.value.next_step
     assert sum(waits.seconds) <= 300
     shelf.faults.clear()
     shelf.archive = b"<html>Sign in to the network</html>"
-    with pytest.raises(EnvironmentProblem, match="what came is not a zip"):
+    with pytest.raises(published.SourceFailure, match="what came is not a zip"):
         prepare(data)
     assert asked(loopback, ID) == []
     assert list((data / ID / "published").iterdir()) == []

@@ -15,6 +15,7 @@ import pytest
 from competitions import registry
 from engine.datasets import outage
 from engine.datasets.plans import Options, Plan, request
+from engine.datasets.published import SourceFailure
 from engine.datasets.queue import Capacity, DatasetQueue
 from engine.kaggle import CredentialsRefused
 from engine.kaggle.credentials import Credentials
@@ -254,6 +255,23 @@ def test_one_dataset_that_kaggle_can_not_give_stops_no_other(world: World) -> No
     world.clock.moment += PATIENCE
     world.rest()
     assert world.dataset(BAD).state is DatasetState.FAILED
+
+
+def test_a_source_that_is_not_kaggle_is_tried_again_and_stops_no_other(world: World) -> None:
+    world.request(BAD, NAMES[1])
+    for problem in (SourceFailure("the labels can't be downloaded", "503"),) * 2:
+        while not (of_bad := [number for number, (task, name) in world.jobs.going.items() if name == BAD]):
+            world.clock.moment += 10.0
+            world.begin()
+        del world.jobs.going[of_bad[0]]
+        world.queue.take_news(Ended(of_bad[0], problem=problem, kind="SourceFailure"))
+        assert world.dataset(BAD).state is DatasetState.WAITING
+        assert datasets.kaggle(world.database).unreachable_since is None
+    world.rest()
+    assert world.dataset(NAMES[1]).state is DatasetState.PREPARED
+    world.clock.moment += 3_600.0
+    world.rest()
+    assert world.dataset(BAD).state is DatasetState.PREPARED
 
 
 def test_a_killed_worker_is_started_again_but_not_for_ever(world: World) -> None:
