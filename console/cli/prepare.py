@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 app = new_app()
 
+_MUCH = 10_000_000_000
+
 
 @dataclass(frozen=True)
 class PreparationResult:
@@ -352,10 +354,10 @@ def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
     competitions = map(registry.get, missing)
     to_load = [one for one in competitions if not dataset_folder(one, base, edition).has_raw_data]
     found = known_sizes(to_load)
-    if len(to_load) < 2:
+    peak, free = usual_peak(found.bytes), free_bytes(base)
+    if found.bytes < _MUCH and peak <= free:
         return
     unknown = f", {found.unknown} more are of unknown size" if found.unknown else ""
-    peak, free = usual_peak(found.bytes), free_bytes(base)
     complain(
         f"about {wording.size(found.bytes)} to download, {wording.size(peak)} on the disk with what is prepared"
         f"{unknown}; {wording.size(free)} are free{'' if peak <= free else ': it does not fit'}"
