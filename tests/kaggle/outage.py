@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
@@ -50,6 +51,10 @@ class Outage:
     def __post_init__(self) -> None:
         self._clock = FastClock(time.time(), self.speed)
         self._chance = random.Random(self.seed)
+        whom = ["engine", "worker", "worker", "console"]
+        self._chance.shuffle(whom)
+        self._turns = itertools.cycle(whom)
+        self._whom = next(self._turns)
         self._list = self.places.data_dir.parent / "names.txt"
         self._list.write_text("\n".join(self.names))
         self._console: subprocess.Popen[bytes] | None = None
@@ -99,9 +104,10 @@ class Outage:
             assert time.monotonic() < give_up, f"not over, after {self.kills}"
             if self._console is None or self._console.poll() is not None:
                 self._console = self._prepare()
-            if time.monotonic() >= kill_at and len(self.kills) != self.most_kills:
-                kill_at += kills_every * self._chance.uniform(0.5, 1.5)
-                self._kill(self._chance.choice(("engine", "worker", "worker", "console")))
+            kills = time.monotonic() >= kill_at and len(self.kills) != self.most_kills
+            if kills and self._kill(self._whom):  # or else as soon as there is one
+                kill_at = time.monotonic() + kills_every * self._chance.uniform(0.5, 1.5)
+                self._whom = next(self._turns)
             time.sleep(0.05)
 
     def _prepare(self) -> subprocess.Popen[bytes]:
@@ -116,7 +122,8 @@ class Outage:
             stderr=subprocess.DEVNULL,
         )
 
-    def _kill(self, whom: str) -> None:
+    def _kill(self, whom: str) -> bool:
+        """Kill one of a kind; False: there is none now."""
         victims: list[int] = []
         lock = lock_path(self.places)
         if whom == "console":
@@ -133,6 +140,8 @@ class Outage:
             with suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
                 self.kills.append(whom)
+                return True
+        return False
 
     def _is_over(self) -> bool:
         assert self._console is not None
