@@ -266,11 +266,12 @@ class DatasetQueue:
         since = self._outage.state.unreachable_since
         if since is None:
             return True, False
-        if 0 <= self._clock.now() - since <= self._patience:
+        if self._clock.now() - since <= self._patience:
             return not any(work.tries for work in self._working.values()) and self._outage.may_try(), True
         why = f"{self._outage.state.problem}, for {self._patience / 3600:g} h"
-        self._fail_all_that_ask(waiting, KaggleUnreachable(why))
-        self._outage.forget()
+        with self._database.transaction():
+            self._fail_all_that_ask(waiting, KaggleUnreachable(why))
+            self._outage.forget()
         return False, False
 
     def _fail_all_that_ask(self, waiting: Sequence[Dataset], problem: Problem) -> None:
