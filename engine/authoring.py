@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import hashlib
 import json
 import os
 import random
 import shutil
+import sys
 import tarfile
 import tempfile
 import time
@@ -30,6 +32,7 @@ from competitions.task import line_at_fault
 from engine.datasets.plans import Options
 from engine.datasets.preparing import prepare
 from engine.grading.report import SCORE_DECIMALS
+from engine.images.building import PACKAGES_OF_THE_GRADER
 from foundation.problems import DataProblem, Problem, UsageProblem
 from foundation.workers import Ended, ReportProgress, WorkerPool
 
@@ -117,6 +120,14 @@ def _check_files(competition: Competition) -> Iterator[Finding]:
         for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1)
         if TODO in line
     ]
+    absent = _absent_in_containers(competition)
+    if absent:
+        yield Finding(
+            "imports",
+            "warn",
+            f"containers that grade have no {', '.join(absent)}: import it inside prepare, or submissions are graded"
+            " and validated outside of containers only",
+        )
     if marked:
         yield Finding("facts", "fail", f"{TODO} is still there: {'; '.join(marked)}")
     elif not competition.metric.formula:
@@ -129,6 +140,23 @@ def _check_files(competition: Competition) -> Iterator[Finding]:
         )
     else:
         yield Finding("facts", "ok", f"understood and complete; {registry.source_of(competition)}")
+
+
+def _absent_in_containers(competition: Competition) -> list[str]:
+    """The libraries that the task's modules import as they are loaded, and that containers do not have."""
+    present = {*sys.stdlib_module_names, *PACKAGES_OF_THE_GRADER, "competitions", "foundation"}
+    imported: set[str] = set()
+    for path in competition.folder.glob("*.py"):
+        try:
+            statements = ast.parse(path.read_bytes()).body
+        except (SyntaxError, ValueError):  # which importing it tells better
+            continue
+        for statement in statements:
+            if isinstance(statement, ast.Import):
+                imported.update(alias.name for alias in statement.names)
+            elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+                imported.add(statement.module)
+    return sorted({name.partition(".")[0] for name in imported} - present)
 
 
 @dataclass

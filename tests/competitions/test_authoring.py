@@ -115,6 +115,14 @@ class Harbours:
             r"TODO is still there: description\.md, line 3",
             "",
         ),
+        (
+            "task.py",
+            "from competitions.kit import",
+            "import sklearn.metrics\nfrom competitions.kit import",
+            "imports",
+            "containers that grade have no sklearn: import it inside prepare",
+            "",
+        ),
         ("task.py", "def grade", "def score", "task", r"task\.py has no function grade", ""),
         (
             "task.py",
