@@ -54,6 +54,8 @@ class SweepSpec:
     retries: int = 0
     start_ramp_seconds: float = 0.0
     obfuscated: bool = False
+    gateway: tuple[str, ...] = ()
+    model_grants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -229,6 +229,15 @@ class SweepOptions:
         metavar="HOST[:PORT]",
         form=FormField("hosts", "that models may reach", column=1),
     )
+    gateway: tuple[str, ...] | None = _option(
+        "Pass model calls to this provider on by a gateway, which has its key and counts what they use; repeatable.",
+        metavar="PROVIDER",
+    )
+    model_grant: tuple[str, ...] | None = _option(
+        "What providers may do for agents beside answering: web-search, code-execution, mcp, remote-urls; repeatable.",
+        kept_as="model_grants",
+        metavar="GRANT",
+    )
     edition: str | None = _option(
         "v1 is MLE-bench bit for bit; corrected mends its defects.",
         default="v1",

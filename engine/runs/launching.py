@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets as random
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from competitions import descriptions, registry
@@ -22,8 +23,9 @@ from engine.agents import (
 from engine.images.building import images_of_runs
 from engine.layout import dataset_folder
 from engine.places import agents_folders
+from engine.providers import keys_of, without_keys
 from environment.runner import layout, protocol, secrets
-from environment.runner.protocol import InboxEntry, Order, Stop
+from environment.runner.protocol import InboxEntry, ModelProvider, Order, Stop
 from foundation import files
 from foundation.problems import DataProblem
 from state.records import Attempt, Run, Sweep, SweepSpec
@@ -51,7 +53,12 @@ def agent_of(spec: SweepSpec) -> Agent:
 
 
 def put_into_inbox(
-    state_dir: Path, sweep: Sweep, run: Run, attempt: Attempt, gpu_uuids: tuple[str, ...] = ()
+    state_dir: Path,
+    sweep: Sweep,
+    run: Run,
+    attempt: Attempt,
+    gpu_uuids: tuple[str, ...] = (),
+    model_providers: tuple[ModelProvider, ...] = (),
 ) -> None:
     """Make what an attempt needs and put it into the runner's inbox; again is harmless.
 
@@ -62,24 +69,35 @@ def put_into_inbox(
     """
     folder = state_dir / attempt.directory
     inbox = protocol.inbox(state_dir)
-    is_ordered = read_order(state_dir, attempt) is not None
+    ordered = read_order(state_dir, attempt)
     if not (folder / protocol.CLAIM).exists():
         agent = agent_of_sweep(state_dir, sweep)
-        launch = start_command(agent, os.environ)
+        providers = model_providers if ordered is None else ordered.providers
+        token = (ordered.model_token if ordered is not None else "") or new_token()
+        keys = keys_of(providers, os.environ)
+        launch = start_command(agent, without_keys(providers, os.environ, token))
         protocol.make_folders(folder)
         order = make_order(sweep, run, attempt, agent, gpu_uuids)
+        if providers:
+            order = replace(order, providers=providers, model_token=token)
+            secrets.leave_keys(folder, keys)
         if order.secret:
             own = layout.with_hidden_arguments(launch.environment, launch.arguments)
             secrets.leave(folder, secrets.SecretLaunch(own, launch.secrets))
         if order.obfuscated:
             _write_description(folder, order)
-        if not is_ordered:
+        if ordered is None:
             _remove_partials(folder)  # nobody else writes there before there is an order
             protocol.write(folder / protocol.ORDER, order)
             files.sync_directory(folder)
     inbox.mkdir(parents=True, exist_ok=True)
     if not inbox_file(state_dir, attempt).exists():
         protocol.write(inbox_file(state_dir, attempt), InboxEntry(attempt.id, attempt.directory))
+
+
+def new_token() -> str:
+    """Make what an agent has in place of keys; it begins as keys do that some clients look for."""
+    return f"sk-mlebench-{random.token_hex(24)}"
 
 
 def read_order(state_dir: Path, attempt: Attempt) -> Order | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from engine.agent_snapshots import agent_of_sweep
 from engine.agents import required_secrets
 from engine.places import Places
+from engine.providers import providers_of
 from engine.runs import launching
 from engine.runs.scheduling import Demand, Free, GpuPool, choose, lease
 from engine.settings import EngineSettings
@@ -160,7 +161,14 @@ class Starter:
         try:
             if sweep.spec.gpus and not handover.gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "others use them")
-            launching.put_into_inbox(self._places.state_dir, sweep, run, attempt, handover.gpu_uuids)
+            launching.put_into_inbox(
+                self._places.state_dir,
+                sweep,
+                run,
+                attempt,
+                handover.gpu_uuids,
+                providers_of(sweep.spec.gateway, self._places.config_file),
+            )
         except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting unseen
             self._log(f"run {run.id} can't be given to the runner", error)
             claim = self._places.state_dir / attempt.directory / protocol.CLAIM
@@ -199,7 +207,8 @@ class Starter:
     def _learn_secrets(self, sweep: Sweep) -> None:
         try:
             agent = agent_of_sweep(self._places.state_dir, sweep)
-            self._redaction.learn(required_secrets(agent), os.environ)
+            keys = [one.key for one in providers_of(sweep.spec.gateway, self._places.config_file) if one.key]
+            self._redaction.learn((*required_secrets(agent), *keys), os.environ)
         except Problem as problem:
             self._log(f"the agent of sweep {sweep.id} can't be read", problem)
 

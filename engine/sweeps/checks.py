@@ -22,13 +22,16 @@ from engine.datasets import is_ready, plan
 from engine.images import NOT_BUILT, connect, images_of_runs
 from engine.options.sweep import Launch, check_name, impossible
 from engine.places import Places
+from engine.providers import keys_of, providers_of, without_keys
 from engine.runs import launching
 from engine.scoreboard.model import limit_text
 from engine.space import gigabytes
 from environment.container.proxy import parse_rule
+from environment.gateway.dialects import Grant
 from environment.runner import protocol, runtimes
 from environment.runner.docker.daemon import build_command, daemon_problems
 from environment.runner.process.containment import held_limits
+from environment.runner.protocol import ModelProvider
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from state import database, sweeps
 from state.records import Sweep, SweepSpec
@@ -204,7 +207,7 @@ def check_launch(
     except UsageProblem as problem:
         yield failed(problem)
     if launch.spec.agent_id:
-        yield from _agent(launch.spec, environment)
+        yield from _agent(launch.spec, environment, places.config_file)
     if launch.spec.competitions:
         yield from _data(launch.spec, places)
     yield from _size(launch.spec, capacity)
@@ -223,10 +226,12 @@ def _engine(engine: EngineStatus, *, starts_engine: bool) -> Check:
     return Check(False, "the engine is not running", "mlebench-console engine start", Mend.ENGINE)
 
 
-def _agent(spec: SweepSpec, environment: Mapping[str, str]) -> Iterator[Check]:
+def _agent(spec: SweepSpec, environment: Mapping[str, str], config_file: Path) -> Iterator[Check]:
     try:
         agent = launching.agent_of(spec)
-        start_command(agent, environment)
+        providers = _providers(spec, config_file)
+        keys_of(providers, environment)
+        start_command(agent, without_keys(providers, environment, launching.new_token()))
         agent_snapshots.check(agent.folder)
     except Problem as problem:
         yield failed(problem)
@@ -236,7 +241,28 @@ def _agent(spec: SweepSpec, environment: Mapping[str, str]) -> Iterator[Check]:
     if leaves_out_kwargs(agent):
         text = f"its kwargs are not given to it: nobody knows the kwargs_type '{agent.kwargs_type}'"
         yield Check(True, text, f"Write them as argparse or omegaconf in {agent.folder}.", warns=True)
-    yield from _runtime(spec, agent)
+    if providers:
+        granted = f", granted {_named(spec.model_grants)}" if spec.model_grants else ""
+        names = _named(tuple(provider.name for provider in providers))
+        yield Check(True, f"model calls to {names} go by the gateway{granted}")
+    yield from _runtime(spec, agent, providers)
+
+
+def _providers(spec: SweepSpec, config_file: Path) -> tuple[ModelProvider, ...]:
+    """Return the providers that the gateway of a sweep's runs serves.
+
+    Raises:
+        UsageProblem: one is not known, or what they are granted.
+    """
+    providers = providers_of(spec.gateway, config_file)
+    if spec.model_grants and not providers:
+        raise UsageProblem(
+            "something is granted to providers, but none is served", "", "Add --gateway PROVIDER."
+        )
+    unknown = [name for name in spec.model_grants if name not in tuple(Grant)]
+    if unknown:
+        raise UsageProblem(f"'{unknown[0]}' can't be granted", "", f"Known are: {', '.join(Grant)}.")
+    return providers
 
 
 def _time_limit(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
@@ -263,7 +289,7 @@ def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
     return os.environ
 
 
-def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
+def _runtime(spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...]) -> Iterator[Check]:
     if spec.runtime not in runtimes.RUNTIMES:
         return  # `impossible` names it
     try:
@@ -273,12 +299,12 @@ def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
             isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"
             yield Check(True, f"runs are processes of this host, {isolated}")
             if kind == protocol.BUBBLEWRAP:
-                yield from _network(spec, agent, f"--runtime {protocol.DOCKER} {_TO_MODELS}")
+                yield from _network(spec, agent, providers, f"--runtime {protocol.DOCKER} {_TO_MODELS}")
             held = held_limits(isolated=kind == protocol.BUBBLEWRAP)
             yield Check(True, f"limits of runs: {held.in_words()}")
             return
         _check_policy(spec, agent)
-        yield from _network(spec, agent, _TO_MODELS)
+        yield from _network(spec, agent, providers, _TO_MODELS)
         client = connect(_DOCKER_SECONDS)
         yield _images(client, agent, spec.agents_dir)
         _check_container_runtime(client, spec)
@@ -286,15 +312,18 @@ def _runtime(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
         yield failed(problem)
 
 
-def _network(spec: SweepSpec, agent: Agent, some: str) -> Iterator[Check]:
+def _network(
+    spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], some: str
+) -> Iterator[Check]:
     """Warn of an agent that is given a key for a service, and no network to reach one."""
     given = [name for name, _ in agent.env_vars if name.endswith(_KEY_SUFFIX)]
-    keys = tuple(dict.fromkeys([*required_secrets(agent), *given]))
+    served = {provider.key for provider in providers}
+    keys = tuple(name for name in dict.fromkeys([*required_secrets(agent), *given]) if name not in served)
     if keys and spec.network == _NO_NETWORK:
         text = (
             f"agent {agent.id} is given {_named(keys)}, but the network '{_NO_NETWORK}' lets it reach nothing"
         )
-        yield Check(True, text, f"Give {some}, or --network open.", warns=True)
+        yield Check(True, text, f"Give --gateway PROVIDER, {some}, or --network open.", warns=True)
 
 
 def _images(client: APIClient, agent: Agent, agents_dir: str) -> Check:

@@ -1,6 +1,6 @@
 """A forward proxy to a list of hosts and to no others: CONNECT, and plain HTTP by full address.
 
-    python -m environment.container.proxy --socket PATH --allow HOST[:PORT]...
+    python -m environment.container.proxy --socket PATH --allow HOST[:PORT]... [--deny HOST...]
 
 Standard library only. It answers one request a connection, and prints one line for each: where to, and
 whether it was let through. HOST may be `*.example.org`; without a PORT it is open on 443 and 80.
@@ -82,8 +82,9 @@ class _Refused(Exception):
 class Proxy:
     """Lets requests through to hosts that rules name, and counts those that it refuses."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[Rule], denied: Sequence[str] = ()) -> None:
         self._rules = rules
+        self._denied = frozenset(host.lower() for host in denied)
         self._refused = 0
 
     async def answer(self, client: Connection) -> None:
@@ -105,7 +106,7 @@ class Proxy:
             _say(f"broken {where}: {error}")
 
     def _allows(self, host: str, port: int) -> bool:
-        return any(rule.allows(host, port) for rule in self._rules)
+        return host not in self._denied and any(rule.allows(host, port) for rule in self._rules)
 
     async def _forward(self, client: Connection, request: _Request, where: str) -> None:
         connecting = asyncio.open_connection(request.host, request.port, limit=_CHUNK)
@@ -240,12 +241,15 @@ def main() -> None:
     )
     parser.add_argument("--socket", type=Path, required=True, help="Unix socket to listen on")
     parser.add_argument("--allow", type=parse_rule, action="append", default=[], metavar="HOST[:PORT]")
+    parser.add_argument(
+        "--deny", action="append", default=[], metavar="HOST", help="not even where a rule allows it"
+    )
     options = parser.parse_args()
     options.socket.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(options.socket))
         listener.listen(MAX_CONNECTIONS)
-        asyncio.run(serve(listener, Proxy(options.allow).answer))
+        asyncio.run(serve(listener, Proxy(options.allow, options.deny).answer))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""A relay from a TCP port on localhost to a Unix socket, for a sandbox without network.
+"""A relay from TCP ports on localhost to Unix sockets, for a sandbox without network.
 
-    python relay.py --socket PATH [--port 5000] [-- COMMAND...]
+    python relay.py --to PORT:SOCKET [--to PORT:SOCKET...] [-- COMMAND...]
 
-With a command the port is opened first and served by a child process, and this process then becomes the command.
+With a command the ports are opened first and served by a child process, and this process then becomes the command.
 One file of standard library only, because it runs inside the sandbox. It looks at nothing that passes.
 """
 
@@ -16,7 +16,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -112,7 +112,7 @@ def _allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _relay(listener: socket.socket, target: Path) -> None:
+def _answer_from(target: Path) -> Callable[[Connection], Awaitable[None]]:
     async def answer(client: Connection) -> None:
         try:
             server = Connection(*await asyncio.open_unix_connection(str(target), limit=_CHUNK))
@@ -124,36 +124,57 @@ def _relay(listener: socket.socket, target: Path) -> None:
         finally:
             server.writer.close()
 
-    asyncio.run(serve(listener, answer))
+    return answer
 
 
-def _serve_beside(listener: socket.socket, target: Path) -> None:
+def _relay(targets: Mapping[socket.socket, Path]) -> None:
+    async def serve_all() -> None:
+        await asyncio.gather(*(serve(listener, _answer_from(to)) for listener, to in targets.items()))
+
+    asyncio.run(serve_all())
+
+
+def _serve_beside(targets: Mapping[socket.socket, Path]) -> None:
     """Serve in a child that dies with the command."""
     parent = os.getpid()
     if os.fork():
         return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() == parent:
-        _relay(listener, target)
+        _relay(targets)
     os._exit(0)
+
+
+def _parse_target(text: str) -> tuple[int, Path]:
+    port, _, path = text.partition(":")
+    return int(port), Path(path)
 
 
 def main() -> int:
     """Listen, then serve or become the command."""
-    parser = argparse.ArgumentParser(prog="relay", description="Relay localhost to a Unix socket.")
-    parser.add_argument("--socket", type=Path, required=True, help="where the server listens")
-    parser.add_argument("--port", type=int, default=5000, help="port on localhost")
+    parser = argparse.ArgumentParser(prog="relay", description="Relay localhost to Unix sockets.")
+    parser.add_argument(
+        "--to",
+        type=_parse_target,
+        action="append",
+        required=True,
+        metavar="PORT:SOCKET",
+        help="port on localhost, and where its server listens",
+    )
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --")
     options = parser.parse_args()
-    try:
-        listener = listen(options.port)
-    except OSError as error:
-        sys.stderr.write(f"relay: port {options.port}: {error.strerror}\n")
-        return 1
+    targets = {}
+    for port, path in options.to:
+        try:
+            targets[listen(port)] = path
+        except OSError as error:
+            sys.stderr.write(f"relay: port {port}: {error.strerror}\n")
+            return 1
     if not options.command:
-        _relay(listener, options.socket)
-    _serve_beside(listener, options.socket)
-    listener.close()
+        _relay(targets)
+    _serve_beside(targets)
+    for listener in targets:
+        listener.close()
     try:
         os.execvp(options.command[0], options.command)  # noqa: S606 - becoming the command is the purpose
     except OSError as error:

@@ -1,6 +1,6 @@
-"""The main process of the grader container: keeps the validation server, and perhaps a relay to the proxy, alive.
+"""The main process of the grader container: keeps the validation server alive, and relays to proxy and model gateway.
 
-    python -m environment.container.sidecar --restarts FILE [--relay SOCKET:PORT] -- GRADING-SERVER-ARGUMENTS...
+    python -m environment.container.sidecar --restarts FILE [--relay PORT:SOCKET...] -- GRADING-SERVER-ARGUMENTS...
 
 Another start of the container would have another network namespace, out of the agent's reach: so what
 dies here is started again here, and FILE gets a line for it, which the runner reports.
@@ -56,7 +56,9 @@ def _keep(services: Sequence[_Service], restarts: Path) -> None:
 def main() -> None:
     """Serve until SIGTERM; as process 1, the end of this one is the end of all."""
     parser = argparse.ArgumentParser(prog="sidecar", description="Serve one agent's container.")
-    parser.add_argument("--relay", default="", metavar="SOCKET:PORT", help="let localhost's PORT lead there")
+    parser.add_argument(
+        "--relay", action="append", default=[], metavar="PORT:SOCKET", help="let localhost's PORT lead there"
+    )
     parser.add_argument("--restarts", type=Path, required=True, help="file to append a line to for each end")
     parser.add_argument("server", nargs="+", metavar="ARGUMENT", help="of the validation server, after --")
     options = parser.parse_args()
@@ -64,9 +66,8 @@ def main() -> None:
     server = (*python, "environment.grading_server", *options.server)
     services = [_Service("the validation server", server)]
     if options.relay:
-        place, _, port = options.relay.rpartition(":")
-        relay = (*python, "environment.container.relay", f"--socket={place}", f"--port={port}")
-        services.append(_Service("the relay to the model hosts", relay))
+        relay = (*python, "environment.container.relay", *(f"--to={target}" for target in options.relay))
+        services.append(_Service("the relay to models", relay))
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     _keep(services, options.restarts)
 

@@ -14,6 +14,7 @@ from environment.container.output import Ending, ServiceRestarted, Started, Tidi
 from environment.container.processes import ProcessTree
 from environment.runner import protocol, secrets
 from environment.runner.disk import DiskMeter, DiskUse
+from environment.runner.gateway import GatewayKeeper
 from environment.runner.host import Gpu, GpuReader, hardware_of
 from environment.runner.host_problems import HostWitness
 from environment.runner.protocol import (
@@ -68,6 +69,7 @@ class RunnerAttempt:
         self._gpus = gpus
         self._order = protocol.read(folder / protocol.ORDER, Order)
         self._sandbox = sandbox_for(folder, self._order)
+        self._gateway = GatewayKeeper(folder, self._order)
         self._reported = [
             event
             for line in jsonlines.read(folder / protocol.EVENTS).values
@@ -82,6 +84,7 @@ class RunnerAttempt:
             taken=[event for event in self._reported if isinstance(event, SubmissionTaken)],
         )
         self._started: Started | None = None
+        self._given_up: tuple[str, str] | None = None
         self._root: int | None = None
         self._incomplete = 0
         self._restarts_offset = 0
@@ -152,17 +155,26 @@ class RunnerAttempt:
             self._report(Unmeasured(self._clock.now(), text))
 
     def _start(self) -> None:
+        if self._given_up is not None:
+            self._give_up(*self._given_up)
+            return
         if (self.folder / protocol.STOP).exists():
             self._give_up("stopped", "")
             return
         (self.folder / protocol.SNAPSHOTS).mkdir(exist_ok=True)
+        why_not = self._gateway.start()
+        if not self._gateway.is_ready and not why_not:
+            return  # the next step goes on once it listens
         self._host.note_start()
-        why_not = self._sandbox.start()
+        why_not = why_not or self._sandbox.start()
         if why_not:
             self._give_up("unstarted", why_not)
 
     def _give_up(self, reason: str, problem: str) -> None:
         """End an attempt before its agent has run; claimed by us, so that nothing on its way starts it."""
+        self._given_up = (reason, problem)
+        if not self._gateway.end():
+            return  # the next step goes on once it is gone
         if output.claim(self.folder / protocol.CLAIM):
             self._gather(Ending.unseen(reason, problem))
 
@@ -191,6 +203,7 @@ class RunnerAttempt:
             if taken is not None:
                 self._report(taken)
         if self._asked_at is None and not (self.folder / protocol.ENDING).exists():
+            self._gateway.keep()
             self._sandbox.keep_serving()
 
     def _is_overdue(self, started: Started) -> bool:
@@ -236,7 +249,7 @@ class RunnerAttempt:
         How it ended is told before anything is removed: how long that takes, and what of it can't be done, is the
         agent's own work.
         """
-        if not self._sandbox.end_leftovers():
+        if not self._sandbox.end_leftovers() or not self._gateway.end():
             return  # the next step goes on once it is gone
         ending = self._reported_ending() or self._conclude(seen)
         secrets.discard(self.folder)
@@ -297,7 +310,7 @@ class RunnerAttempt:
         if self._sandbox.status() in (AgentStatus.ALIVE, AgentStatus.STARTING):
             return False
         output.claim(self.folder / protocol.CLAIM)
-        if not self._sandbox.end_leftovers() or not self._is_removed():
+        if not self._sandbox.end_leftovers() or not self._gateway.end() or not self._is_removed():
             return False
         protocol.write(self.folder / protocol.EXIT, self._reported_ending() or Ending.unseen("lost", problem))
         self.stage = Stage.DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,13 @@ from environment.runner import protocol
 from environment.runner.protocol import Order
 
 _ARGUMENTS = "MLEBENCH_ARGUMENTS"
+_NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]")
 # The script is read by the same bash, so that it finds its name in $0 and its arguments in $@ as ever.
 _WITH_HIDDEN_ARGUMENTS = f'eval "set -- ${_ARGUMENTS}"; unset {_ARGUMENTS}; . "$0"'
 HOME = Path("/home")
 TOOLS = Path("/opt/mlebench")
 SANDBOX_PORT = 5000
+MODEL_PORT = 5001
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,24 @@ def with_hidden_arguments(
     return (*variables.items(), *hidden)
 
 
-def variables(order: Order, layout: Layout, own: tuple[tuple[str, str], ...], *, port: int) -> dict[str, str]:
+def _model_variables(order: Order, port: int) -> dict[str, str]:
+    """Point the official clients of all providers at the gateway, with the run's token for a key."""
+    found: dict[str, str] = {}
+    for provider in order.providers:
+        name = _NOT_IN_A_VARIABLE.sub("_", provider.name.upper())
+        address = f"http://localhost:{port}/{provider.name}"
+        if provider.dialect == "openai":
+            address = f"{address}/v1"
+        found |= {f"{name}_BASE_URL": address, f"{name}_API_BASE": address}
+        found[f"{name}_API_KEY"] = order.model_token
+        if provider.dialect == "gemini":
+            found |= {"GOOGLE_GEMINI_BASE_URL": address, "GOOGLE_API_KEY": order.model_token}
+    return found
+
+
+def variables(
+    order: Order, layout: Layout, own: tuple[tuple[str, str], ...], *, port: int, model_port: int
+) -> dict[str, str]:
     """Make all variables of an agent; what its config.yaml sets wins over ours, nothing else gets in."""
     threads = str(max(1, int(order.cpus)))
     return {
@@ -128,5 +148,6 @@ def variables(order: Order, layout: Layout, own: tuple[tuple[str, str], ...], *,
         "PYTHONUNBUFFERED": "1",
         "OMP_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
+        **_model_variables(order, model_port),
         **dict(own),
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from console.tui.config import read_settings
 from engine.places import find_places
+from engine.providers import all_providers
 from engine.settings import EngineSettings, NotificationSettings, Prices, read_table
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "configuration.md"
@@ -26,5 +27,6 @@ def test_the_example_is_taken_as_it_stands(tmp_path: Path) -> None:
     assert read_table(config, EngineSettings).cpus == values["engine"]["cpus"]
     assert read_table(config, Prices).gpu_hour == values["prices"]["gpu_hour"]
     assert str(find_places(config_file=config, environment={}).data_dir) == values["places"]["data_dir"]
-    read = {"places", "engine", "console", "keys", "notifications", "prices"}
+    assert all_providers(config)["local"].url == values["providers"]["local"]["url"]
+    read = {"places", "engine", "console", "keys", "notifications", "providers", "prices"}
     assert set(values) == read

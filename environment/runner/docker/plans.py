@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from environment.runner import layout, protocol
 from environment.runner.protocol import Order
@@ -151,7 +152,8 @@ def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
         "-m",
         "environment.container.sidecar",
         f"--restarts={_RESTARTS}",
-        *([f"--relay={SERVICE}/{PROXY_SOCKET}:{PROXY_PORT}"] if order.network == "models" else []),
+        *([f"--relay={PROXY_PORT}:{SERVICE}/{PROXY_SOCKET}"] if order.network == "models" else []),
+        *([f"--relay={layout.MODEL_PORT}:{SERVICE}/{protocol.GATEWAY_SOCKET}"] if order.providers else []),
         "--",
         f"--port={layout.SANDBOX_PORT}",
         f"--ready={SERVICE}/{READY}",
@@ -190,10 +192,11 @@ def _own_competition(order: Order) -> tuple[Bind, ...]:
 def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
     """Plan the only way out of a `models` network: a socket in a folder, which nothing can go around."""
     command = ["-m", "environment.container.proxy", f"--socket={SERVICE}/{PROXY_SOCKET}"]
+    allowed = [f"--allow={host}" for host in order.allowed_hosts]
     return Plan(
         Role.PROXY,
         order.grader_image,
-        (*command, *(f"--allow={host}" for host in order.allowed_hosts)),
+        (*command, *allowed, *(f"--deny={host}" for host in _hosts_of_the_gateway(order))),
         f"{os.getuid()}:{os.getgid()}",
         (),
         (Bind(attempt / protocol.GRADER, SERVICE),),
@@ -201,6 +204,12 @@ def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
         image_labels=order.grader_labels,
         memory_bytes=_PROXY_MEMORY,
     )
+
+
+def _hosts_of_the_gateway(order: Order) -> tuple[str, ...]:
+    """Return the hosts that the gateway serves: around it they are not to be reached, or calls would go uncounted."""
+    hosts = (urlsplit(provider.url).hostname for provider in order.providers)
+    return tuple(dict.fromkeys(host for host in hosts if host))
 
 
 def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Plan:
@@ -216,7 +225,7 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
     ]
     here = layout.sandboxed()
     own = () if launch else order.variables
-    variables = layout.variables(order, here, own, port=layout.SANDBOX_PORT)
+    variables = layout.variables(order, here, own, port=layout.SANDBOX_PORT, model_port=layout.MODEL_PORT)
     environment = {name: value for name, value in variables.items() if name not in _NOT_OURS}
     if order.network == "models":
         environment |= _proxy_variables()

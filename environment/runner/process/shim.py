@@ -84,8 +84,9 @@ class Shim:
         self._wait_for_server()
         port = layout.SANDBOX_PORT if self._order.network == "none" and self._isolated else _free_port()
         calls = bubblewrap.open_filter() if self._containment.held.system_calls else None
-        command = self._command(port, calls)
-        variables = layout.variables(self._order, self._layout, own, port=port)
+        model_port = layout.MODEL_PORT if port == layout.SANDBOX_PORT else _free_port()
+        command = self._command(port, model_port, calls)
+        variables = layout.variables(self._order, self._layout, own, port=port, model_port=model_port)
         sys.stdout.flush()
         sys.stderr.flush()
         shim = os.getpid()
@@ -120,7 +121,7 @@ class Shim:
         if self._order.obfuscated and not self._isolated:
             self._link_data()
         grader = self._attempt / protocol.GRADER
-        grader.mkdir()
+        grader.mkdir(exist_ok=True)  # where its gateway may listen already
         bubblewrap.write_tables(grader)
 
     def _link_data(self) -> None:
@@ -165,14 +166,17 @@ class Shim:
                 )
             time.sleep(0.01)
 
-    def _command(self, port: int, calls: int | None) -> list[str]:
+    def _command(self, port: int, model_port: int, calls: int | None) -> list[str]:
         here = self._layout
+        sockets = {port: here.socket}
+        if self._order.providers:
+            sockets[model_port] = here.socket.with_name(protocol.GATEWAY_SOCKET)
+        agent = self._attempt / protocol.SCRATCH / "agent"
         command = [
             f"{self._order.python_prefix}/bin/python",
             "-I",
             str(here.relay),
-            f"--socket={_short(here.socket, self._attempt / protocol.SCRATCH / 'agent')}",
-            f"--port={port}",
+            *(f"--to={number}:{_short(path, agent)}" for number, path in sockets.items()),
             "--",
             *self._containment.command(layout.start_command(self._order, here)),
         ]

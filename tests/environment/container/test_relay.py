@@ -22,7 +22,7 @@ RELAY = Path(environment.__path__[0]) / "container" / "relay.py"
 
 
 def relay_command(target: Path, port: str, *rest: str) -> list[str]:
-    return [sys.executable, str(RELAY), "--socket", str(target), "--port", port, *rest]
+    return [sys.executable, str(RELAY), "--to", f"{port}:{target}", *rest]
 
 
 def free_port() -> int:
@@ -77,7 +77,7 @@ def test_the_command_finds_the_door_open_and_keeps_its_exit_code(tmp_path: Path)
 def test_the_door_closes_with_the_command(tmp_path: Path) -> None:
     port = free_port()
     subprocess.run(
-        [sys.executable, RELAY, "--socket", tmp_path / "v.sock", "--port", str(port), "--", "true"],
+        [sys.executable, RELAY, "--to", f"{port}:{tmp_path / 'v.sock'}", "--", "true"],
         timeout=60,
         check=True,
     )
@@ -93,7 +93,7 @@ def test_the_door_closes_with_the_command(tmp_path: Path) -> None:
 def test_it_also_serves_alone_and_a_missing_server_ends_only_the_connection(tmp_path: Path) -> None:
     port = free_port()
     with subprocess.Popen(
-        [sys.executable, RELAY, "--socket", tmp_path / "v.sock", "--port", str(port)], stderr=subprocess.PIPE
+        [sys.executable, RELAY, "--to", f"{port}:{tmp_path / 'v.sock'}"], stderr=subprocess.PIPE
     ) as relay:
         try:
             with connected(port) as client:
@@ -157,10 +157,8 @@ def test_a_taken_port_is_told(tmp_path: Path) -> None:
             [
                 sys.executable,
                 RELAY,
-                "--socket",
-                tmp_path / "v",
-                "--port",
-                str(taken.getsockname()[1]),
+                "--to",
+                f"{taken.getsockname()[1]}:{tmp_path / 'v'}",
                 "--",
                 "true",
             ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,7 +146,8 @@ class Provider:
                     await response.write(event[start : start + 7])
                     await asyncio.sleep(0)
             else:
-                await response.write(event)
+                with suppress(ConnectionError):  # whoever asked has gone
+                    await response.write(event)
         self.streams_ended += 1
         return response
 
@@ -233,7 +235,12 @@ def messages(model: str, *, usage: bool) -> tuple[dict[str, Any], list[bytes]]:
         **({"usage": MESSAGES_USAGE} if usage else {}),
     }
     first = {**MESSAGES_USAGE, "output_tokens": 1}
-    begun = {**base, "content": [], "stop_reason": None, **({"usage": first} if usage else {})}
+    begun: dict[str, Any] = {
+        **base,
+        "content": [],
+        "stop_reason": None,
+        **({"usage": first} if usage else {}),
+    }
     end = {"stop_reason": "end_turn", "stop_sequence": None}
     block = {"type": "text", "text": ""}
     events = [

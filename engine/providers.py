@@ -1,0 +1,113 @@
+"""The providers of models that a run's gateway can serve: the known ones, and those of config.toml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from engine.settings import read_values
+from environment.gateway.dialects import Dialect
+from environment.runner.protocol import ModelProvider
+from foundation.fields import FieldError, read_fields
+from foundation.problems import EnvironmentProblem, UsageProblem
+
+TABLE = "providers"
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_KNOWN = (
+    ModelProvider("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    ModelProvider("anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+    ModelProvider("gemini", "gemini", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
+    ModelProvider("openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """A table [providers.NAME]; what it leaves out is as it is for the known provider of that name."""
+
+    dialect: Dialect | None = None
+    url: str | None = None
+    key: str | None = None
+    include_usage: bool | None = None
+
+
+def all_providers(config_file: Path) -> dict[str, ModelProvider]:
+    """Read all providers by name.
+
+    Raises:
+        UsageProblem: config.toml can't be read, or something in it is not understood.
+    """
+    found = {provider.name: provider for provider in _KNOWN}
+    for name, values in read_values(config_file, TABLE).items():
+        where = f"{config_file}: [{TABLE}.{name}]"
+        if not _NAME.fullmatch(name) or not isinstance(values, dict):
+            raise UsageProblem(
+                f"{where} is not understood", "", f"Write it as [{TABLE}.name], in small letters."
+            )
+        try:
+            given = read_fields(_Settings, values)
+        except FieldError as error:
+            known = ", ".join(sorted(error.known))
+            why = f"{error.name} is not {error.expected}" if error.expected else f"it has no '{error.name}'"
+            raise UsageProblem(
+                f"{where} is not understood", why, f"Known are: {known}." if known else ""
+            ) from error
+        provider = found.get(name, ModelProvider(name, "openai", ""))
+        found[name] = replace(
+            provider,
+            dialect=str(given.dialect or provider.dialect),
+            url=provider.url if given.url is None else given.url,
+            key=provider.key if given.key is None else given.key,
+            include_usage=provider.include_usage if given.include_usage is None else given.include_usage,
+        )
+        parts = urlsplit(found[name].url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+            raise UsageProblem(
+                f"{where} has no url", "", 'Write url = "https://host/v1", as its clients are given it.'
+            )
+    return found
+
+
+def providers_of(names: Iterable[str], config_file: Path) -> tuple[ModelProvider, ...]:
+    """Read some providers.
+
+    Raises:
+        UsageProblem: one of them is not known, or config.toml is not understood.
+    """
+    known = all_providers(config_file)
+    names = tuple(dict.fromkeys(names))
+    for name in names:
+        if name not in known:
+            raise UsageProblem(
+                f"there is no provider '{name}'",
+                "",
+                f"Known are: {', '.join(known)}; others go into config.toml.",
+            )
+    return tuple(known[name] for name in names)
+
+
+def keys_of(providers: Iterable[ModelProvider], operator: Mapping[str, str]) -> dict[str, str]:
+    """Take the keys of providers from the operator's environment, by their variables.
+
+    Raises:
+        EnvironmentProblem: one is missing.
+    """
+    names = [provider.key for provider in providers if provider.key]
+    for name in names:
+        if not operator.get(name):
+            raise EnvironmentProblem(
+                "the model gateway has no key",
+                f"the environment variable {name} is not set",
+                f"export {name}=... where the engine is started",
+            )
+    return {name: operator[name] for name in names}
+
+
+def without_keys(
+    providers: Iterable[ModelProvider], operator: Mapping[str, str], token: str
+) -> dict[str, str]:
+    """Return the operator's environment as an agent may be given parts of it: a run's token in place of each key."""
+    return {**operator, **{provider.key: token for provider in providers if provider.key}}

@@ -1,0 +1,148 @@
+"""The runner's care for an attempt's model gateway: started before the agent, again when it dies, ended after it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from environment.container import output
+from environment.container.output import ServiceRestarted
+from environment.gateway.records import Journal
+from environment.runner import protocol
+from environment.runner.protocol import Order
+from foundation import locks
+from foundation.daemon_log import open_log
+
+START_TRIES = 3
+_FIRST_WAIT_SECONDS = 0.5
+_LONGEST_WAIT_SECONDS = 60.0
+_END_SECONDS = 5.0
+_OOM_COUNTERS = (Path("/proc/vmstat"),)
+# The operator's other variables may be secrets, and are not the gateway's to know.
+_VARIABLES = ("PATH", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
+_PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+class GatewayKeeper:
+    """Keeps one attempt's gateway running; a gateway outlives the runner, and the next runner finds it by its lock."""
+
+    def __init__(self, attempt: Path, order: Order) -> None:
+        self._attempt = attempt
+        self._order = order
+        self._process: subprocess.Popen[bytes] | None = None
+        self._tries = 0
+        self._restart_at = 0.0
+        self._wait = _FIRST_WAIT_SECONDS / 2
+        self._was_there = False
+        self._asked_at: float | None = None
+        self._oom_kills = 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether an agent that is started now finds it, or needs none."""
+        return not self._order.providers or (self._lives() and self._socket().exists())
+
+    def start(self) -> str:
+        """Start it where it is not running; returns why that can't be, or nothing."""
+        if self.is_ready or self._is_starting():
+            return ""
+        if self._tries == START_TRIES:
+            return f"its model gateway does not start, see {protocol.GATEWAY_LOG}"
+        self._tries += 1
+        self._spawn()
+        return ""
+
+    def keep(self) -> None:
+        """Start it again where it has died beside a living agent, ever later if it goes on dying."""
+        if not self._order.providers or self._is_starting():
+            return
+        if self._lives():
+            self._was_there = True
+            return
+        if time.monotonic() < self._restart_at:
+            return
+        self._wait = min(2 * self._wait, _LONGEST_WAIT_SECONDS)
+        self._restart_at = time.monotonic() + self._wait
+        if self._was_there or self._tries:
+            how, from_outside = self._end()
+            record = ServiceRestarted(
+                time.time(), "the model gateway", f"{how}; it is started again", from_outside
+            )
+            output.append(self._attempt / protocol.RESTARTS, record)
+        self._spawn()
+
+    def end(self) -> bool:
+        """End it after its agent, and have all calls counted; False when that takes another call."""
+        if not self._order.providers:
+            return True
+        if self._lives():
+            self._asked_at = self._asked_at or time.monotonic()
+            is_late = time.monotonic() - self._asked_at > _END_SECONDS
+            self._signal(signal.SIGKILL if is_late else signal.SIGTERM)
+            return False
+        if self._is_starting():
+            self._signal_child(signal.SIGKILL)
+            return False
+        if (self._attempt / protocol.OPEN_CALLS).exists():
+            Journal(self._attempt)  # counts what a killed gateway has left open
+        return True
+
+    def _spawn(self) -> None:
+        (self._attempt / protocol.GRADER).mkdir(exist_ok=True)
+        self._oom_kills = output.oom_kills(_OOM_COUNTERS)
+        with open_log(self._attempt / protocol.GATEWAY_LOG) as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-m", "environment.gateway", str(self._attempt)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=_variables(os.environ),
+                start_new_session=True,
+            )
+
+    def _socket(self) -> Path:
+        return self._attempt / protocol.GRADER / protocol.GATEWAY_SOCKET
+
+    def _is_starting(self) -> bool:
+        return self._process is not None and self._process.poll() is None and not self._lives()
+
+    def _lives(self) -> bool:
+        if self._process is not None:
+            self._process.poll()  # a dead child is no zombie for longer than this
+        lock = self._attempt / protocol.GATEWAY_LOCK
+        return lock.exists() and locks.is_held(lock)
+
+    def _end(self) -> tuple[str, bool]:
+        """Say how it has ended, and whether nothing that an agent does can have brought that about."""
+        code = None if self._process is None else self._process.poll()
+        if code is None:
+            return "has ended", False
+        if code >= 0:
+            return f"ended with code {code}", False
+        is_isolated = self._order.runtime != protocol.PLAIN
+        killed = code in (-signal.SIGTERM, -signal.SIGKILL)
+        from_outside = is_isolated and killed and output.oom_kills(_OOM_COUNTERS) == self._oom_kills
+        return f"was killed by {signal.Signals(-code).name}", from_outside
+
+    def _signal(self, number: int) -> None:
+        """Signal the process that holds its lock, which can be no other."""
+        text = (self._attempt / protocol.GATEWAY_LOCK).read_text().strip()
+        if text.isdigit() and self._lives():
+            with suppress(ProcessLookupError):  # it ended in between, which is what was wanted
+                os.kill(int(text), number)
+
+    def _signal_child(self, number: int) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+
+def _variables(own: Mapping[str, str]) -> dict[str, str]:
+    proxies = (spelling for name in _PROXY_VARIABLES for spelling in (name, name.lower()))
+    return {name: own[name] for name in (*_VARIABLES, *proxies) if name in own}

@@ -1,0 +1,153 @@
+"""Model calls of an agent by its gateway, with a real engine, runner and agent, and a provider on localhost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from environment.gateway import records
+from environment.gateway.dialects import Usage
+from environment.gateway.records import Outcome
+from environment.runner import protocol
+from tests.engine.harness import SUBMIT, Harness, eventually, kill_holder, lines
+from tests.environment.gateway.provider import KEY, TEXT, Provider
+
+# It may not hold the key itself, or it would find it in its own files.
+AGENT = f"""
+cat > "$CODE_DIR/agent.py" <<'PYTHON'
+import glob, json, os, time, urllib.error, urllib.request
+
+CODE = os.environ["CODE_DIR"]
+
+def ask(model, stream=False):
+    body = {{"model": model, "messages": [{{"role": "user", "content": "Hello?"}}], "stream": stream}}
+    request = urllib.request.Request(
+        os.environ["OPENAI_BASE_URL"] + "/chat/completions",
+        json.dumps(body).encode(),
+        {{"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}},
+    )
+    return urllib.request.urlopen(request)
+
+def note(name, value):
+    with open(CODE + "/" + name + ".tmp", "w") as stream:
+        json.dump(value, stream)
+    os.rename(CODE + "/" + name + ".tmp", CODE + "/" + name)
+
+note("first", json.load(ask("plain"))["choices"][0]["message"]["content"])
+
+key = {KEY[::-1]!r}[::-1].encode()
+found = []
+own = [CODE, os.environ["AGENT_DIR"]]
+places = ["/proc/[0-9]*/environ", "/proc/[0-9]*/cmdline", "/run/**", "/tmp/**", "/dev/shm/**", "/home/**"]
+for place in places:
+    for path in glob.glob(place, recursive=True):
+        try:
+            with open(path, "rb") as stream:
+                if key in stream.read(1 << 20):
+                    found.append(path)
+        except OSError:
+            pass
+note("found", found)
+
+try:
+    answer = ask("pause", stream=True)
+    note("pausing", answer.readline().decode())
+    while answer.readline():
+        pass
+    note("broke", "")
+except Exception as error:
+    note("broke", type(error).__name__)
+while True:
+    try:
+        note("second", json.load(ask("plain"))["choices"][0]["message"]["content"])
+        break
+    except (OSError, ValueError):
+        time.sleep(0.1)
+PYTHON
+"$MLEBENCH_ENV_AGENT/bin/python" "$CODE_DIR/agent.py"
+{SUBMIT}
+"""
+
+
+class Elsewhere:
+    """A provider on a thread of its own."""
+
+    def __init__(self) -> None:
+        self.provider: Provider
+        self.url = ""
+        self._loop = asyncio.new_event_loop()
+        self._served = threading.Event()
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+        self._served.wait()
+
+    def _serve(self) -> None:
+        async def begin() -> web.AppRunner:
+            self.provider = Provider()
+            runner = web.AppRunner(self.provider.app(), shutdown_timeout=1.0)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+            return runner
+
+        runner = self._loop.run_until_complete(begin())
+        self._served.set()
+        self._loop.run_forever()
+        self._loop.run_until_complete(runner.cleanup())
+        self._loop.close()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self.provider.go_on.set)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Elsewhere]:
+    made = Elsewhere()
+    yield made
+    made.close()
+
+
+def test_an_agent_reaches_models_without_a_key_and_a_killed_gateway_counts_no_call_twice(
+    harness: Harness, elsewhere: Elsewhere, bubblewrap: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    harness.places.config_file.write_text(
+        f'[engine]\ncpus = 2\n[providers.openai]\nurl = "{elsewhere.url}"\n'
+    )
+    extra = "  env_vars:\n    OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}\n"
+    agent = harness.agent("caller", AGENT, extra=extra)
+    harness.start()
+    harness.launch(agent, gateway=["openai"], runtime="bubblewrap")
+    (run,) = harness.until_started()
+    code = harness.folder(run) / protocol.CODE
+    eventually((code / "pausing").exists)
+    kill_holder(harness.folder(run) / protocol.GATEWAY_LOCK)
+    (run,) = harness.ended()
+    assert run.state == "finished"
+
+    assert json.loads((code / "first").read_text()) == TEXT
+    assert json.loads((code / "found").read_text()) == []
+    assert json.loads((code / "second").read_text()) == TEXT
+    folder = harness.folder(run)
+    calls = records.read_calls(folder / protocol.MODEL_CALLS)
+    assert [call.outcome for call in calls] == [Outcome.OK, Outcome.LOST, Outcome.OK]
+    assert calls[0].usage == Usage(20, 5, None, None, 9, 4)
+    assert not (folder / protocol.OPEN_CALLS).exists()
+    told = [line["text"] for line in lines(folder / protocol.EVENTS) if line["kind"] == "restarted"]
+    assert told == ["was killed by SIGKILL; it is started again"]
+    assert_nothing_holds(harness.places.state_dir, KEY)
+
+
+def assert_nothing_holds(folder: Path, key: str) -> None:
+    """What the state, logs and run directories hold can be given to anybody."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert key.encode() not in path.read_bytes(), path
