@@ -129,13 +129,13 @@ def check_all(
 ) -> Iterator[Check]:
     """Check everything that a launch needs; waits for the disk, and for Docker where it is asked for."""
     yield _engine(engine, starts_engine=starts_engine)
+    there = None
     try:
-        there = _sweep_of_the_name(launch, places)
         if engine.running and engine.data_dir:
             refuse_other_data(launch.spec, Path(engine.data_dir))
+        there = _sweep_of_the_name(launch, places)
     except Problem as problem:
         yield failed(problem)
-        there = None
     if there is not None:
         text = f"sweep {there.id} exists already and is the same: nothing would be launched"
         yield Check(True, text, warns=True)

@@ -236,7 +236,7 @@ def test_more_gpus_than_the_host_has_are_refused_before_and_at_the_launch(
     requester: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.sweeps.checks.connect", lambda _seconds: None)
-    monkeypatch.setattr("engine.sweeps.checks.find_image", lambda _client, name: name)
+    monkeypatch.setattr("engine.sweeps.checks.images_of_runs", lambda _agent: ())
     asked = {"runtime": "docker", "gpus": 1}
     (wrong,) = (check for check in requester.dry_run(**asked).checks if not check.good)
     with pytest.raises(RefusedRequest, match="a run takes 1 GPU, this host has 0"):
