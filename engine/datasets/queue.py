@@ -302,10 +302,8 @@ class DatasetQueue:
         # One that does not even fit alone tries, so as to say what it needs.
         if not self._working or reserved + needs <= free:
             return ""
-        return (
-            f"waits for room: {gigabytes(needs)} are needed, {gigabytes(max(0, free))} may be used,"
-            f" of which {gigabytes(reserved)} are reserved"
-        )
+        # Without what changes all the time: each change is a disk write and a line for who watches.
+        return f"waits for room: {gigabytes(needs)} are needed, and what is free is reserved by others"
 
     def _needs(self, dataset: Dataset, stage: str) -> int:
         """How many bytes of the disk a stage will take, as far as that is known beforehand."""
