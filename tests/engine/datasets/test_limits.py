@@ -12,7 +12,6 @@ import pytest
 
 from console.cli.status import datasets_text
 from console.views.datasets import dataset_board, totals
-from engine import layout
 from engine.datasets import limits, queue
 from engine.datasets.limits import Hours, Limits, OutsideHours, SharedRate
 from engine.datasets.plans import Options, Plan, request
@@ -220,14 +219,14 @@ def test_the_higher_priority_comes_first(database: Database, tmp_path: Path, fre
 def test_a_dataset_that_nobody_may_read_stops_only_itself(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: list[int]
 ) -> None:
-    holds = layout._holds_something
+    is_dir = Path.is_dir
 
-    def refuse(folder: Path) -> bool:
-        if ONE in folder.parts:
-            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
-        return holds(folder)
+    def refuse(path: Path) -> bool:
+        if ONE in path.parts:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return is_dir(path)
 
-    monkeypatch.setattr(layout, "_holds_something", refuse)
+    monkeypatch.setattr(Path, "is_dir", refuse)
     world = World(database, tmp_path, Limits())
     assert world.dataset(ONE).state is DatasetState.FAILED
     assert "leaf-classification can't be read: Permission denied" in world.dataset(ONE).problem
