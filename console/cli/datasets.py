@@ -462,6 +462,7 @@ def export(
     split: Split = "",
     data_dir: DataDir = None,
     edition: _Edition = None,
+    json: Json = False,
 ) -> None:
     """Write prepared datasets into one tar archive, answers included; 'datasets import' reads it."""
     from engine.datasets import mirrors
@@ -474,7 +475,11 @@ def export(
         raise UsageProblem(f"{archive} can't be written", "its folder is not there")
     show = show_count("writing", wording.size)
     mirrors.write_archive(base, chosen, archive, lambda _, done, total: show(done, total))
-    say(f"{wording.plural(len(chosen), 'dataset')} in {archive}, {wording.size(archive.stat().st_size)}")
+    size = archive.stat().st_size
+    if json:
+        say_json({"archive": str(archive), "datasets": len(chosen), "bytes": size, "left_out": left_out})
+    else:
+        say(f"{wording.plural(len(chosen), 'dataset')} in {archive}, {wording.size(size)}")
     _say_left_out(left_out)
 
 
