@@ -461,27 +461,32 @@ class _EditionCheck:
             obfuscated_description(competition, self.edition)
         except DataProblem as problem:
             faults.append(str(problem).replace("\n", ". "))
-        health: Health = "warn"
         example, sample = example_of(text), _rows(self._sample)
         if not example:
             faults.append("its section Submission has no example between ```")
-        elif example[0] != sample[0] and "..." not in example[0]:
-            health = "fail"
-            faults.append(f"its example has the columns {', '.join(example[0])}, not {', '.join(sample[0])}")
-        elif with_form and example[0] == sample[0] and len(example) - 1 <= len(sample) - 1:
+        elif unknown := [name for name in example[0] if name not in (*sample[0], "...")]:
+            yield Finding(
+                "description",
+                "fail",
+                f"its example has the columns {', '.join(unknown)}, which the sample submission does not have",
+            )
+        elif with_form and "..." not in example[0]:  # which stands for columns that are too many
             told = self._judge(self._with_example(example, sample), form_only=True)
             if told.outcome != "scored":  # as it must be where they depend on the row's id, which is made up
                 faults.append(f"the values of its example are not valid in the first rows: {told.message}")
         for fault in faults:
-            yield Finding("description", health, fault)
+            yield Finding("description", "warn", fault)
         if not faults:
             yield Finding("description", "ok", "files, metric and submission are told; its example is valid")
 
     def _with_example(self, example: Sequence[Sequence[str]], sample: Sequence[Sequence[str]]) -> Path:
-        """The sample submission with the example's values; its ids are made up."""
-        rows = [[row[0], *values[1:]] for row, values in zip(sample[1:], example[1:], strict=False)]
+        """The sample submission with the example's columns and, in its first rows, values; its ids are made up."""
+        places = [sample[0].index(name) for name in example[0]]
+        shown = [[row[place] for place in places] for row in sample]
+        for row, values in zip(shown[1:], example[1:], strict=False):
+            row[1:] = values[1:]
         path = self.work / "example.csv"
-        _write_rows(path, [sample[0], *rows, *sample[len(example) :]])
+        _write_rows(path, shown)
         return path
 
     # what they share

@@ -209,7 +209,7 @@ class Harbours:
             "id,height\n",
             "id,depth\n",
             "description, edition v1",
-            r"its example has the columns id, depth, not id, height",
+            r"its example has the columns depth, which the sample submission does not have",
             "",
         ),
     ],
