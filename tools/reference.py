@@ -35,7 +35,8 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ("engine status", "one object", (EngineStatus,)),
     (
         "status",
-        "one object with `state_dir`, `data_dir`, `engine` (as `engine status`), `sweeps` (as `sweep list`)",
+        "one object with `state_dir`, `data_dir`, `engine` (as `engine status`), `sweeps` (as `sweep list`),"
+        " `ungradable`, `kaggle` (since when it can't be reached) and `datasets` (what is being prepared, or null)",
         (),
     ),
     (
