@@ -95,7 +95,8 @@ STARTS = {
     "mle-mlagentbench": _BEGIN.replace("cd ${AGENT_DIR}", "cd Bench")
     + _INSTRUCTIONS.replace("NOTES", "/home/additional_notes.txt")
     + f"python -m bench\n{_SUBMIT}",
-    "mle-opendevin": f"{_BEGIN}tool\necho notes > /home/full_instructions.txt\n{_SUBMIT}",
+    "mle-opendevin": "set -ex\n. /opt/conda/etc/profile.d/conda.sh\nconda activate agent\ntool\nconda deactivate\n"
+    f"source activate agent\ntool\necho notes > /home/full_instructions.txt\n{_SUBMIT}",
 }
 CONFIG = """\
 vars:
