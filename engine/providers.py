@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,11 +11,13 @@ from urllib.parse import urlsplit
 
 from engine.settings import read_values
 from environment.gateway.dialects import Dialect
+from environment.gateway.prices import PriceTable, TokenPrice, price_table
 from environment.runner.protocol import ModelProvider
 from foundation.fields import FieldError, read_fields
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 TABLE = "providers"
+PRICES = "model_prices"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _KNOWN = (
     ModelProvider("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -69,6 +72,32 @@ def all_providers(config_file: Path) -> dict[str, ModelProvider]:
                 f"{where} has no url", "", 'Write url = "https://host/v1", as its clients are given it.'
             )
     return found
+
+
+def model_prices(config_file: Path) -> PriceTable:
+    """Read the prices of models: those of config.toml, and of the project where it names none.
+
+    Raises:
+        UsageProblem: config.toml can't be read, or something in it is not understood.
+    """
+    own: dict[str, TokenPrice] = {}
+    for pattern, values in read_values(config_file, PRICES).items():
+        where = f'{config_file}: [{PRICES}."{pattern}"]'
+        if not isinstance(values, dict):
+            raise UsageProblem(f"{where} is not a table", "", "Write input and output, for a million tokens.")
+        try:
+            own[pattern] = read_fields(TokenPrice, values)
+        except FieldError as error:
+            known = ", ".join(sorted(error.known))
+            why = (
+                f"{error.name} is not {error.expected}" if error.expected else f"'{error.name}' does not fit"
+            )
+            raise UsageProblem(
+                f"{where} is not understood", why, f"Known are: {known}." if known else ""
+            ) from error
+        if any(price < 0 or price == math.inf for price in values.values()):
+            raise UsageProblem(f"{where} is not understood", "a price is 0 or more")
+    return price_table(own)
 
 
 def providers_of(names: Iterable[str], config_file: Path) -> tuple[ModelProvider, ...]:

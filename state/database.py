@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 8
+NEWEST_VERSION = 9
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "hardware", "report", "spec"})
 
@@ -298,6 +298,21 @@ def migrate(connection: sqlite3.Connection) -> None:
     def _image_recipes(database: Database) -> None:
         database.conn.execute("ALTER TABLE attempts ADD COLUMN recipe TEXT NOT NULL DEFAULT ''")
         database.conn.execute("PRAGMA user_version = 8")
+
+    @steps(name="0009-what-model-calls-have-used")
+    def _model_use(database: Database) -> None:
+        database.conn.execute("ALTER TABLE attempts ADD COLUMN calls_offset INTEGER NOT NULL DEFAULT 0")
+        counts = (
+            *("calls", "errors", "limited", "refused", "estimated", "input_tokens", "cached_tokens"),
+            *("cache_write_tokens", "cache_write_hour_tokens", "output_tokens", "reasoning_tokens"),
+        )
+        columns = ", ".join(f"{name} INTEGER NOT NULL" for name in counts)
+        database.conn.execute(
+            "CREATE TABLE model_use (attempt_id INTEGER NOT NULL REFERENCES attempts, provider TEXT NOT NULL,"
+            f" model TEXT NOT NULL, {columns}, last_at REAL NOT NULL,"
+            " PRIMARY KEY (attempt_id, provider, model)) WITHOUT ROWID, STRICT"
+        )
+        database.conn.execute("PRAGMA user_version = 9")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

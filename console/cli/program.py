@@ -62,6 +62,7 @@ COMMANDS = {
     ),
     "scoreboard": Entry("scoreboard:scoreboard_app", "Show own experiments beside the published rows."),
     "aggregate": Entry("scoreboard:aggregate_app", "Aggregate runs, grading reports or a table of outcomes."),
+    "prices": Entry("prices", "Check the prices of models."),
     "compare": Entry("scoreboard:compare_app", "Compare two experiments by competition."),
     "insight": Entry("scoreboard:insight_app", "Show what an experiment says beyond its row."),
     "report": Entry("export:report_app", "Write one self-contained HTML page of an experiment."),

@@ -29,12 +29,16 @@ from foundation.problems import DataProblem, UsageProblem
 from state.lifecycle import FailureClass, RunState
 
 if TYPE_CHECKING:
+    from console.views.calls import RunCalls
     from engine.scoreboard.audit import RunAudit
+    from environment.gateway.records import ModelCall
     from state.database import Database
     from state.records import Run
 
 # Room for five decimals of nearly every score.
 SCORE_WIDTH = 12
+_PROBLEM_WIDTH = 60
+_MODEL_WIDTH = 40
 app = new_group("List, follow, retry, stop and classify single runs.")
 
 RunNames = Annotated[list[str], typer.Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
@@ -142,6 +146,90 @@ def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
             complain(f"differs: {text}")
     if differences:
         raise typer.Exit(1)
+
+
+@app.command()
+def calls(
+    context: typer.Context,
+    run: RunName,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of the last calls.")] = 50,
+    json: Json = False,
+) -> None:
+    """Show a run's model calls, as its gateway counted them: tokens, cost, times, errors."""
+    from console.views.calls import calls_of
+    from engine.providers import model_prices
+
+    places = places_of(context)
+    prices = model_prices(places.config_file)
+    with reading_state(context) as database:
+        found = calls_of(database, find_run(database, run).id, places.state_dir, prices)
+    last = found.calls[len(found.calls) - lines :] if lines < len(found.calls) else found.calls
+    if json:
+        say_json(
+            {
+                "totals": [asdict(total) for total in found.totals],
+                "cost": found.cost,
+                "currency": "USD",
+                "calls": [{"attempt": number, **asdict(call)} for number, call in last],
+            }
+        )
+        return
+    if not found.totals:
+        say("no model calls were counted; runs of a sweep with --gateway have theirs counted")
+        return
+    _say_calls(found, last)
+
+
+def _say_calls(found: RunCalls, last: Sequence[tuple[int, ModelCall]]) -> None:
+    say_table(
+        last,
+        {
+            "came": lambda one: wording.date_and_time(one[1].at),
+            "model": lambda one: one[1].model or one[1].asked_model,
+            "outcome": lambda one: one[1].outcome,
+            "status": lambda one: str(one[1].status or ""),
+            "input": lambda one: _tokens(one[1].usage.input_tokens, estimated=one[1].estimated),
+            "cached": lambda one: _tokens(one[1].usage.cached_tokens),
+            "output": lambda one: _tokens(one[1].usage.output_tokens, estimated=one[1].estimated),
+            "first byte": lambda one: "" if one[1].first_seconds is None else f"{one[1].first_seconds:.2f} s",
+            "seconds": lambda one: f"{one[1].seconds:.1f}",
+            "problem": lambda one: one[1].problem,
+        },
+        right=("status", "input", "cached", "output", "first byte", "seconds"),
+        limits={"problem": _PROBLEM_WIDTH, "model": _MODEL_WIDTH},
+    )
+    say()
+    say_table(
+        found.totals,
+        {
+            "provider": lambda one: one.provider,
+            "model": lambda one: one.model,
+            "calls": lambda one: f"{one.calls:,}",
+            "errors": lambda one: f"{one.errors:,}",
+            "of these 429": lambda one: f"{one.limited:,}",
+            "refused": lambda one: f"{one.refused:,}",
+            "estimated": lambda one: f"{one.estimated:,}",
+            "input": lambda one: _tokens(one.usage.input_tokens),
+            "cached": lambda one: _tokens(one.usage.cached_tokens),
+            "output": lambda one: _tokens(one.usage.output_tokens),
+            "reasoning": lambda one: _tokens(one.usage.reasoning_tokens),
+            "cost": lambda one: _dollars(one.cost),
+        },
+        right=(
+            *("calls", "errors", "of these 429", "refused", "estimated"),
+            *("input", "cached", "output", "reasoning", "cost"),
+        ),
+        limits={"model": _MODEL_WIDTH},
+    )
+    say(f"in all: {_dollars(found.cost)}; ~ marks tokens that are estimated")
+
+
+def _tokens(count: int | None, *, estimated: bool = False) -> str:
+    return "" if count is None else f"{'~' if estimated else ''}{count:,}"
+
+
+def _dollars(cost: float | None) -> str:
+    return "unknown" if cost is None else f"{cost:,.4f} USD"
 
 
 @app.command()

@@ -18,6 +18,9 @@ from engine.runs import launching
 from engine.runs.failures import Conclusion, classify, last_lines, suspicion
 from environment.container.output import Ending, ServiceRestarted
 from environment.container.redaction import TextRedactor
+from environment.gateway.records import NOT_SENT, ModelCall
+from environment.gateway.records import Outcome as CallOutcome
+from environment.gateway.records import from_line as call_from_line
 from environment.runner import protocol
 from environment.runner.protocol import (
     AgentStarted,
@@ -35,9 +38,10 @@ from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import DataProblem, Problem
 from foundation.troubles import Troubles
-from state import events, runs, submissions, transitions
+from state import events, model_calls, runs, submissions, transitions
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, Outcome, RunState
+from state.model_calls import ModelUse
 from state.records import Attempt, Run
 from state.samples import DamagedSamples, Samples, UnusableSamples, samples_of
 from state.submissions import Snapshot
@@ -50,6 +54,7 @@ _MOST_REFUSALS = (
     20  # of an attempt; runners tell of fewer, but what they write is an agent's where nothing isolates it
 )
 _SAMPLES = "samples"
+_TOO_MANY_REQUESTS = 429
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
 
 
@@ -122,12 +127,13 @@ class Intake:
         # Looked for before the events are read: whatever was reported before it is among them then.
         has_ended = (folder / protocol.EXIT).exists()
         is_overdue = has_ended and self._troubles.seconds(attempt.id) >= _PATIENCE_SECONDS
-        try:
-            self._take_events(attempt, folder)
-        except (OSError, DataProblem) as error:
-            if not is_overdue:
-                raise
-            self._log(f"the events of run {run.id} are given up", error)
+        for what, take in (("events", self._take_events), ("model calls", self._take_calls)):
+            try:
+                take(attempt, folder)
+            except (OSError, DataProblem) as error:
+                if not is_overdue:
+                    raise
+                self._log(f"the {what} of run {run.id} are given up", error)
         self._take_usage(attempt, folder)
         if has_ended:
             self._close(runs.get(self._database, run.id), attempt, folder, is_overdue=is_overdue)
@@ -255,6 +261,19 @@ class Intake:
                 runs.note_activity(self._database, attempt.run_id, samples[-1].at - _idle(lines.values[-1]))
             runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
 
+    def _take_calls(self, attempt: Attempt, folder: Path) -> None:
+        """Count the model calls that have ended since the last look."""
+        offset = model_calls.offset(self._database, attempt.id)
+        while _size(folder / protocol.MODEL_CALLS) > offset:
+            lines = jsonlines.read(folder / protocol.MODEL_CALLS, offset)
+            if lines.offset == offset:
+                break  # half a line, which its writer completes
+            calls = [call for line in lines.values if (call := call_from_line(line)) is not None]
+            model_calls.add(
+                self._database, attempt.id, [_use_of(attempt.id, call) for call in calls], lines.offset
+            )
+            offset = lines.offset
+
     def _close(self, run: Run, attempt: Attempt, folder: Path, *, is_overdue: bool) -> None:
         """Decide what the end of an attempt that is gathered means, and take it out of the runner's inbox."""
         now = self._clock.now()
@@ -362,6 +381,28 @@ class Intake:
             path.unlink()
         elif not (folder / protocol.STOP).exists():
             protocol.write(folder / protocol.STOP, Stop("engine", self._clock.now()))
+
+
+def _use_of(attempt_id: int, call: ModelCall) -> ModelUse:
+    usage = call.usage
+    is_sent = call.outcome not in NOT_SENT
+    return ModelUse(
+        attempt_id,
+        call.provider,
+        call.model or call.asked_model,
+        calls=int(is_sent),
+        errors=int(is_sent and call.outcome is not CallOutcome.OK),
+        limited=int(is_sent and call.status == _TOO_MANY_REQUESTS),
+        refused=int(not is_sent),
+        estimated=int(call.estimated),
+        input_tokens=usage.input_tokens or 0,
+        cached_tokens=usage.cached_tokens or 0,
+        cache_write_tokens=usage.cache_write_tokens or 0,
+        cache_write_hour_tokens=usage.cache_write_hour_tokens or 0,
+        output_tokens=usage.output_tokens or 0,
+        reasoning_tokens=usage.reasoning_tokens or 0,
+        last_at=call.at,
+    )
 
 
 def _usage_key(attempt_id: int) -> str:

@@ -436,7 +436,7 @@ def _merged(before: Usage, new: Usage) -> Usage:
 def _count(values: Any, *names: str) -> int | None:
     for name in names:
         count = values.get(name) if isinstance(values, dict) else None
-        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 1 << 53:
+        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < 1 << 40:
             return count
     return None
 

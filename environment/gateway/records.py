@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from foundation import jsonlines
 MOST_REFUSALS = 1000
 MOST_BYTES = 256 << 20
 _CHARACTERS_PER_TOKEN = 4
+_MOST_TOKENS = 1 << 40  # of one call: far more than any model takes
 
 
 class Outcome(StrEnum):
@@ -88,11 +90,14 @@ class OpenCall:
 
 
 def from_line(line: dict[str, Any]) -> ModelCall | None:
-    """Read a line; None for what is none of a call."""
+    """Read a line; None for what is none of a call, as where nothing keeps an agent from writing there."""
     try:
-        return msgspec.convert(line, ModelCall)
+        call = msgspec.convert(line, ModelCall)
     except msgspec.ValidationError:
         return None
+    counts = (0 if count is None else count for count in astuple(call.usage))
+    is_sound = math.isfinite(call.at) and all(0 <= count <= _MOST_TOKENS for count in counts)
+    return call if is_sound and max(map(len, (call.provider, call.model, call.asked_model))) <= 200 else None
 
 
 def estimated_tokens(characters: int) -> int:

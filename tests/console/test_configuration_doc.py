@@ -8,7 +8,7 @@ from pathlib import Path
 
 from console.tui.config import read_settings
 from engine.places import find_places
-from engine.providers import all_providers
+from engine.providers import all_providers, model_prices
 from engine.settings import EngineSettings, NotificationSettings, Prices, read_table
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "configuration.md"
@@ -28,5 +28,6 @@ def test_the_example_is_taken_as_it_stands(tmp_path: Path) -> None:
     assert read_table(config, Prices).gpu_hour == values["prices"]["gpu_hour"]
     assert str(find_places(config_file=config, environment={}).data_dir) == values["places"]["data_dir"]
     assert all_providers(config)["local"].url == values["providers"]["local"]["url"]
-    read = {"places", "engine", "console", "keys", "notifications", "providers", "prices"}
+    assert model_prices(config).price_of("local-llama-3") is not None
+    read = {"places", "engine", "console", "keys", "notifications", "providers", "model_prices", "prices"}
     assert set(values) == read

@@ -15,6 +15,8 @@ from environment.gateway import records
 from environment.gateway.dialects import Usage
 from environment.gateway.records import Outcome
 from environment.runner import protocol
+from state import database, model_calls
+from state.model_calls import ModelUse
 from tests.engine.harness import SUBMIT, Harness, eventually, kill_holder, lines
 from tests.environment.gateway.provider import KEY, TEXT, Provider
 
@@ -140,10 +142,25 @@ def test_an_agent_reaches_models_without_a_key_and_a_killed_gateway_counts_no_ca
     calls = records.read_calls(folder / protocol.MODEL_CALLS)
     assert [call.outcome for call in calls] == [Outcome.OK, Outcome.LOST, Outcome.OK]
     assert calls[0].usage == Usage(20, 5, None, None, 9, 4)
+    uses = {use.model: use for use in used(harness, run.id)}
+    assert {name: (use.calls, use.errors, use.estimated) for name, use in uses.items()} == {
+        "plain-2026": (2, 0, 0),
+        "pause": (1, 1, 1),
+    }
+    assert (uses["plain-2026"].input_tokens, uses["plain-2026"].output_tokens) == (40, 18)
     assert not (folder / protocol.OPEN_CALLS).exists()
     told = [line["text"] for line in lines(folder / protocol.EVENTS) if line["kind"] == "restarted"]
     assert told == ["was killed by SIGKILL; it is started again"]
     assert_nothing_holds(harness.places.state_dir, KEY)
+
+
+def used(harness: Harness, run_id: int) -> list[ModelUse]:
+    state = database.open_for_reading(harness.places.state_dir)
+    try:
+        uses = model_calls.of_run(state, run_id)
+    finally:
+        state.close()
+    return uses
 
 
 def assert_nothing_holds(folder: Path, key: str) -> None:

@@ -1,0 +1,60 @@
+"""`prices`: what models cost, and which models have no price."""
+
+from __future__ import annotations
+
+import typer
+
+from console.cli.common import Json, new_group, places_of, reading_state
+from console.cli.output import say, say_json, say_table
+
+app = new_group("Check the prices of models.")
+
+
+@app.command()
+def check(context: typer.Context, json: Json = False) -> None:
+    """List the models that runs have used and that have no price; code 1 where there are some."""
+    from console.views.calls import totals_of
+    from engine.providers import model_prices
+    from state import model_calls
+
+    prices = model_prices(places_of(context).config_file)
+    with reading_state(context) as database:
+        totals = totals_of(model_calls.of_all(database), prices)
+    used = [total for total in totals if total.usage.input_tokens or total.usage.output_tokens]
+    missing = [total for total in used if total.cost is None]
+    if json:
+        say_json(
+            {
+                "checked": prices.checked.isoformat(),
+                "models": len(used),
+                "without_price": [
+                    {
+                        "provider": total.provider,
+                        "model": total.model,
+                        "calls": total.calls,
+                        "input_tokens": total.usage.input_tokens,
+                        "output_tokens": total.usage.output_tokens,
+                    }
+                    for total in missing
+                ],
+            }
+        )
+    elif missing:
+        say_table(
+            missing,
+            {
+                "provider": lambda total: total.provider,
+                "model": lambda total: total.model,
+                "calls": lambda total: f"{total.calls:,}",
+                "input tokens": lambda total: f"{total.usage.input_tokens:,}",
+                "output tokens": lambda total: f"{total.usage.output_tokens:,}",
+            },
+            right=("calls", "input tokens", "output tokens"),
+        )
+        say(
+            'Name their prices in config.toml: [model_prices."MODEL*"] with input and output, for a million tokens.'
+        )
+    else:
+        say(f"every model used has a price ({len(used)} models; prices of {prices.checked.isoformat()})")
+    if missing:
+        raise typer.Exit(1)

@@ -1,0 +1,77 @@
+"""What the model calls of attempts have used, by provider and model; the calls themselves stay in run directories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+
+from state.database import Database
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """The calls of one attempt to one model.
+
+    Attributes:
+        model: as its provider names it; as it was asked for where the provider never answered.
+        calls: that were sent to the provider, failed ones included.
+        errors: of these, those without a whole answer.
+        limited: of these, those which the provider put off (status 429).
+        refused: that the gateway did not send, beside the others.
+        estimated: calls whose tokens are an estimate.
+        input_tokens: all of the prompts, with what was read from caches and written to them.
+        output_tokens: all of the answers, with their reasoning.
+        last_at: when the last of them came.
+    """
+
+    attempt_id: int
+    provider: str
+    model: str
+    calls: int = 0
+    errors: int = 0
+    limited: int = 0
+    refused: int = 0
+    estimated: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_hour_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    last_at: float = 0.0
+
+
+_KEY = ("attempt_id", "provider", "model")
+_ADDED = tuple(field.name for field in fields(ModelUse) if field.name not in (*_KEY, "last_at"))
+_OF_RUN = "SELECT model_use.* FROM model_use JOIN attempts ON attempts.id = attempt_id"
+
+
+def offset(database: Database, attempt_id: int) -> int:
+    """Read how far an attempt's file of calls has been taken into the state."""
+    row = database.row("SELECT calls_offset FROM attempts WHERE id = ?", (attempt_id,))
+    return 0 if row is None else int(row["calls_offset"])
+
+
+def add(database: Database, attempt_id: int, uses: Sequence[ModelUse], new_offset: int) -> None:
+    """Count what lies before an offset of an attempt's file of calls, and note that it is counted."""
+    added = ", ".join(f"{name} = {name} + excluded.{name}" for name in _ADDED)
+    names = [field.name for field in fields(ModelUse)]
+    with database.transaction():
+        database.execute_many(
+            f"INSERT INTO model_use ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})"
+            f" ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {added}, last_at = MAX(last_at, excluded.last_at)",
+            [asdict(use) for use in uses],
+        )
+        database.update("attempts", attempt_id, calls_offset=new_offset)
+
+
+def of_run(database: Database, run_id: int) -> list[ModelUse]:
+    """Read what all attempts of a run have used."""
+    return database.records(
+        ModelUse, f"{_OF_RUN} WHERE run_id = ? ORDER BY attempt_id, provider, model", (run_id,)
+    )
+
+
+def of_all(database: Database) -> list[ModelUse]:
+    """Read what all attempts have used."""
+    return database.records(ModelUse, "SELECT * FROM model_use ORDER BY provider, model, attempt_id")

@@ -1,0 +1,45 @@
+"""What a use of models costs, and that an unknown price is never taken for nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from environment.gateway.dialects import Usage
+from environment.gateway.prices import TokenPrice, price_table
+
+TABLE = price_table({})
+
+
+@pytest.mark.parametrize(
+    ("model", "usage", "dollars"),
+    [
+        ("gpt-4o-mini-2024-07-18", Usage(input_tokens=1_000_000), 0.15),
+        ("gpt-4o-2024-08-06", Usage(input_tokens=1_000_000, cached_tokens=1_000_000), 1.25),
+        ("gpt-5-2025-08-07", Usage(output_tokens=1_000_000, reasoning_tokens=900_000), 10),
+        ("openai/gpt-4.1", Usage(input_tokens=500_000, output_tokens=500_000), 5),
+        (
+            "claude-sonnet-4-5-20250929",
+            Usage(1_000_000, 200_000, 300_000, 100_000, 100_000),
+            0.5 * 3 + 0.2 * 0.3 + 0.2 * 3.75 + 0.1 * 6 + 0.1 * 15,
+        ),
+        ("claude-opus-4-5-20251101", Usage(output_tokens=1_000_000), 25),
+        ("claude-opus-4-1-20250805", Usage(output_tokens=1_000_000), 75),
+        ("gemini-2.5-flash-lite", Usage(input_tokens=1_000_000, output_tokens=1_000_000), 0.5),
+    ],
+)
+def test_tokens_are_paid_for_by_their_kind(model: str, usage: Usage, dollars: float) -> None:
+    assert TABLE.cost([(model, usage)]) == pytest.approx(dollars)
+
+
+def test_an_unknown_model_makes_the_sum_unknown() -> None:
+    known = ("gpt-4o", Usage(input_tokens=10))
+    assert TABLE.cost([known, ("mystery", Usage(input_tokens=1, output_tokens=1))]) is None
+    assert TABLE.cost([known, ("mystery", Usage())]) is not None, "which used nothing"
+    assert TABLE.price_of("gpt-4o-realtime-preview") is None
+
+
+def test_the_operator_s_prices_win_and_the_longest_pattern_counts() -> None:
+    table = price_table({"gpt-4o*": TokenPrice(1, 1), "gpt-4o-mini*": TokenPrice(7, 7)})
+    assert table.price_of("gpt-4o-2024-08-06") == TokenPrice(1, 1)
+    assert table.price_of("gpt-4o-mini") == TokenPrice(7, 7)
+    assert table.price_of("gpt-4.1") == TABLE.price_of("gpt-4.1")
