@@ -72,6 +72,11 @@ def of_run(database: Database, run_id: int) -> list[ModelUse]:
     )
 
 
+def of_attempt(database: Database, attempt_id: int) -> list[ModelUse]:
+    """Read what one attempt has used."""
+    return database.records(ModelUse, "SELECT * FROM model_use WHERE attempt_id = ?", (attempt_id,))
+
+
 def of_all(database: Database) -> list[ModelUse]:
     """Read what all attempts have used."""
     return database.records(ModelUse, "SELECT * FROM model_use ORDER BY provider, model, attempt_id")

@@ -56,6 +56,9 @@ class SweepSpec:
     obfuscated: bool = False
     gateway: tuple[str, ...] = ()
     model_grants: tuple[str, ...] = ()
+    budget_calls: int | None = None
+    budget_tokens: int | None = None
+    budget_usd: float | None = None
 
 
 @dataclass(frozen=True)

@@ -238,6 +238,16 @@ class SweepOptions:
         kept_as="model_grants",
         metavar="GRANT",
     )
+    budget_calls: int | None = _option(
+        "Model calls of a run; beyond them its gateway answers as a provider without quota.", bounds=_COUNT
+    )
+    budget_tokens: int | None = _option(
+        "Tokens of a run's model calls, prompts and answers together, likewise.", bounds=_COUNT
+    )
+    budget_usd: float | None = _option(
+        "US dollars for a run's model calls, likewise; models without a price are refused then.",
+        bounds=_POSITIVE,
+    )
     edition: str | None = _option(
         "v1 is MLE-bench bit for bit; corrected mends its defects.",
         default="v1",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from engine.runs import launching
 from engine.runs.failures import Conclusion, classify, last_lines, suspicion
 from environment.container.output import Ending, ServiceRestarted
 from environment.container.redaction import TextRedactor
+from environment.gateway.dialects import Usage
+from environment.gateway.prices import TokenPrice, price_table
 from environment.gateway.records import NOT_SENT, ModelCall
 from environment.gateway.records import Outcome as CallOutcome
 from environment.gateway.records import from_line as call_from_line
@@ -25,6 +27,7 @@ from environment.runner import protocol
 from environment.runner.protocol import (
     AgentStarted,
     InboxEntry,
+    Order,
     RunEvent,
     Stop,
     SubmissionRefused,
@@ -55,6 +58,7 @@ _MOST_REFUSALS = (
 )
 _SAMPLES = "samples"
 _TOO_MANY_REQUESTS = 429
+_MOST_OF_BUDGET = 0.8
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
 
 
@@ -269,10 +273,34 @@ class Intake:
             if lines.offset == offset:
                 break  # half a line, which its writer completes
             calls = [call for line in lines.values if (call := call_from_line(line)) is not None]
-            model_calls.add(
-                self._database, attempt.id, [_use_of(attempt.id, call) for call in calls], lines.offset
-            )
+            uses = [_use_of(attempt.id, call) for call in calls]
+            with self._database.transaction():
+                before = model_calls.of_attempt(self._database, attempt.id)
+                model_calls.add(self._database, attempt.id, uses, lines.offset)
+                self._note_budget(attempt, folder, before, calls)
             offset = lines.offset
+
+    def _note_budget(
+        self, attempt: Attempt, folder: Path, before: Sequence[ModelUse], calls: Sequence[ModelCall]
+    ) -> None:
+        """Tell when most of an attempt's budget of model calls is used, and when calls are refused for it."""
+        order = protocol.read(folder / protocol.ORDER, Order)
+        run = runs.get(self._database, attempt.run_id)
+        share = _share_of_budget(order, before)
+        now_used = _share_of_budget(order, model_calls.of_attempt(self._database, attempt.id))
+        if share < _MOST_OF_BUDGET <= now_used:
+            self._note(run, attempt, "run.budget", f"{now_used:.0%} of its budget of model calls is used")
+        over = [call for call in calls if call.outcome is CallOutcome.BUDGET]
+        if over:
+            events.append_or_count(
+                self._database,
+                self._clock.now(),
+                "run.budget_used_up",
+                f"a model call was not made: {over[-1].problem}",
+                run=run,
+                attempt_id=attempt.id,
+                most=1,
+            )
 
     def _close(self, run: Run, attempt: Attempt, folder: Path, *, is_overdue: bool) -> None:
         """Decide what the end of an attempt that is gathered means, and take it out of the runner's inbox."""
@@ -381,6 +409,31 @@ class Intake:
             path.unlink()
         elif not (folder / protocol.STOP).exists():
             protocol.write(folder / protocol.STOP, Stop("engine", self._clock.now()))
+
+
+def _share_of_budget(order: Order, uses: Sequence[ModelUse]) -> float:
+    """Compute which part of its budget an attempt's calls have used, of whatever is nearest to its end."""
+    prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
+    dollars = sum(
+        price.cost(
+            Usage(
+                use.input_tokens,
+                use.cached_tokens,
+                use.cache_write_tokens,
+                use.cache_write_hour_tokens,
+                use.output_tokens,
+                use.reasoning_tokens,
+            )
+        )
+        for use in uses
+        if (price := prices.price_of(use.model)) is not None
+    )
+    limits = (
+        (sum(use.calls for use in uses), order.budget_calls),
+        (sum(use.input_tokens + use.output_tokens for use in uses), order.budget_tokens),
+        (dollars, order.budget_usd),
+    )
+    return max((used / limit for used, limit in limits if limit), default=0.0)
 
 
 def _use_of(attempt_id: int, call: ModelCall) -> ModelUse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets as random
 import sys
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from engine.images.building import images_of_runs
 from engine.layout import dataset_folder
 from engine.places import agents_folders
 from engine.providers import keys_of, without_keys
+from environment.gateway.prices import TokenPrice, prices_given
 from environment.runner import layout, protocol, secrets
 from environment.runner.protocol import InboxEntry, ModelProvider, Order, Stop
 from foundation import files
@@ -59,6 +61,7 @@ def put_into_inbox(
     attempt: Attempt,
     gpu_uuids: tuple[str, ...] = (),
     model_providers: tuple[ModelProvider, ...] = (),
+    own_prices: Mapping[str, TokenPrice] | None = None,
 ) -> None:
     """Make what an attempt needs and put it into the runner's inbox; again is harmless.
 
@@ -79,7 +82,8 @@ def put_into_inbox(
         protocol.make_folders(folder)
         order = make_order(sweep, run, attempt, agent, gpu_uuids)
         if providers:
-            order = replace(order, providers=providers, model_token=token)
+            prices = tuple((name, prices_given(price)) for name, price in (own_prices or {}).items())
+            order = replace(order, providers=providers, model_token=token, model_prices=prices)
             secrets.leave_keys(folder, keys)
         if order.secret:
             own = layout.with_hidden_arguments(launch.environment, launch.arguments)

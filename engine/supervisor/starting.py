@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from engine.agent_snapshots import agent_of_sweep
 from engine.agents import required_secrets
 from engine.places import Places
-from engine.providers import providers_of
+from engine.providers import model_prices, providers_of
 from engine.runs import launching
 from engine.runs.scheduling import Demand, Free, GpuPool, choose, lease
 from engine.settings import EngineSettings
@@ -168,6 +168,7 @@ class Starter:
                 attempt,
                 handover.gpu_uuids,
                 providers_of(sweep.spec.gateway, self._places.config_file),
+                model_prices(self._places.config_file).own,
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting unseen
             self._log(f"run {run.id} can't be given to the runner", error)

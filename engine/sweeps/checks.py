@@ -259,6 +259,8 @@ def _providers(spec: SweepSpec, config_file: Path) -> tuple[ModelProvider, ...]:
         raise UsageProblem(
             "something is granted to providers, but none is served", "", "Add --gateway PROVIDER."
         )
+    if not providers and (spec.budget_calls, spec.budget_tokens, spec.budget_usd) != (None, None, None):
+        raise UsageProblem("a budget of model calls is held by the gateway", "", "Add --gateway PROVIDER.")
     unknown = [name for name in spec.model_grants if name not in tuple(Grant)]
     if unknown:
         raise UsageProblem(f"'{unknown[0]}' can't be granted", "", f"Known are: {', '.join(Grant)}.")

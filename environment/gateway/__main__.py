@@ -15,7 +15,9 @@ import sys
 from pathlib import Path
 
 from environment.container.relay import MAX_CONNECTIONS
+from environment.gateway.budget import Budget, Ledger
 from environment.gateway.dialects import Grant
+from environment.gateway.prices import TokenPrice, price_table
 from environment.gateway.records import Journal
 from environment.gateway.server import Gateway, Service
 from environment.runner import protocol, secrets
@@ -48,7 +50,9 @@ def main() -> int:
         frozenset(Grant(name) for name in order.model_grants),
         {provider.name: by_variable[provider.key] for provider in order.providers if provider.key},
     )
-    asyncio.run(_serve(attempt, Gateway(service, Journal(attempt))))
+    prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
+    ledger = Ledger(Budget(order.budget_calls, order.budget_tokens, order.budget_usd), prices)
+    asyncio.run(_serve(attempt, Gateway(service, Journal(attempt, ledger.add), ledger)))
     return 0
 
 

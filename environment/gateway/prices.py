@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cache
@@ -68,6 +68,11 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
 class _Table(msgspec.Struct, forbid_unknown_fields=True):
     checked: date
     price: list[_Entry]
+
+
+def prices_given(price: TokenPrice) -> dict[str, float]:
+    """Write a price as a file has it, without what is not given."""
+    return {name: value for name, value in asdict(price).items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import asdict, astuple, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -125,8 +126,14 @@ class Totals:
 class Journal:
     """The files of one attempt's calls: one for what has ended, one for what is under way."""
 
-    def __init__(self, attempt: Path) -> None:
-        """Read what is there, and close the calls that an earlier gateway has not lived to see the end of."""
+    def __init__(self, attempt: Path, count: Callable[[ModelCall], None] = lambda _call: None) -> None:
+        """Read what is there, and close the calls that an earlier gateway has not lived to see the end of.
+
+        Args:
+            attempt: its directory.
+            count: is told of each call that has ended, those of earlier gateways too.
+        """
+        self._count = count
         self._ended = attempt / protocol.MODEL_CALLS
         self._open = attempt / protocol.OPEN_CALLS
         self._unwritten: list[ModelCall] = []
@@ -135,6 +142,7 @@ class Journal:
         for call in read_calls(self._ended):
             known.add(call.id)
             self.totals.add(call)
+            count(call)
         for begun in _read_open(self._open):
             if begun.id not in known:
                 known.add(begun.id)
@@ -164,6 +172,7 @@ class Journal:
         if call.outcome in NOT_SENT and self.totals.refusals >= MOST_REFUSALS:
             return
         self.totals.add(call)
+        self._count(call)
         self._unwritten.append(call)
         try:
             self._write_rest()

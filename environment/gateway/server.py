@@ -21,6 +21,7 @@ from aiohttp import web
 from yarl import URL
 
 from environment.gateway import dialects
+from environment.gateway.budget import Ledger, OverBudget
 from environment.gateway.dialects import (
     AnswerReader,
     Api,
@@ -165,8 +166,11 @@ class _Call:
 class Gateway:
     """Serves one agent."""
 
-    def __init__(self, service: Service, journal: Journal, *, drain_seconds: float = DRAIN_SECONDS) -> None:
+    def __init__(
+        self, service: Service, journal: Journal, ledger: Ledger, *, drain_seconds: float = DRAIN_SECONDS
+    ) -> None:
         self._service = service
+        self._ledger = ledger
         self._providers = {provider.name: provider for provider in service.providers}
         self._journal = journal
         self._drain_seconds = drain_seconds
@@ -208,12 +212,14 @@ class Gateway:
             sent = None
             if request.method == "POST":
                 sent = self._checked(call, await self._read_body(request))
+                self._hold_to_budget(call, sent)
         except _Refusal as refusal:
             return self._refuse(provider, call, refusal)
         try:
             if route.api is not Api.UNCOUNTED:
                 self._journal.begin(call.begun())
         except OSError as error:
+            self._ledger.release(call.id)
             text = f"The gateway can't record this call: {error.strerror}."
             return self._refuse(provider, None, _Refusal(503, text, "server"))
         # On its own, so that the end of an answer is still read when the agent has gone.
@@ -293,6 +299,16 @@ class Gateway:
         call.input_characters, call.request_bytes = found.input_characters, len(found.content)
         return found
 
+    def _hold_to_budget(self, call: _Call, sent: Request) -> None:
+        if call.route.api is Api.UNCOUNTED:
+            return
+        try:
+            self._ledger.admit(call.id, call.model, call.input_characters, sent.most_output_tokens)
+        except OverBudget as error:
+            # As providers answer whose quota is used up; 400 is Anthropic's.
+            status = 400 if call.provider.dialect == Dialect.ANTHROPIC else 429
+            raise _Refusal(status, _sentence(error), "quota", Outcome.BUDGET) from None
+
     def _refuse(
         self, provider: ModelProvider | None, call: _Call | None, refusal: _Refusal
     ) -> web.StreamResponse:
@@ -303,6 +319,8 @@ class Gateway:
             self._journal.end(call.ended(refusal.outcome, AnswerReader(call.route.api), str(refusal)))
         body = dialects.error_body(dialect, str(refusal), kind=refusal.kind, status=refusal.status)
         answer = web.Response(status=refusal.status, body=msgspec.json.encode(body), content_type=_JSON)
+        if refusal.outcome is Outcome.BUDGET:
+            answer.headers["x-should-retry"] = "false"
         if refusal.status == 413:
             answer.force_close()  # what is left of the body is not read
         return answer

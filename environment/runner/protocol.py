@@ -117,6 +117,8 @@ class Order:
         providers: the providers of models that the attempt reaches through its gateway; none without one.
         model_token: what the agent has in place of their keys; worth nothing to anybody but its gateway.
         model_grants: what providers may do for the agent beside answering.
+        budget_calls, budget_tokens, budget_usd: what its model calls may come to; None for any amount.
+        model_prices: the operator's own, by patterns of models' names.
     """
 
     version: int
@@ -164,6 +166,10 @@ class Order:
     providers: tuple[ModelProvider, ...] = ()
     model_token: str = ""
     model_grants: tuple[str, ...] = ()
+    budget_calls: int | None = None
+    budget_tokens: int | None = None
+    budget_usd: float | None = None
+    model_prices: tuple[tuple[str, dict[str, float]], ...] = ()
 
     @property
     def name(self) -> str:

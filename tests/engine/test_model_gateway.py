@@ -15,7 +15,7 @@ from environment.gateway import records
 from environment.gateway.dialects import Usage
 from environment.gateway.records import Outcome
 from environment.runner import protocol
-from state import database, model_calls
+from state import database, events, model_calls
 from state.model_calls import ModelUse
 from tests.engine.harness import SUBMIT, Harness, eventually, kill_holder, lines
 from tests.environment.gateway.provider import KEY, TEXT, Provider
@@ -152,6 +152,38 @@ def test_an_agent_reaches_models_without_a_key_and_a_killed_gateway_counts_no_ca
     told = [line["text"] for line in lines(folder / protocol.EVENTS) if line["kind"] == "restarted"]
     assert told == ["was killed by SIGKILL; it is started again"]
     assert_nothing_holds(harness.places.state_dir, KEY)
+
+
+BUDGET_AGENT = f"""
+ask() {{
+  curl -s -H "x-api-key: $ANTHROPIC_API_KEY" -d '{{"model": "plain", "max_tokens": 5, "messages": []}}' \
+    "$ANTHROPIC_BASE_URL/v1/messages" > "$CODE_DIR/$1"
+}}
+for n in 1 2 3 4 5 6 7; do ask $n; done
+{SUBMIT}
+"""
+
+
+def test_a_budget_ends_an_agent_s_calls_and_is_told(
+    harness: Harness, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_KEY", KEY)
+    root = elsewhere.url.removesuffix("/v1")
+    harness.places.config_file.write_text(
+        f'[engine]\ncpus = 2\n[providers.anthropic]\nurl = "{root}"\nkey = "TEAM_KEY"\n'
+    )
+    harness.agent("caller", BUDGET_AGENT)
+    harness.start()
+    harness.launch("caller", gateway=["anthropic"], budget_calls=5, runtime="plain")
+    (run,) = harness.ended()
+    code = harness.folder(run) / protocol.CODE
+    assert TEXT in (code / "5").read_text()
+    assert "used up: 5 calls" in (code / "6").read_text()
+    assert len(elsewhere.provider.asked) == 5
+    state = database.open_for_reading(harness.places.state_dir)
+    told = [event for event in events.newest(state, run_id=run.id) if event.kind.startswith("run.budget")]
+    state.close()
+    assert {event.kind for event in told} == {"run.budget", "run.budget_used_up"}
 
 
 def used(harness: Harness, run_id: int) -> list[ModelUse]:

@@ -16,7 +16,9 @@ import pytest
 from aiohttp import web
 
 from environment.gateway import records
+from environment.gateway.budget import Budget, Ledger
 from environment.gateway.dialects import Grant, Usage
+from environment.gateway.prices import price_table
 from environment.gateway.records import Journal, ModelCall, Outcome
 from environment.gateway.server import Gateway, Service
 from environment.runner import protocol
@@ -73,7 +75,11 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
     async with AsyncExitStack() as stack:
 
         async def begin(
-            *, grants: frozenset[Grant] = frozenset(), url: str = "", drain_seconds: float = 5.0
+            *,
+            grants: frozenset[Grant] = frozenset(),
+            url: str = "",
+            drain_seconds: float = 5.0,
+            budget: Budget | None = None,
         ) -> Between:
             provider = Provider()
             runner = web.AppRunner(provider.app(), shutdown_timeout=1.0)
@@ -84,7 +90,8 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             roots = {"openai": f"{there}/v1"}
             served = tuple(ModelProvider(name, name, roots.get(name, there)) for name in names)
             service = Service(TOKEN, served, grants, dict.fromkeys(names, KEY))
-            gateway = Gateway(service, Journal(tmp_path), drain_seconds=drain_seconds)
+            ledger = Ledger(budget or Budget(), price_table({}))
+            gateway = Gateway(service, Journal(tmp_path, ledger.add), ledger, drain_seconds=drain_seconds)
             own = await gateway.open()
             here = await stack.enter_async_context(serving(own))
             stack.push_async_callback(gateway.close)
@@ -509,6 +516,29 @@ async def test_a_connection_serves_several_calls(start: Start) -> None:
                 assert answer.status == 200
                 await answer.read()
                 assert answer.headers.get("Connection", "keep-alive") != "close"
+
+
+@pytest.mark.parametrize(
+    ("api", "status", "word"),
+    [
+        ("chat", 429, "insufficient_quota"),
+        ("responses", 429, "insufficient_quota"),
+        ("messages", 400, "invalid_request_error"),
+        ("generateContent", 429, "RESOURCE_EXHAUSTED"),
+    ],
+)
+async def test_a_used_up_budget_is_answered_as_the_provider_would(
+    start: Start, api: str, status: int, word: str
+) -> None:
+    between = await start(budget=Budget(calls=1))
+    async with between.post(*asking(api, "plain", stream=False)) as answer:
+        assert answer.status == 200
+    async with between.post(*asking(api, "plain", stream=False)) as answer:
+        assert answer.status == status
+        assert word in await answer.text()
+        assert answer.headers["x-should-retry"] == "false"
+    assert len(between.provider.asked) == 1
+    assert [call.outcome for call in between.calls] == [Outcome.OK, Outcome.BUDGET]
 
 
 async def test_models_are_listed_and_cost_nothing(start: Start) -> None:
