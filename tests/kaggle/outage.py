@@ -11,6 +11,7 @@ import random
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -101,7 +102,7 @@ class Outage:
         give_up = time.monotonic() + self.patience
         kill_at = time.monotonic() + kills_every
         while not is_reached():
-            assert time.monotonic() < give_up, f"not over, after {self.kills}"
+            assert time.monotonic() < give_up, f"not over, after {Counter(self.kills)}"
             if self._console is None or self._console.poll() is not None:
                 self._console = self._prepare()
             kills = time.monotonic() >= kill_at and len(self.kills) != self.most_kills
@@ -151,7 +152,7 @@ class Outage:
         try:
             found = datasets.all_datasets(state)
             failed = [f"{each.competition_id}: {each.problem}" for each in found if _has_failed(each.state)]
-            assert not failed, f"{failed}, after {self.kills}"
+            assert not failed, f"{failed}, after {Counter(self.kills)}"
             done = {each.competition_id for each in found if each.state is DatasetState.PREPARED}
         finally:
             state.close()

@@ -77,8 +77,13 @@ def _play_outage(seed: int, folder: Path) -> int:
     home.mkdir(parents=True)
     os.environ.update(ENVIRONMENT, HOME=str(home))
     places = Places(folder / "config.toml", folder / "data", folder / "state")
-    # Parameters, which small data need where a competition fixes numbers, are no option of the command.
-    names = [name for name in registry.splits()["split75"] if not Vector(VECTORS / name).parameters]
+    # Parameters, which small data need where a competition fixes numbers, are no option of the command; and the
+    # loopback Kaggle has no files that others publish.
+    names = [
+        name
+        for name in registry.splits()["split75"]
+        if not Vector(VECTORS / name).parameters and not registry.get(name).published
+    ]
     print(f"outage {seed}: {len(names)} competitions", flush=True)
     began = time.monotonic()
     with loopback_kaggle(home) as loopback:
