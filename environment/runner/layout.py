@@ -118,6 +118,7 @@ def _model_variables(order: Order, port: int) -> dict[str, str]:
         found[f"{name}_API_KEY"] = order.model_token
         if provider.dialect == "gemini":
             found |= {"GOOGLE_GEMINI_BASE_URL": address, "GOOGLE_API_KEY": order.model_token}
+            found[f"{name}_API_BASE"] = f"{address}/v1beta"  # as LiteLLM reads it
     return found
 
 

@@ -300,3 +300,9 @@ def test_a_host_that_no_rule_names_is_refused(server: Server) -> None:
     with proxying("example.org") as client:
         client.sendall(f"CONNECT localhost:{server.port} HTTP/1.1\r\n\r\n".encode())
         assert client.recv(1000).startswith(b"HTTP/1.1 403 ")
+
+
+async def test_a_denied_host_is_not_even_let_through_where_a_rule_allows_it() -> None:
+    proxy = Proxy([parse_rule("*.example.org")], ["api.example.org"])
+    assert proxy._allows("www.example.org", 443)
+    assert not proxy._allows("api.example.org", 443)
