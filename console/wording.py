@@ -22,6 +22,7 @@ OUTCOME_SHORT = OUTCOME_WORDS | {Outcome.INVALID: "invalid", Outcome.NO_SUBMISSI
 FAILURE_WORDS = {each: each.value for each in FailureClass} | {
     FailureClass.MEMORY: "out of memory",
     FailureClass.DISK: "too much on disk",
+    FailureClass.BUDGET: "budget used up",
     FailureClass.CRASH: "agent crash",
     FailureClass.UNKNOWN: "unknown cause",
 }

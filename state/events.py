@@ -54,6 +54,12 @@ def append_or_count(
     database.update("events", rows[0]["id"], at=at, text=counted, detail=to_json({"more": more}))
 
 
+def has(database: Database, attempt_id: int, kind: str) -> bool:
+    """Tell whether an attempt has an event of a kind."""
+    sql = "SELECT 1 FROM events WHERE attempt_id = ? AND kind = ? LIMIT 1"
+    return database.row(sql, (attempt_id, kind)) is not None
+
+
 def newest(
     database: Database,
     *,

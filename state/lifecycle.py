@@ -45,6 +45,7 @@ class FailureClass(StrEnum):
     TIMEOUT = "timeout"
     MEMORY = "memory"
     DISK = "disk"
+    BUDGET = "budget"
     CRASH = "crash"
     UNKNOWN = "unknown"
 

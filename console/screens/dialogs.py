@@ -53,6 +53,7 @@ _MEANS = {
     FailureClass.TIMEOUT: "the time ran out before a valid submission",
     FailureClass.MEMORY: "the agent used more memory than its limit",
     FailureClass.DISK: "the agent used more disk space than its limit",
+    FailureClass.BUDGET: "its budget of model calls was used up",
     FailureClass.CRASH: "the agent's own program failed",
     FailureClass.UNKNOWN: "not known yet",
 }

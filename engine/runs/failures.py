@@ -20,6 +20,8 @@ from state.lifecycle import FailureClass
 from state.transitions import Failure
 
 _SHELL_SIGNALLED = 128
+# How an agent ends that is left without its models.
+_WITHOUT_MODELS = (FailureClass.CRASH, FailureClass.TIMEOUT)
 _EVIDENCE_LINES = 5
 _EVIDENCE_CHARACTERS = 400
 _LOG_BYTES = 64 << 10
@@ -103,7 +105,9 @@ def last_lines(log: Path) -> str:
     return "\n".join(text.split("\n")[-_LOG_LINES:])
 
 
-def classify(ended: Ending, last_lines: str, *, isolated: bool | None = True) -> Conclusion | Failure:
+def classify(
+    ended: Ending, last_lines: str, *, isolated: bool | None = True, over_budget: bool = False
+) -> Conclusion | Failure:
     """Decide what an attempt's end means, from its facts; the last lines of its log only say what is suspected.
 
     A failure is one of the infrastructure where the host shows it and the agent did not end well: one that
@@ -113,6 +117,7 @@ def classify(ended: Ending, last_lines: str, *, isolated: bool | None = True) ->
         ended: how it ended.
         last_lines: of its log.
         isolated: whether the agent was kept away from what watched it; None where it has never started.
+        over_budget: whether model calls were refused to it because its budget was used up.
     """
     if ended.reason == "stopped":
         return Conclusion.STOPPED
@@ -125,6 +130,10 @@ def classify(ended: Ending, last_lines: str, *, isolated: bool | None = True) ->
     if ended.submission_too_large:
         return Conclusion.TOO_LARGE
     failure = _without_submission(ended, last_lines)
+    if over_budget and isinstance(failure, Failure) and failure.kind in _WITHOUT_MODELS:
+        return replace(
+            failure, kind=FailureClass.BUDGET, text=f"its budget of model calls was used up: {failure.text}"
+        )
     if isinstance(failure, Failure) and (suspected := suspicion(ended, last_lines)):
         text, line = suspected
         return replace(failure, suspected=text, evidence=line or failure.evidence)

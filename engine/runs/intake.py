@@ -59,6 +59,7 @@ _MOST_REFUSALS = (
 _SAMPLES = "samples"
 _TOO_MANY_REQUESTS = 429
 _MOST_OF_BUDGET = 0.8
+_BUDGET_USED_UP = "run.budget_used_up"
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
 
 
@@ -295,7 +296,7 @@ class Intake:
             events.append_or_count(
                 self._database,
                 self._clock.now(),
-                "run.budget_used_up",
+                _BUDGET_USED_UP,
                 f"a model call was not made: {over[-1].problem}",
                 run=run,
                 attempt_id=attempt.id,
@@ -322,7 +323,8 @@ class Intake:
                     submissions.add(self._database, attempt.id, final)
                 submissions.set_final(self._database, attempt.id, ending.submission_sequence)
             isolated = runs.attempt(self._database, attempt.id).isolated
-            match classify(ending, tail, isolated=isolated):
+            over_budget = events.has(self._database, attempt.id, _BUDGET_USED_UP)
+            match classify(ending, tail, isolated=isolated, over_budget=over_budget):
                 case Conclusion.STOPPED:
                     transitions.stopped(self._database, run.id, by=_stopped_by(folder), now=now)
                 case Conclusion.NO_SUBMISSION:

@@ -154,13 +154,13 @@ def test_an_agent_reaches_models_without_a_key_and_a_killed_gateway_counts_no_ca
     assert_nothing_holds(harness.places.state_dir, KEY)
 
 
-BUDGET_AGENT = f"""
-ask() {{
-  curl -s -H "x-api-key: $ANTHROPIC_API_KEY" -d '{{"model": "plain", "max_tokens": 5, "messages": []}}' \
+BUDGET_AGENT = """
+ask() {
+  curl -s -H "x-api-key: $ANTHROPIC_API_KEY" -d '{"model": "plain", "max_tokens": 5, "messages": []}' \
     "$ANTHROPIC_BASE_URL/v1/messages" > "$CODE_DIR/$1"
-}}
+}
 for n in 1 2 3 4 5 6 7; do ask $n; done
-{SUBMIT}
+exit 3
 """
 
 
@@ -181,6 +181,7 @@ def test_a_budget_ends_an_agent_s_calls_and_is_told(
     assert "used up: 5 calls" in (code / "6").read_text()
     assert len(elsewhere.provider.asked) == 5
     state = database.open_for_reading(harness.places.state_dir)
+    assert (run.state, run.failure_class) == ("failed", "budget")
     told = [event for event in events.newest(state, run_id=run.id) if event.kind.startswith("run.budget")]
     state.close()
     assert {event.kind for event in told} == {"run.budget", "run.budget_used_up"}

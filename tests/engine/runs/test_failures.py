@@ -145,3 +145,20 @@ def test_the_end_by_a_limit_is_the_agents_own_and_a_submission_still_counts(
     assert "figures" in verdict.text
     graded = classify(Ending(reason, None, None, 1.0, 2.0, submission_sequence=1), "")
     assert graded is Conclusion.GRADED
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        (ended(code=1), FailureClass.BUDGET),
+        (ended("deadline", None), FailureClass.BUDGET),
+        (ended("disk", None), FailureClass.DISK),
+        (ended("lost", None), FailureClass.INFRASTRUCTURE),
+    ],
+)
+def test_an_agent_left_without_models_has_failed_for_its_budget(end: Ending, kind: FailureClass) -> None:
+    failure = classify(end, "insufficient_quota", over_budget=True)
+    assert isinstance(failure, Failure)
+    assert failure.kind is kind
+    assert ("budget" in failure.text) == (kind is FailureClass.BUDGET)
+    assert classify(ended(submission_sequence=1), "", over_budget=True) is Conclusion.GRADED
