@@ -109,7 +109,7 @@ class Provider:
         if "enerateContent" in path:
             return await make(request, model, *gemini(model, usage=usage))
         if path.endswith("/embeddings"):
-            numbers = [0.5] * (2_000_000 if model == "huge" else 4)
+            numbers = [0.5] * (1_000_000 if model == "huge" else 4)
             answer = {
                 "object": "list",
                 "data": [{"object": "embedding", "index": 0, "embedding": numbers}],

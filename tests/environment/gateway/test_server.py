@@ -84,8 +84,8 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             provider = Provider()
             runner = web.AppRunner(provider.app(), shutdown_timeout=1.0)
             await runner.setup()
-            stack.callback(provider.go_on.set)
             there = url or await stack.enter_async_context(serving(runner))
+            stack.callback(provider.go_on.set)  # before the server is closed, which waits for what hangs
             names = ("openai", "anthropic", "gemini")
             roots = {"openai": f"{there}/v1"}
             served = tuple(ModelProvider(name, name, roots.get(name, there)) for name in names)
@@ -191,7 +191,7 @@ async def test_the_usage_at_the_end_of_a_huge_answer_is_found(start: Start) -> N
 async def test_embeddings_count_their_input_alone(start: Start) -> None:
     between = await start()
     async with between.post("/openai/v1/embeddings", {"model": "huge", "input": ["a", "b"]}) as answer:
-        assert len(await answer.read()) > 8 << 20
+        assert len(await answer.read()) > 4 << 20
     call = await between.call()
     assert (call.usage.input_tokens, call.usage.output_tokens, call.estimated) == (6, 0, False)
 
