@@ -73,10 +73,11 @@ def list_(
 def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show one run: its attempts, its submissions, what happened."""
     from console.views.run import read_validations
-    from state import events, runs, submissions
+    from state import events, model_calls, runs, submissions
 
     with reading_state(context) as database:
         found = find_run(database, run)
+        uses = model_calls.of_run(database, found.id)
         attempts = runs.attempts(database, found.id)
         handed_in = [one for attempt in attempts for one in submissions.of_attempt(database, attempt.id)]
         happened = events.newest(database, run_id=found.id)[::-1]
@@ -96,11 +97,17 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
                     for attempt in attempts
                 ],
                 "submissions_made": [asdict(one) for one in handed_in],
+                "model_use": [asdict(use) for use in uses],
                 "events": [asdict(event) for event in happened],
             }
         )
         return
     say_runs([found])
+    if uses:
+        from console.views.calls import in_words, totals_of
+        from engine.providers import model_prices
+
+        say(in_words(totals_of(uses, model_prices(places_of(context).config_file))))
     for attempt in attempts:
         say(f"attempt {attempt.number}: {state_dir / attempt.directory}")
         asked = checks[attempt.id]

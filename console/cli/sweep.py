@@ -236,12 +236,13 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one sweep: what was asked for, and every run."""
-    from state import experiments, runs, sweeps
+    from state import experiments, model_calls, runs, sweeps
 
     with reading_state(context) as database:
         sweep = sweeps.get(database, sweep_id)
         counts, members = sweeps.counts(database, sweep.id), runs.of_sweep(database, sweep.id)
         rows = experiments.of_sweep(database, sweep.id)
+        uses = model_calls.of_sweep(database, sweep.id)
     if toml:
         from engine.options.sweep import options_of, write_toml
         from engine.sweeps.launch import launch_of
@@ -249,10 +250,18 @@ def show(
         say(write_toml(options_of(launch_of(sweep, rows))).rstrip("\n"))
         return
     if json:
-        say_json(sweep_facts(sweep, counts) | {"runs": [run_facts(run) for run in members]})
+        say_json(
+            sweep_facts(sweep, counts)
+            | {"runs": [run_facts(run) for run in members], "model_use": [asdict(use) for use in uses]}
+        )
         return
     say_sweeps([sweep], {sweep.id: counts})
     say(spec_text(sweep))
+    if uses:
+        from console.views.calls import in_words, totals_of
+        from engine.providers import model_prices
+
+        say(in_words(totals_of(uses, model_prices(places_of(context).config_file))))
     say()
     say_runs(members)
 

@@ -91,6 +91,19 @@ def _total(provider: str, model: str, uses: Sequence[ModelUse], prices: PriceTab
     )
 
 
+def in_words(totals: Sequence[ModelTotal]) -> str:
+    """Tell in one line what model calls have come to; empty where none were counted."""
+    if not totals:
+        return ""
+    calls, estimated = sum(total.calls for total in totals), sum(total.estimated for total in totals)
+    given = sum(total.usage.input_tokens or 0 for total in totals)
+    got = sum(total.usage.output_tokens or 0 for total in totals)
+    cost = _sum(total.cost for total in totals)
+    spent = "cost unknown, see 'prices check'" if cost is None else f"{cost:,.4f} USD"
+    marked = f" ({estimated:,} calls estimated)" if estimated else ""
+    return f"model calls: {calls:,}, {given:,} tokens in and {got:,} out{marked}, {spent}"
+
+
 def _sum(costs: Iterable[float | None]) -> float | None:
     known = list(costs)
     return None if None in known else sum(cost for cost in known if cost is not None)

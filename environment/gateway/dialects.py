@@ -48,7 +48,13 @@ class Api(StrEnum):
 
 
 class RefusedRequest(Exception):
-    """A call that is not passed on, and why, for the agent and the record."""
+    """A call that is not passed on, and why, for the agent and the record.
+
+    Attributes:
+        model: that was asked for, where that is known.
+    """
+
+    model = ""
 
 
 @dataclass(frozen=True)
@@ -223,15 +229,11 @@ def checked_request(
         raise RefusedRequest(f"the body is not a JSON object ({error})") from None
     stream = at.stream or body.get("stream") is True
     model = at.model or _text(body.get("model"))
-    _check_model(model, grants)
-    if isinstance(body.get("models"), list):  # of OpenRouter: what to take where the first can't be had
-        for other in body["models"]:
-            _check_model(_text(other), grants)
-    _check_fields(at.api, body, grants)
-    for tool in _tools(body):
-        _check_tool(at.api, tool, grants)
-    contents = {name: value for name, value in body.items() if name not in _SETTINGS}
-    characters = _check_content(contents, grants, 0)
+    try:
+        characters = _check_body(at, body, model, grants)
+    except RefusedRequest as error:
+        error.model = model[:200]
+        raise
     asks_usage = include_usage and stream and at.api in (Api.CHAT, Api.COMPLETIONS) and not _wants_usage(body)
     if asks_usage:
         options = body.get("stream_options")
@@ -241,6 +243,19 @@ def checked_request(
     except (msgspec.MsgspecError, OverflowError, RecursionError) as error:
         raise RefusedRequest(f"the body can't be sent on ({error})") from None
     return Request(written, model[:200], stream, asks_usage, characters, _most_output(body))
+
+
+def _check_body(at: Route, body: Json, model: str, grants: frozenset[Grant]) -> int:
+    """Refuse what is not granted; returns how many characters of text there are."""
+    _check_model(model, grants)
+    if isinstance(body.get("models"), list):  # of OpenRouter: what to take where the first can't be had
+        for other in body["models"]:
+            _check_model(_text(other), grants)
+    _check_fields(at.api, body, grants)
+    for tool in _tools(body):
+        _check_tool(at.api, tool, grants)
+    contents = {name: value for name, value in body.items() if name not in _SETTINGS}
+    return _check_content(contents, grants, 0)
 
 
 def _text(value: Any) -> str:

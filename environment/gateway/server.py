@@ -294,6 +294,7 @@ class Gateway:
                 call.route, content, self._service.grants, include_usage=call.provider.include_usage
             )
         except RefusedRequest as error:
+            call.model = error.model
             raise _Refusal(400, _sentence(error)) from None
         call.model, call.stream = found.model, found.stream
         call.input_characters, call.request_bytes = found.input_characters, len(found.content)

@@ -64,6 +64,15 @@ def test_a_run_s_calls_are_shown_with_what_they_cost(cli: Cli, run: Run) -> None
     assert "\x1b" not in shown
 
 
+def test_a_run_and_its_sweep_tell_what_their_calls_came_to(cli: Cli, run: Run, places: Places) -> None:
+    told = "model calls: 2, 1,000,007 tokens in and 100,000 out, "
+    assert f"{told}cost unknown" in cli("runs", "show", str(run.id)).out
+    places.config_file.write_text('[model_prices."my*"]\ninput = 1\noutput = 2\n')
+    assert f"{told}2.8750 USD" in cli("sweep", "show", run.sweep_id).out
+    for shown in (("runs", "show", str(run.id)), ("sweep", "show", run.sweep_id)):
+        assert [use["calls"] for use in cli(*shown, "--json").document()["model_use"]] == [1, 1]
+
+
 def test_the_last_calls_can_be_chosen(cli: Cli, run: Run) -> None:
     document = cli("runs", "calls", str(run.id), "-n", "1", "--json").document()
     assert [call["id"] for call in document["calls"]] == ["2"]

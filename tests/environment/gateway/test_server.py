@@ -435,6 +435,7 @@ async def test_what_reaches_the_web_through_a_provider_is_refused_unless_granted
     assert not between.provider.asked
     call = await between.call()
     assert call.outcome is Outcome.REFUSED
+    assert call.asked_model == more.get("model", "plain")
     if grant is not None:
         assert grant in text
         object.__setattr__(between.gateway._service, "grants", frozenset({grant}))
