@@ -106,8 +106,8 @@ def providers_of(names: Iterable[str], config_file: Path) -> tuple[ModelProvider
     Raises:
         UsageProblem: one of them is not known, or config.toml is not understood.
     """
-    known = all_providers(config_file)
     names = tuple(dict.fromkeys(names))
+    known = all_providers(config_file) if names else {}
     for name in names:
         if name not in known:
             raise UsageProblem(

@@ -58,6 +58,8 @@ _MOST_REFUSALS = (
 )
 _SAMPLES = "samples"
 _TOO_MANY_REQUESTS = 429
+_SERVER_ERROR = 500
+_PROVIDER_TROUBLE = (CallOutcome.ERROR, CallOutcome.UNREACHABLE)
 _MOST_OF_BUDGET = 0.8
 _BUDGET_USED_UP = "run.budget_used_up"
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
@@ -279,7 +281,26 @@ class Intake:
                 before = model_calls.of_attempt(self._database, attempt.id)
                 model_calls.add(self._database, attempt.id, uses, lines.offset)
                 self._note_budget(attempt, folder, before, calls)
+                self._note_provider_trouble(attempt, calls)
             offset = lines.offset
+
+    def _note_provider_trouble(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
+        """Tell that a provider puts calls off or fails, as its gateway has seen it; once, with how often."""
+        run = runs.get(self._database, attempt.run_id)
+        for call in calls:
+            if call.outcome in _PROVIDER_TROUBLE and (
+                call.status in (0, _TOO_MANY_REQUESTS) or call.status >= _SERVER_ERROR
+            ):
+                answers = f"answers {call.status}" if call.status else "does not answer"
+                events.append_or_count(
+                    self._database,
+                    self._clock.now(),
+                    "run.provider",
+                    f"the provider {call.provider} {answers} ({call.model or call.asked_model}): {call.problem}",
+                    run=run,
+                    attempt_id=attempt.id,
+                    most=1,
+                )
 
     def _note_budget(
         self, attempt: Attempt, folder: Path, before: Sequence[ModelUse], calls: Sequence[ModelCall]

@@ -168,7 +168,7 @@ class Starter:
                 attempt,
                 handover.gpu_uuids,
                 providers_of(sweep.spec.gateway, self._places.config_file),
-                model_prices(self._places.config_file).own,
+                model_prices(self._places.config_file).own if sweep.spec.gateway else {},
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting unseen
             self._log(f"run {run.id} can't be given to the runner", error)
@@ -208,8 +208,9 @@ class Starter:
     def _learn_secrets(self, sweep: Sweep) -> None:
         try:
             agent = agent_of_sweep(self._places.state_dir, sweep)
-            keys = [one.key for one in providers_of(sweep.spec.gateway, self._places.config_file) if one.key]
-            self._redaction.learn((*required_secrets(agent), *keys), os.environ)
+            self._redaction.learn(required_secrets(agent), os.environ)
+            providers = providers_of(sweep.spec.gateway, self._places.config_file)
+            self._redaction.learn([provider.key for provider in providers if provider.key], os.environ)
         except Problem as problem:
             self._log(f"the agent of sweep {sweep.id} can't be read", problem)
 

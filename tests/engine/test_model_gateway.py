@@ -156,10 +156,11 @@ def test_an_agent_reaches_models_without_a_key_and_a_killed_gateway_counts_no_ca
 
 BUDGET_AGENT = """
 ask() {
-  curl -s -H "x-api-key: $ANTHROPIC_API_KEY" -d '{"model": "plain", "max_tokens": 5, "messages": []}' \
+  curl -s -H "x-api-key: $ANTHROPIC_API_KEY" -d '{"model": "'$2'", "max_tokens": 5, "messages": []}' \
     "$ANTHROPIC_BASE_URL/v1/messages" > "$CODE_DIR/$1"
 }
-for n in 1 2 3 4 5 6 7; do ask $n; done
+ask 1 busy; ask 2 busy
+for n in 3 4 5 6 7; do ask $n plain; done
 exit 3
 """
 
@@ -182,9 +183,11 @@ def test_a_budget_ends_an_agent_s_calls_and_is_told(
     assert len(elsewhere.provider.asked) == 5
     state = database.open_for_reading(harness.places.state_dir)
     assert (run.state, run.failure_class) == ("failed", "budget")
-    told = [event for event in events.newest(state, run_id=run.id) if event.kind.startswith("run.budget")]
+    told = {event.kind: event.text for event in events.newest(state, run_id=run.id)}
     state.close()
-    assert {event.kind for event in told} == {"run.budget", "run.budget_used_up"}
+    assert {"run.budget", "run.budget_used_up"} <= set(told)
+    assert "anthropic answers 429 (busy): slow down" in told["run.provider"]
+    assert "(and 1 before" in told["run.provider"]
 
 
 def used(harness: Harness, run_id: int) -> list[ModelUse]:
