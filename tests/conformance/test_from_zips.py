@@ -24,7 +24,7 @@ AVAILABLE = [
 
 def zip_of(raw: Path, target: Path) -> Path:
     """The zip as Kaggle would deliver it: everything deflated, archives within it too."""
-    target.parent.mkdir(parents=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(
         target, "w", zipfile.ZIP_DEFLATED, compresslevel=1, strict_timestamps=False
     ) as archive:
@@ -48,6 +48,10 @@ def test_a_zip_gives_what_a_folder_gives_and_never_takes_more_room_than_what_com
     from_folder = prepared(vector.id, edition)
     monkeypatch.setattr(large_tables, "_SMALL", 0)  # tables are streamed as large ones are
     raw = vector.unpack_raw(tmp_path / "raw")
+    published = tmp_path / "data" / vector.id / "published"
+    for file in registry.get(vector.id).published:  # which are not in Kaggle's zip
+        published.mkdir(parents=True, exist_ok=True)
+        (raw / file.name).rename(published / file.name)
     path = zip_of(raw, tmp_path / "data" / vector.id / f"{vector.id}.zip")
     with watched(tmp_path) as disk:
         folder = prepare_competition(
@@ -59,6 +63,11 @@ def test_a_zip_gives_what_a_folder_gives_and_never_takes_more_room_than_what_com
         )
     expected = vector.expected
     assert describe(folder, expected) == describe(from_folder, expected)
-    assert {found.name for found in path.parent.iterdir()} <= {path.name, folder.name, ".claim"}
+    assert {found.name for found in path.parent.iterdir()} <= {
+        path.name,
+        folder.name,
+        published.name,
+        ".claim",
+    }
     assert disk.peak <= sum(found.stat().st_size for found in folder.rglob("*") if found.is_file())
     assert not disk.elsewhere
