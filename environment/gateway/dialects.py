@@ -146,6 +146,8 @@ _FIELDS: dict[str, Grant | None] = {
     "plugins": None,
     "preset": None,
     "background": None,
+    "api_base": None,  # of LiteLLM's servers: another provider than the operator's
+    "base_url": None,
     "cachedContent": None,
     "cached_content": None,
 }
@@ -161,6 +163,13 @@ _URL_FIELDS = frozenset(
     {
         *("image_url", "file_url", "video_url", "audio_url", "url", "imageUrl"),
         *("fileUri", "file_uri", "videoUrl", "audioUrl", "fileUrl"),
+    }
+)
+# What a granted web search has found, which clients send again with the conversation.
+_FOUND_ON_THE_WEB = frozenset(
+    {
+        *("web_search_call", "web_search_result", "web_search_result_location", "web_search_tool_result"),
+        *("url_citation", "web_fetch_result", "web_fetch_tool_result"),
     }
 )
 _ADDRESS = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]{0,20}://")
@@ -332,6 +341,8 @@ def _check_content(value: Any, grants: frozenset[Grant], depth: int) -> int:
     if not isinstance(value, dict):
         return 0
     characters = 0
+    if value.get("type") in _FOUND_ON_THE_WEB and Grant.WEB_SEARCH in grants:
+        return len(msgspec.json.encode(value))
     is_call = depth > 0 and value.get("type") in _CALLS_OF_TOOLS
     for name, item in value.items():
         if isinstance(item, str):

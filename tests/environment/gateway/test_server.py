@@ -403,6 +403,7 @@ REFUSED: list[tuple[str, dict[str, Any], Grant | None]] = [
     ),
     ("responses", {"tools": [{"type": "mcp", "server_url": "https://evil.example"}]}, Grant.MCP),
     ("responses", {"prompt": {"id": "pmpt_1"}}, None),
+    ("chat", {"api_base": "https://evil.example"}, None),
     ("responses", {"background": True}, None),
     ("responses", {"input": [{"type": "input_file", "file_url": "https://evil.example"}]}, Grant.REMOTE_URLS),
     ("messages", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, Grant.WEB_SEARCH),
@@ -479,6 +480,15 @@ async def test_what_the_agent_does_itself_is_passed_on(start: Start, api: str, m
     path, body = asking(api, "plain", stream=False)
     async with between.post(path, {**body, **more}) as answer:
         assert answer.status == 200, await answer.text()
+
+
+async def test_what_a_granted_search_has_found_can_be_sent_again(start: Start) -> None:
+    found = {"type": "web_search_call", "action": {"type": "open_page", "url": "https://example.org"}}
+    path, body = asking("responses", "plain", stream=False)
+    for grants, status in ((frozenset({Grant.WEB_SEARCH}), 200), (frozenset[Grant](), 400)):
+        between = await start(grants=grants)
+        async with between.post(path, {**body, "input": [found]}) as answer:
+            assert answer.status == status
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"a": ' + b"[" * 5000, b'{"model": "\xff"}', b"\0"])
