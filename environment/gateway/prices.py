@@ -10,9 +10,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 
-import msgspec
-
 from environment.gateway.dialects import Usage
+from foundation.fields import read_fields
 
 _MILLION = 1_000_000
 
@@ -53,21 +52,6 @@ class TokenPrice:
             (reasoning, self.output if self.reasoning is None else self.reasoning),
         )
         return sum(tokens * price for tokens, price in parts) / _MILLION
-
-
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    models: list[str]
-    input: float
-    output: float
-    cached: float | None = None
-    cache_write: float | None = None
-    cache_write_hour: float | None = None
-    reasoning: float | None = None
-
-
-class _Table(msgspec.Struct, forbid_unknown_fields=True):
-    checked: date
-    price: list[_Entry]
 
 
 def prices_given(price: TokenPrice) -> dict[str, float]:
@@ -119,16 +103,9 @@ def price_table(own: Mapping[str, TokenPrice]) -> PriceTable:
 @cache
 def _known() -> tuple[date, Mapping[str, TokenPrice]]:
     text = files("environment.gateway").joinpath("prices.toml").read_text(encoding="utf-8")
-    table = msgspec.convert(tomllib.loads(text), _Table)
-    return table.checked, {
-        pattern: TokenPrice(
-            entry.input,
-            entry.output,
-            entry.cached,
-            entry.cache_write,
-            entry.cache_write_hour,
-            entry.reasoning,
-        )
-        for entry in table.price
-        for pattern in entry.models
-    }
+    table = tomllib.loads(text)
+    prices: dict[str, TokenPrice] = {}
+    for entry in table["price"]:
+        patterns = entry.pop("models")
+        prices |= dict.fromkeys(patterns, read_fields(TokenPrice, entry))
+    return table["checked"], prices

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, astuple, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -188,31 +188,30 @@ class Journal:
 def read_calls(path: Path) -> list[ModelCall]:
     """Read all calls of an attempt, each once."""
     found: dict[str, ModelCall] = {}
-    offset, end = -1, 0
-    while end > offset:
-        offset = end
-        lines = jsonlines.read(path, offset)
-        end = lines.offset
-        for line in lines.values:
-            call = from_line(line)
-            if call is not None:
-                found.setdefault(call.id, call)
+    for line in _lines(path):
+        call = from_line(line)
+        if call is not None:
+            found.setdefault(call.id, call)
     return list(found.values())
 
 
 def _read_open(path: Path) -> list[OpenCall]:
     found = []
+    for line in _lines(path):
+        try:
+            found.append(msgspec.convert(line, OpenCall))
+        except msgspec.ValidationError:
+            continue  # a line that a killed gateway has left torn
+    return found
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
     offset, end = -1, 0
     while end > offset:
         offset = end
         lines = jsonlines.read(path, offset)
         end = lines.offset
-        for line in lines.values:
-            try:
-                found.append(msgspec.convert(line, OpenCall))
-            except msgspec.ValidationError:
-                continue  # a line that a killed gateway has left torn
-    return found
+        yield from lines.values
 
 
 def _lost(call: OpenCall) -> ModelCall:
