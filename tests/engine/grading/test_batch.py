@@ -113,8 +113,8 @@ def test_an_unknown_competition_is_refused_before_any_work() -> None:
 def test_our_own_fields_stand_behind_mle_benchs_and_tell_no_traceback(tmp_path: Path) -> None:
     batch = grade_many([SubmissionLine(ID, None)], data_dir=prepared(ID).parent.parent)
     (report,) = json.loads(write_batch_report(batch, tmp_path, 0.0).read_text())["competition_reports"]
-    ours = ["edition", "outcome", "message", "defects", "descriptions"]
-    assert list(report)[-6:] == ["submission_path", *ours]
+    ours = ["edition", "outcome", "message", "defects", "descriptions", "percentile"]
+    assert list(report)[-7:] == ["submission_path", *ours]
 
 
 def test_a_report_never_replaces_an_older_one(tmp_path: Path) -> None:
