@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import psutil
 import pytest
 
 from console.tui.serve import GuardedServer
@@ -39,9 +40,16 @@ def server(places: Places) -> Iterator[GuardedServer]:
     loop = asyncio.new_event_loop()
     ended = asyncio.Event()
 
+    async def work() -> None:
+        await made.run_until(ended, ready.put)
+        # The consoles end by themselves, and textual-serve does not wait for them; their pipes need the loop.
+        while any(is_running(child, arguments[0]) for child in psutil.Process().children()):
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.2)
+
     def run() -> None:
         asyncio.set_event_loop(loop)
-        loop.run_until_complete(made.run_until(ended, ready.put))
+        loop.run_until_complete(work())
         loop.close()
 
     thread = threading.Thread(target=run)
@@ -51,6 +59,13 @@ def server(places: Places) -> Iterator[GuardedServer]:
     loop.call_soon_threadsafe(ended.set)
     thread.join(PATIENCE)
     assert not thread.is_alive()
+
+
+def is_running(process: psutil.Process, argument: str) -> bool:
+    try:
+        return argument in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def ask(
