@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Generator
@@ -15,8 +16,8 @@ _CAPTURED_LINES = 3
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Forget the failures of an earlier run."""
-    if not hasattr(session.config, "workerinput"):
+    """Forget the failures of an earlier run; not those of the run around this one, where a test starts pytest."""
+    if not hasattr(session.config, "workerinput") and "PYTEST_CURRENT_TEST" not in os.environ:
         shutil.rmtree(session.config.rootpath / FOLDER, ignore_errors=True)
 
 

@@ -86,7 +86,14 @@ class DockerHarness(Harness):
 
     def until_clean(self) -> None:
         """Wait until nothing of any run is left at the daemon."""
-        eventually(lambda: not self.containers() and not self.networks())
+        left: list[str] = []
+
+        def is_clean() -> bool:
+            left[:] = [f"{one['Names']} {one['Status']}" for one in self.containers()]
+            left.extend(one["Name"] for one in self.networks())
+            return not left
+
+        eventually(is_clean, or_tell=left)
 
     def networks(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = connect().networks(

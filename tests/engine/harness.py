@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -36,14 +36,16 @@ WAIT_FOR_GO = 'while [ ! -e "$CODE_DIR/go" ]; do sleep 0.05; done'
 Found = TypeVar("Found")
 
 
-def eventually(look: Callable[[], Found], *, patience: float = PATIENCE) -> Found:
-    """Look until there is something to see, and return it."""
+def eventually(
+    look: Callable[[], Found], *, patience: float = PATIENCE, or_tell: Sequence[str] = ()
+) -> Found:
+    """Look until there is something to see, and return it; otherwise tell what is known of it."""
     give_up = time.monotonic() + patience
     while True:
         found = look()
         if found:
             return found
-        assert time.monotonic() < give_up, "what was waited for did not happen"
+        assert time.monotonic() < give_up, f"what was waited for did not happen {or_tell or ''}"
         time.sleep(0.05)
 
 
