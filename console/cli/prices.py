@@ -13,13 +13,13 @@ app = new_group("Check the prices of models.")
 @app.command()
 def check(context: typer.Context, json: Json = False) -> None:
     """List the models that runs have used and that have no price; code 1 where there are some."""
-    from console.views.calls import totals_of
+    from engine.model_costs import spending_of
     from engine.providers import model_prices
     from state import model_calls
 
     prices = model_prices(places_of(context).config_file)
     with reading_state(context) as database:
-        totals = totals_of(model_calls.of_all(database), prices)
+        totals = spending_of(model_calls.of_all(database), prices).models
     used = [total for total in totals if total.usage.input_tokens or total.usage.output_tokens]
     missing = [total for total in used if total.cost is None]
     if json:

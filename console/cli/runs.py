@@ -73,6 +73,8 @@ def list_(
 def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show one run: its attempts, its submissions, what happened."""
     from console.views.run import read_validations
+    from engine.model_costs import spending_of
+    from engine.providers import model_prices
     from state import events, model_calls, runs, submissions
 
     with reading_state(context) as database:
@@ -83,6 +85,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         happened = events.newest(database, run_id=found.id)[::-1]
     state_dir = places_of(context).state_dir
     checks = {attempt.id: read_validations(state_dir / attempt.directory) for attempt in attempts}
+    spending = spending_of(uses, model_prices(places_of(context).config_file))
     if json:
         say_json(
             run_facts(found)
@@ -98,16 +101,16 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
                 ],
                 "submissions_made": [asdict(one) for one in handed_in],
                 "model_use": [asdict(use) for use in uses],
+                "spending": spending.document(),
                 "events": [asdict(event) for event in happened],
             }
         )
         return
     say_runs([found])
     if uses:
-        from console.views.calls import in_words, totals_of
-        from engine.providers import model_prices
+        from console.views.calls import in_words
 
-        say(in_words(totals_of(uses, model_prices(places_of(context).config_file))))
+        say(in_words(spending))
     for attempt in attempts:
         say(f"attempt {attempt.number}: {state_dir / attempt.directory}")
         asked = checks[attempt.id]
@@ -174,20 +177,21 @@ def calls(
     if json:
         say_json(
             {
-                "totals": [asdict(total) for total in found.totals],
-                "cost": found.cost,
-                "currency": "USD",
+                "totals": [asdict(total) for total in found.spending.models],
+                **found.spending.document(),
                 "calls": [{"attempt": number, **asdict(call)} for number, call in last],
             }
         )
         return
-    if not found.totals:
+    if not found.spending.models:
         say("no model calls were counted; runs of a sweep with --gateway have theirs counted")
         return
     _say_calls(found, last)
 
 
 def _say_calls(found: RunCalls, last: Sequence[tuple[int, ModelCall]]) -> None:
+    from console.views.calls import cost_in_words
+
     say_table(
         last,
         {
@@ -207,7 +211,7 @@ def _say_calls(found: RunCalls, last: Sequence[tuple[int, ModelCall]]) -> None:
     )
     say()
     say_table(
-        found.totals,
+        found.spending.models,
         {
             "provider": lambda one: one.provider,
             "model": lambda one: one.model,
@@ -228,7 +232,7 @@ def _say_calls(found: RunCalls, last: Sequence[tuple[int, ModelCall]]) -> None:
         ),
         limits={"model": _MODEL_WIDTH},
     )
-    say(f"in all: {_dollars(found.cost)}; ~ marks tokens that are estimated")
+    say(f"in all: {cost_in_words(found.spending)}; ~ marks tokens that are estimated")
 
 
 def _tokens(count: int | None, *, estimated: bool = False) -> str:

@@ -236,6 +236,8 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one sweep: what was asked for, and every run."""
+    from engine.model_costs import spending_of
+    from engine.providers import model_prices
     from state import experiments, model_calls, runs, sweeps
 
     with reading_state(context) as database:
@@ -249,19 +251,23 @@ def show(
 
         say(write_toml(options_of(launch_of(sweep, rows))).rstrip("\n"))
         return
+    spending = spending_of(uses, model_prices(places_of(context).config_file))
     if json:
         say_json(
             sweep_facts(sweep, counts)
-            | {"runs": [run_facts(run) for run in members], "model_use": [asdict(use) for use in uses]}
+            | {
+                "runs": [run_facts(run) for run in members],
+                "model_use": [asdict(use) for use in uses],
+                "spending": spending.document(),
+            }
         )
         return
     say_sweeps([sweep], {sweep.id: counts})
     say(spec_text(sweep))
     if uses:
-        from console.views.calls import in_words, totals_of
-        from engine.providers import model_prices
+        from console.views.calls import in_words
 
-        say(in_words(totals_of(uses, model_prices(places_of(context).config_file))))
+        say(in_words(spending))
     say()
     say_runs(members)
 

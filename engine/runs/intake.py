@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from engine.model_costs import spending_of
 from engine.runs import launching
 from engine.runs.failures import Conclusion, classify, last_lines, suspicion
 from environment.container.output import Ending, ServiceRestarted
 from environment.container.redaction import TextRedactor
-from environment.gateway.dialects import Usage
 from environment.gateway.prices import TokenPrice, price_table
 from environment.gateway.records import NOT_SENT, ModelCall
 from environment.gateway.records import Outcome as CallOutcome
@@ -437,24 +437,11 @@ class Intake:
 def _share_of_budget(order: Order, uses: Sequence[ModelUse]) -> float:
     """Compute which part of its budget an attempt's calls have used, of whatever is nearest to its end."""
     prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
-    dollars = sum(
-        price.cost(
-            Usage(
-                use.input_tokens,
-                use.cached_tokens,
-                use.cache_write_tokens,
-                use.cache_write_hour_tokens,
-                use.output_tokens,
-                use.reasoning_tokens,
-            )
-        )
-        for use in uses
-        if (price := prices.price_of(use.model)) is not None
-    )
+    spent = spending_of(uses, prices)
     limits = (
-        (sum(use.calls for use in uses), order.budget_calls),
-        (sum(use.input_tokens + use.output_tokens for use in uses), order.budget_tokens),
-        (dollars, order.budget_usd),
+        (spent.calls, order.budget_calls),
+        (spent.tokens, order.budget_tokens),
+        (spent.least_cost, order.budget_usd),
     )
     return max((used / limit for used, limit in limits if limit), default=0.0)
 

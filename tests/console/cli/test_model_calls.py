@@ -59,7 +59,7 @@ def test_a_run_s_calls_are_shown_with_what_they_cost(cli: Cli, run: Run) -> None
         for total in cli("runs", "calls", str(run.id), "--json").document()["totals"]
     }
     assert costs == {"gpt-4o": pytest.approx(0.5 * 2.5 + 0.5 * 1.25 + 0.1 * 10), "my\x1b[2Jmodel": None}
-    assert "in all: unknown" in shown, "an unknown price is never taken for nothing"
+    assert "in all: cost unknown, at least 2.8750 USD" in shown, "an unknown price is never taken for nothing"
     assert "~7" in shown
     assert "\x1b" not in shown
 

@@ -1,0 +1,158 @@
+"""What model calls have come to: tokens and money by model, and what of that is estimated or not known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from environment.gateway.dialects import Usage
+from environment.gateway.prices import PriceTable
+from state.model_calls import ModelUse
+
+CURRENCY = "USD"
+_TOKENS = tuple(field.name for field in fields(Usage))
+_CALLS = ("calls", "errors", "limited", "refused", "estimated")
+
+
+@dataclass(frozen=True)
+class ModelTotal:
+    """All calls to one model.
+
+    Attributes:
+        cost: in US dollars; None where its price is not known.
+    """
+
+    provider: str
+    model: str
+    calls: int
+    errors: int
+    limited: int
+    refused: int
+    estimated: int
+    usage: Usage
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What some calls have come to, of one run or of many."""
+
+    models: tuple[ModelTotal, ...] = ()
+
+    def _sum(self, count: Callable[[ModelTotal], int | None]) -> int:
+        return sum(count(total) or 0 for total in self.models)
+
+    @property
+    def calls(self) -> int:
+        """How many calls were sent to providers."""
+        return self._sum(lambda total: total.calls)
+
+    @property
+    def errors(self) -> int:
+        """How many of them have no whole answer."""
+        return self._sum(lambda total: total.errors)
+
+    @property
+    def limited(self) -> int:
+        """How many of these a provider has put off (status 429)."""
+        return self._sum(lambda total: total.limited)
+
+    @property
+    def refused(self) -> int:
+        """How many more the gateway did not send."""
+        return self._sum(lambda total: total.refused)
+
+    @property
+    def estimated(self) -> int:
+        """How many calls have tokens that are an estimate."""
+        return self._sum(lambda total: total.estimated)
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all of them."""
+        return _added(total.usage for total in self.models)
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, those of prompts and of answers."""
+        return self._sum(lambda total: (total.usage.input_tokens or 0) + (total.usage.output_tokens or 0))
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars; None where the price of a model is not known."""
+        return None if self.unpriced else self.least_cost
+
+    @property
+    def least_cost(self) -> float:
+        """US dollars for the models whose price is known."""
+        return _cost(self.models)
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The models that were used and whose price is not known."""
+        return tuple(dict.fromkeys(total.model for total in self.models if total.cost is None))
+
+    def document(self) -> dict[str, Any]:
+        """Write it as JSON documents have it."""
+        return {
+            "calls": self.calls,
+            "errors": self.errors,
+            "limited": self.limited,
+            "refused": self.refused,
+            "estimated": self.estimated,
+            **asdict(self.usage),
+            "cost": self.cost,
+            "least_cost": self.least_cost,
+            "currency": CURRENCY,
+            "models_without_price": list(self.unpriced),
+        }
+
+
+def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:
+    """Price what the calls of some attempts have used."""
+    by_model: defaultdict[tuple[str, str], list[ModelUse]] = defaultdict(list)
+    for use in uses:
+        by_model[use.provider, use.model].append(use)
+    totals = []
+    for (provider, model), found in by_model.items():
+        usage = Usage(**_sums(_TOKENS, found))
+        totals.append(
+            ModelTotal(
+                provider, model, **_sums(_CALLS, found), usage=usage, cost=prices.cost([(model, usage)])
+            )
+        )
+    return Spending(tuple(totals))
+
+
+def together(parts: Iterable[Spending]) -> Spending:
+    """Add up what calls have come to."""
+    by_model: defaultdict[tuple[str, str], list[ModelTotal]] = defaultdict(list)
+    for part in parts:
+        for total in part.models:
+            by_model[total.provider, total.model].append(total)
+    return Spending(
+        tuple(
+            ModelTotal(
+                provider,
+                model,
+                **_sums(_CALLS, found),
+                usage=_added(total.usage for total in found),
+                cost=None if any(total.cost is None for total in found) else _cost(found),
+            )
+            for (provider, model), found in by_model.items()
+        )
+    )
+
+
+def _cost(totals: Iterable[ModelTotal]) -> float:
+    return sum(total.cost or 0.0 for total in totals)
+
+
+def _added(usages: Iterable[Usage]) -> Usage:
+    return Usage(**_sums(_TOKENS, list(usages)))
+
+
+def _sums(names: Sequence[str], counted: Sequence[ModelUse | ModelTotal | Usage]) -> dict[str, int]:
+    return {name: sum(getattr(one, name) or 0 for one in counted) for name in names}
