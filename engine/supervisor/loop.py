@@ -294,9 +294,9 @@ class RunnerProcess:
         return locks.is_held(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOCK)
 
     def step(self) -> None:
-        """Start a runner if the inbox holds something and nobody looks at it."""
+        """Start a runner if there is something to look after and nobody does."""
         starting = self._child is not None and self._child.poll() is None
-        if self.alive or not any(protocol.inbox(self._state_dir).glob("[!.]*.json")):
+        if self.alive or not protocol.needs_runner(self._state_dir):
             return
         now = self._clock.monotonic()
         if starting and now - self._started_at < _START_SECONDS:

@@ -28,6 +28,7 @@ LOOK_SECONDS = 0.25
 USAGE_SECONDS = 2.0
 USAGE_SECONDS_PER_ATTEMPT = 0.05  # so that two hundred cost no more of a core than forty
 DISK_EVERY = 6  # of the usage looks: walking a directory costs more than reading a counter
+LEFTOVERS_SECONDS = 15.0
 _BACK_OFF_SECONDS = 5.0
 _GIVE_UP_AFTER = 12
 
@@ -63,7 +64,12 @@ class Runner:
         self._gpus = gpus
         self._held: dict[str, _Held] = {}
         self._children: list[subprocess.Popen[bytes]] = []
+        self._containers = state_dir / protocol.CONTAINERS if single is None else None
         self._docker: DockerHost | None = None
+        if self._containers is not None and self._containers.exists():
+            self._docker = DockerHost(state_dir)
+        self._leftovers_at = 0.0
+        self._leftovers_problem = ""
         self._disk_worker = ThreadPoolExecutor(1, thread_name_prefix="disk")
         self._measure_at = 0.0
         self._measured = 0
@@ -78,14 +84,21 @@ class Runner:
             if self._clock.monotonic() >= held.retry_at:
                 self._look(name, held)
         self._children = [child for child in self._children if child.poll() is None]
+        if self._clock.monotonic() >= self._leftovers_at:
+            self._leftovers_at = self._clock.monotonic() + LEFTOVERS_SECONDS
+            self._remove_leftovers()
         if self._clock.monotonic() >= self._measure_at:
             running = self._measure()
             every = max(USAGE_SECONDS, USAGE_SECONDS_PER_ATTEMPT * running)
             self._measure_at = self._clock.monotonic() + every
 
     def close(self) -> None:
-        """Stop what is measured in the background."""
+        """Stop what is done in the background, and leave no container behind that serves nothing."""
         self._disk_worker.shutdown(wait=False, cancel_futures=True)
+        if self._docker is not None:
+            self._docker.close()
+            if self._remove_leftovers() and self._containers is not None and not self._names():
+                self._containers.unlink(missing_ok=True)
 
     @property
     def holds_nothing(self) -> bool:
@@ -151,8 +164,36 @@ class Runner:
             return locks.is_held(folder / protocol.LOCK)
         return not self._docker_host().end(name.removesuffix(".json"))
 
+    def _remove_leftovers(self) -> bool:
+        """Remove containers of attempts that are over; tell whether the daemon has none of them."""
+        if self._docker is None:
+            return True
+        try:
+            for name in self._docker.remove_leftovers(self._serving):
+                self._log(f"removed the container {name}, which served nothing any more", None)
+        except Exception as error:  # noqa: BLE001 - isolated from the attempts, logged, tried again
+            if str(error) != self._leftovers_problem:  # a daemon may be away for days
+                self._leftovers_problem = str(error)
+                self._log("containers that serve nothing any more can't be looked for", error)
+            return False
+        self._leftovers_problem = ""
+        return True
+
+    def _serving(self) -> list[str]:
+        """Name all attempts that may have containers, by what these are labelled with.
+
+        Raises:
+            OSError: the inbox can't be read; one that is gone for a moment must not look empty.
+        """
+        if self._single is None:
+            return [path.stem for path in self._inbox.iterdir()]
+        is_over = (self._single / protocol.EXIT).exists()
+        return [] if is_over else [protocol.read(self._single / protocol.ORDER, Order).name]
+
     def _docker_host(self) -> DockerHost:
         if self._docker is None:
+            if self._containers is not None:
+                self._containers.touch()
             self._docker = DockerHost(self._state_dir)
         return self._docker
 

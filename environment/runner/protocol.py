@@ -56,6 +56,8 @@ RUNNER = "runner"
 INBOX = "inbox"
 RUNNER_LOCK = "runner.lock"
 RUNNER_LOG = "runner.log"
+# There while the daemon may have containers of this state directory.
+CONTAINERS = f"{RUNNER}/containers"
 
 BUBBLEWRAP = "bubblewrap"
 PLAIN = "plain"
@@ -386,6 +388,11 @@ def make_folders(attempt: Path) -> None:
     """Make the folders of an attempt that are there from its beginning."""
     for name in (SUBMISSION, LOGS, CODE, SNAPSHOTS, OUTPUT):
         (attempt / name).mkdir(parents=True, exist_ok=True)
+
+
+def needs_runner(state_dir: Path) -> bool:
+    """Tell whether there is something that a runner has to look after."""
+    return any(inbox(state_dir).glob("[!.]*.json")) or (state_dir / CONTAINERS).exists()
 
 
 def inbox(state_dir: Path) -> Path:

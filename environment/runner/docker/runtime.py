@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -45,6 +45,7 @@ _FIRST_MEND_SECONDS = 1.0
 _LONGEST_MEND_SECONDS = 60.0
 _SERVICES = {Role.GRADER: "the validation server", Role.PROXY: "the proxy to the model hosts"}
 _SIGKILL = 9
+_ENDED_IN = tuple(reversed(Role))  # to Podman the agent depends on its grader
 
 
 @dataclass(frozen=True)
@@ -117,17 +118,7 @@ class DockerHost:
             Unreachable: the daemon does not answer, or has not for the last attempt that asked a moment ago: each
                 would wait for it in turn.
         """
-        now = time.monotonic()
-        if self._away is not None and now < self._ask_again_at:
-            raise self._away
-        if self._seen_at is None or now - self._seen_at > _LOOK_SECONDS:
-            try:
-                self._seen = {(one.attempt, one.role): one for one in self._all()}
-            except Unreachable as problem:
-                self._away, self._ask_again_at = problem, time.monotonic() + _AWAY_SECONDS
-                raise
-            self._away, self._seen_at = None, now
-        return self._seen.get((attempt, role))
+        return self._listed().get((attempt, role))
 
     def end(self, attempt: str) -> bool:
         """Remove the containers of an attempt whose agent's container does not run; tell whether none is left.
@@ -138,10 +129,45 @@ class DockerHost:
         agent = self.find(attempt, Role.AGENT)
         if agent is not None and agent.runs:
             return False
-        for role in reversed(Role):  # to Podman the agent depends on its grader
+        for role in _ENDED_IN:
             if (container := self.find(attempt, role)) is not None:
                 self.remove(container.id)
         return True
+
+    def remove_leftovers(self, attempts: Callable[[], Iterable[str]]) -> list[str]:
+        """Remove containers that serve no attempt any more, and the network with the last one; return their names.
+
+        Such a one appears when its creation outlives the runner that asked the daemon for it.
+
+        Args:
+            attempts: names all attempts that may have containers. It is asked when the containers are listed: each was
+                created for an attempt that was there before, so none that has just begun is missing.
+
+        Raises:
+            Unreachable: the daemon does not answer, or does not remove one of them now.
+        """
+        listed = list(self._listed().values())
+        # Where an agent's container is kept, Podman keeps what that depends on.
+        spared = {*attempts(), *(one.attempt for one in listed if one.kept)}
+        leftovers = [one for one in listed if one.attempt not in spared]
+        removed: list[str] = []
+        problem: Unreachable | None = None
+        for one in sorted(leftovers, key=lambda one: _ENDED_IN.index(one.role)):
+            try:
+                self.remove(one.id)
+            except Unreachable as refusal:  # told when the others are gone
+                problem = refusal
+            else:
+                removed.append(self.name_of(one.attempt, one.role))
+        if problem is not None:
+            raise problem
+        if all(one.kept or one in leftovers for one in listed):
+            self.drop_outside_network()
+        return removed
+
+    def close(self) -> None:
+        """Wait for the containers that are being started: what is asked of the daemon must not outlive who asks."""
+        self.starters.shutdown(cancel_futures=True)
 
     def forget(self) -> None:
         """List the containers again at the next `find`: something has been changed."""
@@ -210,6 +236,19 @@ class DockerHost:
                     return
                 # Another runner may be removing it: the next listing shows whether it is gone.
                 raise Unreachable("a container can't be removed", daemon.explanation(error)) from error
+
+    def _listed(self) -> dict[tuple[str, Role], Container]:
+        now = time.monotonic()
+        if self._away is not None and now < self._ask_again_at:
+            raise self._away
+        if self._seen_at is None or now - self._seen_at > _LOOK_SECONDS:
+            try:
+                self._seen = {(one.attempt, one.role): one for one in self._all()}
+            except Unreachable as problem:
+                self._away, self._ask_again_at = problem, time.monotonic() + _AWAY_SECONDS
+                raise
+            self._away, self._seen_at = None, now
+        return self._seen
 
     def _all(self) -> list[Container]:
         with self.asking("the containers can't be listed") as client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from concurrent.futures import wait
 from dataclasses import dataclass, field, replace
@@ -12,18 +13,23 @@ import pytest
 import requests
 from docker.errors import APIError
 
-from environment.runner import protocol
+from environment.container.output import Ending
+from environment.runner import loop, protocol
 from environment.runner.docker import daemon
 from environment.runner.docker.plans import READY, Plan, Role
 from environment.runner.docker.runtime import (
     LABEL_ATTEMPT,
+    LABEL_KEPT,
     LABEL_ROLE,
+    LABEL_STATE,
     START_TRIES,
     DockerHost,
     DockerSandbox,
 )
-from environment.runner.protocol import Order
+from environment.runner.loop import LEFTOVERS_SECONDS, Runner
+from environment.runner.protocol import InboxEntry, Order
 from environment.runner.sandbox import AgentStatus, Unreachable
+from tests.clocks import HandClock
 from tests.environment.runner.orders import order_with
 
 
@@ -42,6 +48,7 @@ class Daemon:
     made: list[str] = field(default_factory=list)
     there: dict[str, dict[str, Any]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
+    networks_removed: int = 0
 
     def inspect_image(self, name: str) -> dict[str, Any]:
         return {"Id": f"sha256:{name}", "Config": {"Labels": self.labels}}
@@ -71,8 +78,19 @@ class Daemon:
     def remove_container(self, number: str, **rest: Any) -> None:
         del self.there[number]
 
-    def containers(self, **rest: Any) -> list[dict[str, Any]]:
-        return list(self.there.values())
+    def containers(self, *, filters: dict[str, str], **rest: Any) -> list[dict[str, Any]]:
+        name, _, value = filters["label"].partition("=")
+        return [one for one in self.there.values() if one["Labels"][name] == value]
+
+    def remove_network(self, _name: str) -> None:
+        self.networks_removed += 1
+
+    def add(self, state_dir: Path, attempt: str, role: Role, state: str = "created", **labels: str) -> str:
+        """Create a container for whoever asked for it, who may be gone; tell its number."""
+        labels = {LABEL_STATE: str(state_dir), LABEL_ATTEMPT: attempt, LABEL_ROLE: role, **labels}
+        made = self.create_container("image", name=f"{state_dir}-{attempt}-{role}", labels=labels)
+        made["State"] = state
+        return str(made["Id"])
 
 
 class Host(DockerHost):
@@ -185,6 +203,153 @@ def test_a_container_whose_agent_may_run_is_not_made_anew(host: Host, attempt: P
     tried(sandbox)
     assert set(host.daemon.there) == {"id-0", "id-1"}
     assert sandbox.status() is AgentStatus.GONE
+
+
+@dataclass
+class Looking:
+    """A runner of a state directory with a daemon that was used before."""
+
+    state_dir: Path
+    daemon: Daemon
+    clock: HandClock
+    logged: list[str]
+
+    def __post_init__(self) -> None:
+        protocol.inbox(self.state_dir).mkdir(parents=True)
+        (self.state_dir / protocol.CONTAINERS).touch()
+        self.runner = self.again()
+
+    def again(self) -> Runner:
+        return Runner(
+            self.state_dir, self.clock, lambda text, error: self.logged.append(f"{text} {error or ''}"), tuple
+        )
+
+    def hand_over(self, attempt: str) -> Path:
+        """Put an attempt into the inbox that has ended, so that a runner has nothing to do for it."""
+        folder = self.state_dir / attempt
+        protocol.make_folders(folder)
+        protocol.write(folder / protocol.ORDER, order_with(token=attempt, runtime=protocol.DOCKER))
+        protocol.write(folder / protocol.EXIT, Ending.unseen("lost"))
+        protocol.write(protocol.inbox(self.state_dir) / f"{attempt}.json", InboxEntry(1, attempt))
+        return folder
+
+
+@pytest.fixture
+def looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Looking]:
+    daemon = Daemon()
+    monkeypatch.setattr(loop, "DockerHost", lambda state_dir: Host(state_dir, daemon))
+    made = Looking(tmp_path / "state", daemon, HandClock(), [])
+    yield made
+    made.runner.close()
+
+
+def test_containers_whose_creation_outlived_their_runner_are_removed_and_no_others(looking: Looking) -> None:
+    state, daemon = looking.state_dir, looking.daemon
+    looking.hand_over("waiting")
+    spared = {
+        daemon.add(state, "waiting", Role.GRADER),
+        daemon.add(state.parent / "other", "late", Role.AGENT, "running"),
+        daemon.add(state, "kept", Role.AGENT, "exited", **{LABEL_KEPT: "yes"}),
+    }
+    daemon.add(state, "late", Role.GRADER)
+    daemon.add(state, "late", Role.AGENT, "running")
+    looking.runner.tick()
+    assert set(daemon.there) == spared
+    assert daemon.networks_removed == 0
+    assert [line.partition("late-")[2].split(",")[0] for line in looking.logged] == ["agent", "grader"]
+
+    later = daemon.add(state, "later", Role.METER)
+    looking.runner.tick()
+    assert later in daemon.there  # not asked for at each look
+    looking.clock.moment += LEFTOVERS_SECONDS
+    (protocol.inbox(state) / "waiting.json").unlink()
+    looking.runner.tick()
+    assert len(daemon.there) == 2
+    assert daemon.networks_removed == 1
+
+
+def test_a_container_of_an_attempt_that_begins_while_they_are_listed_is_left_alone(looking: Looking) -> None:
+    made: list[str] = []
+
+    class Busy(Daemon):
+        def containers(self, **rest: Any) -> list[dict[str, Any]]:
+            if not made:
+                looking.hand_over("new")
+                made.append(self.add(looking.state_dir, "new", Role.GRADER))
+            return super().containers(**rest)
+
+    busy = Busy()
+    host = Host(looking.state_dir, busy)
+    assert host.remove_leftovers(looking.runner._serving) == []
+    assert list(busy.there) == made
+
+
+def test_an_inbox_that_is_gone_for_a_moment_costs_no_container(looking: Looking) -> None:
+    number = looking.daemon.add(looking.state_dir, "running", Role.AGENT, "running")
+    inbox = protocol.inbox(looking.state_dir)
+    inbox.rename(inbox.with_name("away"))
+    for _ in range(3):
+        looking.runner.tick()
+        looking.clock.moment += LEFTOVERS_SECONDS
+    assert number in looking.daemon.there
+    assert len(looking.logged) == 1
+    assert str(inbox) in looking.logged[0]
+
+
+def test_one_that_can_not_be_removed_keeps_no_other_and_is_tried_again(looking: Looking) -> None:
+    stuck, other = (looking.daemon.add(looking.state_dir, name, Role.AGENT) for name in ("stuck", "other"))
+    refusals = [refusal(500, "device or resource busy")]
+
+    def remove(number: str, **_rest: Any) -> None:
+        if number == stuck and refusals:
+            raise refusals.pop()
+        del looking.daemon.there[number]
+
+    looking.daemon.remove_container = remove  # type: ignore[method-assign]
+    looking.runner.tick()
+    assert list(looking.daemon.there) == [stuck]
+    assert "device or resource busy" in looking.logged[0]
+    assert other not in looking.daemon.there
+    looking.clock.moment += LEFTOVERS_SECONDS
+    looking.runner.tick()
+    assert looking.daemon.there == {}
+
+
+def test_a_state_whose_containers_may_be_left_gets_a_runner_until_none_is(looking: Looking) -> None:
+    """As after a kill of engine and runner while the daemon creates a container of an attempt that is over."""
+    assert protocol.needs_runner(looking.state_dir)
+    looking.daemon.add(looking.state_dir, "late", Role.GRADER)
+    looking.runner.close()
+    assert looking.daemon.there == {}
+    assert not protocol.needs_runner(looking.state_dir)
+    fresh = looking.again()
+    fresh._sandbox_for(looking.state_dir, order_with(runtime=protocol.DOCKER))
+    assert protocol.needs_runner(looking.state_dir)
+    fresh.close()
+
+
+def test_a_runner_ends_when_what_it_has_asked_the_daemon_for_is_there(looking: Looking) -> None:
+    folder = looking.hand_over("starting")
+    (folder / protocol.EXIT).unlink()
+    (folder / protocol.GRADER).mkdir()
+    (folder / protocol.GRADER / READY).touch()
+    begun, go_on = threading.Event(), threading.Event()
+    start = looking.daemon.start
+
+    def slowly(number: str) -> None:
+        begun.set()
+        go_on.wait()
+        start(number)
+
+    looking.daemon.start = slowly  # type: ignore[method-assign]
+    looking.runner.tick()
+    begun.wait()
+    closing = threading.Thread(target=looking.runner.close)
+    closing.start()
+    go_on.set()
+    closing.join()
+    assert {one["State"] for one in looking.daemon.there.values()} == {"running"}
+    assert len(looking.daemon.there) == 2
 
 
 @pytest.mark.parametrize(
