@@ -24,9 +24,9 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 9
+NEWEST_VERSION = 10
 # Columns that hold a record or a mapping as JSON.
-_JSON_COLUMNS = frozenset({"arguments", "detail", "hardware", "report", "spec"})
+_JSON_COLUMNS = frozenset({"arguments", "detail", "findings", "hardware", "report", "spec"})
 
 Values = Sequence[Any] | Mapping[str, Any]
 Record = TypeVar("Record")
@@ -313,6 +313,22 @@ def migrate(connection: sqlite3.Connection) -> None:
             " PRIMARY KEY (attempt_id, provider, model)) WITHOUT ROWID, STRICT"
         )
         database.conn.execute("PRAGMA user_version = 9")
+
+    @steps(name="0010-what-integrity-detectors-have-found")
+    def _integrity(database: Database) -> None:
+        database.conn.execute(
+            "CREATE TABLE integrity_results (attempt_id INTEGER NOT NULL REFERENCES attempts, detector TEXT NOT NULL,"
+            " layer TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, looked_at REAL NOT NULL,"
+            " findings TEXT NOT NULL, coverage TEXT NOT NULL, problem TEXT NOT NULL, model TEXT NOT NULL,"
+            " usd REAL NOT NULL, PRIMARY KEY (attempt_id, detector)) WITHOUT ROWID, STRICT"
+        )
+        database.conn.execute(
+            "CREATE TABLE reviews (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id INTEGER NOT NULL REFERENCES runs,"
+            " finding TEXT NOT NULL, statement TEXT NOT NULL, cleared INTEGER NOT NULL, reason TEXT NOT NULL,"
+            " author TEXT NOT NULL, at REAL NOT NULL) STRICT"
+        )
+        database.conn.execute("CREATE INDEX reviews_of_run ON reviews (run_id, id)")
+        database.conn.execute("PRAGMA user_version = 10")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

@@ -119,3 +119,26 @@ def ungraded(database: Database) -> list[Submission]:
         " WHERE other.attempt_id = submissions.attempt_id ORDER BY final DESC, sequence DESC LIMIT 1)"
         " ORDER BY taken_at",
     )
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """The content of a run's final submission."""
+
+    sha256: str
+    run_id: int
+    sweep_id: str
+    competition_id: str
+    seed: int
+
+
+def handed_in_by_several(database: Database) -> list[HandedIn]:
+    """Read which runs' final submissions have the same bytes as another run's."""
+    return database.records(
+        HandedIn,
+        "WITH finals AS (SELECT sha256, run_id, sweep_id, competition_id, seed FROM submissions"
+        " JOIN attempts ON attempts.id = attempt_id"
+        " JOIN runs ON runs.id = run_id AND runs.attempts = attempts.number WHERE final)"
+        " SELECT * FROM finals WHERE sha256 IN"
+        " (SELECT sha256 FROM finals GROUP BY sha256 HAVING COUNT(*) > 1) ORDER BY run_id",
+    )

@@ -65,6 +65,7 @@ COMMANDS = {
     "prices": Entry("prices", "Check the prices of models."),
     "compare": Entry("scoreboard:compare_app", "Compare two experiments by competition."),
     "insight": Entry("scoreboard:insight_app", "Show what an experiment says beyond its row."),
+    "integrity": Entry("integrity", "Look for signs that scores were not earned, show and review them."),
     "report": Entry("export:report_app", "Write one self-contained HTML page of an experiment."),
     "verify": Entry("verify", "Check a bundle: its files, its scores, its row."),
     "export": Entry("export:export_app", "Export a row, its bundle, MLE-bench run groups, or plots."),

@@ -168,6 +168,36 @@ class BuildImages:
     fresh: bool = False
 
 
+@dataclass(frozen=True)
+class LookedAt:
+    """An attempt in whose directory lies what a layer of detectors has found."""
+
+    attempt_id: int
+    layer: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordIntegrity:
+    """Arguments of `integrity.record`."""
+
+    looked_at: tuple[LookedAt, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewFinding:
+    """Arguments of `integrity.review`.
+
+    Attributes:
+        finding: its key.
+        cleared: whether it says nothing against the run; otherwise it is confirmed.
+    """
+
+    run_id: int
+    finding: str
+    cleared: bool
+    reason: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class NoArguments:
     """Arguments of `image.stop`."""
@@ -194,6 +224,8 @@ _ARGUMENTS: dict[str, type[Any]] = {
     "dataset.prune": PruneDatasets,
     "image.build": BuildImages,
     "image.stop": NoArguments,
+    "integrity.record": RecordIntegrity,
+    "integrity.review": ReviewFinding,
 }
 
 

@@ -23,6 +23,7 @@ from engine.datasets import Capacity, DatasetQueue
 from engine.datasets.limits import Limits
 from engine.datasets.requests import DatasetRequests
 from engine.images.builds import ImageBuilds
+from engine.integrity.results import IntegrityRequests
 from engine.notifications.news import full_disks
 from engine.notifications.notifier import Notifier
 from engine.places import Places
@@ -118,12 +119,15 @@ class Supervisor:
         self._removal = SweepRemoval(database, samples, places, log)
         self._import = SweepImport(database, places, clock)
         self._images = ImageBuilds(places.state_dir)
+        of_integrity = IntegrityRequests(database, clock)
         handlers: dict[str, Handler] = {
             **of_datasets.handlers,
             "sweep.remove": self._removal.remove,
             "sweep.import": self._import.import_,
             "image.build": self._images.build,
             "image.stop": self._images.stop,
+            "integrity.record": of_integrity.record,
+            "integrity.review": of_integrity.review,
         }
         self._agents = AgentSnapshots(database, places.state_dir, clock, log)
         self._gpus = GpuPool(read_nvidia, clock)

@@ -36,9 +36,9 @@ def of_the_version_before(places: Places, folder: Path) -> Path:
         now.execute("VACUUM INTO ?", [str(copy)])
     now.close()
     older = sqlite3.connect(copy, isolation_level=None)
-    older.execute("DROP TABLE model_use")
-    older.execute("ALTER TABLE attempts DROP COLUMN calls_offset")
-    older.execute(f"DELETE FROM _sqlite_migrations WHERE name LIKE '000{NEWEST_VERSION}%'")
+    older.execute("DROP TABLE reviews")
+    older.execute("DROP TABLE integrity_results")
+    older.execute(f"DELETE FROM _sqlite_migrations WHERE name LIKE '{NEWEST_VERSION:04}%'")
     older.execute(f"PRAGMA user_version = {NEWEST_VERSION - 1}")
     older.close()
     return copy

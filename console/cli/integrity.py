@@ -1,0 +1,223 @@
+"""`integrity`: look at runs for signs that scores were not earned, show what was found, and review it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import closing
+from dataclasses import asdict
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from console.cli.common import Json, new_group, places_of, reading_state
+from console.cli.output import say, say_answer, say_json, say_table, show_count
+from foundation.problems import UsageProblem
+from state.integrity import Layer
+
+if TYPE_CHECKING:
+    from engine.options.requests import LookedAt
+    from engine.places import Places
+    from state.database import Database
+    from state.integrity import RunIntegrity
+    from state.records import Run
+
+app = new_group("Look for signs that scores were not earned, show and review them.")
+
+Source = Annotated[
+    str | None,
+    typer.Argument(metavar="EXPERIMENT", help="An experiment or sweep, whose ended runs are meant."),
+]
+Runs = Annotated[
+    list[int] | None, typer.Option("--runs", metavar="N", help="A run by its number; repeatable.")
+]
+_AT_ONCE = 25
+
+
+@app.command("run")
+def look(
+    context: typer.Context,
+    experiment: Source = None,
+    runs: Runs = None,
+    layer: Annotated[
+        list[Layer] | None,
+        typer.Option("--layer", help="Only this layer; repeatable. By default all that need no model."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Look also at what has been looked at and has not changed.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Look at runs; what was looked at before and has not changed is left out, so that it may be interrupted."""
+    from console.cli.engine import engine_for
+    from engine.integrity import facts
+    from engine.integrity.material import subjects
+    from foundation.clock import SystemClock
+    from state import integrity
+    from state.database import open_for_reading
+
+    own = places_of(context)
+    looks = {Layer.FACTS: facts.look}
+    with engine_for(own, own.data_dir) as places:
+        with closing(open_for_reading(places.state_dir)) as database:
+            wanted = run_ids_of(database, experiment, runs)
+            chosen = subjects(database, wanted)
+            known = {} if again else integrity.of_runs(database, wanted)
+        for one in layer or looks:
+            take_in(places, looks[one](chosen, known, SystemClock()), len(chosen), one)
+    with reading_state(context) as database:
+        _say_all(database, wanted, json=json)
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    experiment: Source = None,
+    runs: Runs = None,
+    json: Json = False,
+) -> None:
+    """Show what was found, the gravest first; of a single run with the passages and figures that show it."""
+    with reading_state(context) as database:
+        _say_all(database, run_ids_of(database, experiment, runs), json=json)
+
+
+@app.command()
+def review(
+    context: typer.Context,
+    run_id: Annotated[int, typer.Argument(metavar="RUN", help="The run's number.")],
+    finding: Annotated[str, typer.Argument(metavar="FINDING", help="The finding's key, as 'show' names it.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is disclosed in the row.")],
+    cleared: Annotated[
+        bool, typer.Option("--clear/--confirm", help="It says nothing against the run, or it does.")
+    ] = True,
+    json: Json = False,
+) -> None:
+    """Clear or confirm a finding, with a reason that is kept and disclosed."""
+    from engine.control import ask, ensure_running
+
+    places = places_of(context)
+    ensure_running(places)
+    arguments = {"run_id": run_id, "finding": finding, "cleared": cleared, "reason": reason}
+    say_answer(ask(places, "integrity.review", arguments), json=json)
+
+
+def run_ids_of(database: Database, experiment: str | None, runs: Collection[int] | None) -> list[int]:
+    """Return the numbers of the ended runs that a command names.
+
+    Raises:
+        UsageProblem: it names none, or one that has not ended.
+    """
+    from engine.scoreboard import find_evidence
+    from state import runs as all_runs
+
+    if (experiment is None) == (not runs):
+        raise UsageProblem(
+            "which runs?", "", "Name an experiment or sweep, or single runs with --runs N; not both."
+        )
+    if experiment is not None:
+        trials = find_evidence(database, experiment).trials
+        return [one.run_id for one in trials if one.run_id is not None and one.ended]
+    for number in runs or ():
+        if not all_runs.get(database, number).has_ended:
+            raise UsageProblem(f"run {number} has not ended", "", "Look when it has.")
+    return list(dict.fromkeys(runs or ()))
+
+
+def take_in(places: Places, looked_at: Iterable[LookedAt], total: int, layer: Layer) -> None:
+    """Have the engine take into the state what was found, some runs at a time, and show how far it is."""
+    from engine.control import ask
+    from engine.options.requests import RecordIntegrity
+
+    tell = show_count(f"{layer}")
+    waiting = iter(looked_at)
+    done = 0
+    while batch := tuple(islice(waiting, _AT_ONCE)):
+        ask(places, "integrity.record", asdict(RecordIntegrity(looked_at=batch)))
+        done += len(batch)
+        tell(done, total)
+    tell(total, total)
+
+
+def _say_all(database: Database, run_ids: Collection[int], *, json: bool) -> None:
+    from state import integrity, runs
+
+    known = integrity.of_runs(database, run_ids)
+    found = sorted(known.values(), key=lambda one: (-one.severity.rank, one.run_id))
+    members = {one.run_id: runs.get(database, one.run_id) for one in found}
+    if json:
+        say_json([_document(one, members[one.run_id]) for one in found])
+        return
+    if len(found) == 1:
+        _say_run(found[0], members[found[0].run_id])
+        return
+    flagged = [one for one in found if one.severity.is_flag]
+    if flagged:
+        say_table(
+            flagged,
+            {
+                "run": lambda one: str(one.run_id),
+                "competition": lambda one: members[one.run_id].competition_id,
+                "seed": lambda one: str(members[one.run_id].seed),
+                "severity": lambda one: one.severity,
+                "what was found": _gravest,
+            },
+            right=("run", "seed"),
+            limits={"what was found": 100},
+        )
+        say()
+    looked = sum(bool(one.results) for one in found)
+    say(f"{looked} of {len(found)} runs looked at, {len(flagged)} flagged; nothing is excluded by itself")
+
+
+def _gravest(known: RunIntegrity) -> str:
+    """The gravest finding that nobody has cleared, and how many there are beside it."""
+    left = [one for result in known.results for one in result.findings if not known.is_cleared(one)]
+    flags = sorted((one for one in left if one.severity.is_flag), key=lambda one: -one.severity.rank)
+    more = f" (and {len(flags) - 1} more)" if len(flags) > 1 else ""
+    return f"{flags[0].statement}{more}" if flags else ""
+
+
+def _say_run(known: RunIntegrity, run: Run) -> None:
+    """Write all of one run: each detector's findings, with passages and figures."""
+    say(f"run {run.id}  {run.competition_id}, seed {run.seed}  {known.severity}")
+    for result in known.results:
+        for finding in sorted(result.findings, key=lambda one: -one.severity.rank):
+            say(f"\n{finding.key}  {finding.severity:<10}  {result.layer}/{result.detector}")
+            say(f"    {finding.statement}")
+            if finding.numbers:
+                say("    " + ", ".join(f"{name} {value:g}" for name, value in finding.numbers.items()))
+            for excerpt in finding.excerpts:
+                lines = f":{excerpt.first_line}-{excerpt.last_line}" if excerpt.first_line else ""
+                say(f"    {excerpt.source}{lines}")
+                say("\n".join(f"    | {line}" for line in excerpt.text.split("\n")))
+            review = known.review_of(finding)
+            if review is not None:
+                verb = "cleared" if review.cleared else "confirmed"
+                say(f"    {verb} by {review.author}: {review.reason}")
+        if result.problem:
+            say(f"\n{result.layer}/{result.detector} could not look: {result.problem}")
+        if result.coverage:
+            say(f"\n{result.layer}/{result.detector}: {result.coverage}")
+    clean = [result.detector for result in known.results if not result.findings and not result.problem]
+    say(f"\nnothing found by {', '.join(clean)}" if clean else "\nno detector has found nothing")
+
+
+def _document(known: RunIntegrity, run: Run) -> dict[str, Any]:
+    return {
+        "run": run.id,
+        "sweep": run.sweep_id,
+        "competition_id": run.competition_id,
+        "seed": run.seed,
+        "severity": known.severity,
+        "results": [
+            asdict(result)
+            | {
+                "findings": [
+                    asdict(one) | {"key": one.key, "cleared": known.is_cleared(one)}
+                    for one in result.findings
+                ]
+            }
+            for result in known.results
+        ],
+        "reviews": [asdict(one) for one in known.reviews],
+    }

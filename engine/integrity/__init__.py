@@ -1,0 +1,4 @@
+"""Integrity: was a score earned? Detectors look at runs and show what they find; people decide what it means.
+
+`material` is what they look at, `results` how what they find is kept. Nothing here excludes a run.
+"""

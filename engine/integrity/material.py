@@ -1,0 +1,298 @@
+"""What detectors look at: one run with its code, its log and its submission, read as the hostile files they are."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from competitions import registry
+from competitions.model import Competition, edition_named
+from engine.layout import DatasetFolder, dataset_folder
+from environment.runner import protocol
+from foundation import jsonlines
+from foundation.files import reading_untrusted
+from foundation.problems import DataProblem
+from state import runs, submissions, sweeps
+from state.database import Database
+from state.integrity import Excerpt
+from state.records import Attempt, Run, Submission, SweepSpec
+from state.submissions import HandedIn
+
+# A file of code beyond it is data; of 598 public notebooks one was larger than 200 kB.
+MOST_CODE_BYTES = 400_000
+_MOST_NOTEBOOK_BYTES = 8 << 20
+_MOST_FILES = 2_000
+_MOST_ENTRIES = 20_000
+_MOST_TOTAL_BYTES = 32 << 20
+_MOST_EXCERPT = 1_500
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file of Python that an agent has left; of a notebook its code cells, one after the other.
+
+    Attributes:
+        path: below the attempt's directory.
+    """
+
+    path: str
+    text: str
+
+    @cached_property
+    def tree(self) -> ast.Module | None:
+        """The syntax tree; None for what is no Python, or nested too deeply to be read."""
+        return parse(self.text)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines, as excerpts count them."""
+        return self.text.split("\n")
+
+    def excerpt(self, first_line: int, last_line: int) -> Excerpt:
+        """Return a passage of it, cut where it is long."""
+        passage = "\n".join(self.lines[first_line - 1 : last_line])
+        return Excerpt(self.path, first_line, last_line, passage[:_MOST_EXCERPT])
+
+
+@dataclass(frozen=True)
+class Code:
+    """The Python files that an agent has left, and what was not read, with the reason."""
+
+    files: tuple[SourceFile, ...]
+    unread: tuple[str, ...]
+    entries: int
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A run that detectors look at: its latest attempt.
+
+    Attributes:
+        folder: the attempt's directory.
+        handed_in: its submissions, first to latest.
+        twins: other runs whose final submission has the same bytes.
+    """
+
+    run: Run
+    attempt: Attempt
+    spec: SweepSpec
+    folder: Path
+    state_dir: Path
+    handed_in: tuple[Submission, ...] = ()
+    twins: tuple[HandedIn, ...] = ()
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Its competition and seed, for people."""
+        return f"{self.run.competition_id}, seed {self.run.seed}"
+
+    @property
+    def competition(self) -> Competition:
+        """Its competition."""
+        return registry.get(self.run.competition_id)
+
+    @property
+    def dataset(self) -> DatasetFolder:
+        """The folder of the data that it worked on, which may be gone."""
+        edition = edition_named(self.spec.edition)
+        return dataset_folder(self.competition, self.spec.data_dir or None, edition)
+
+    @property
+    def final(self) -> Submission | None:
+        """Its final submission."""
+        return next((one for one in self.handed_in if one.final), None)
+
+    @property
+    def log(self) -> Path:
+        """The log of what its agent printed."""
+        return self.folder / protocol.LOG
+
+    @cached_property
+    def code(self) -> Code:
+        """The Python that it has left in `code/`."""
+        return read_code(self.folder, protocol.CODE)
+
+    @cached_property
+    def validations(self) -> tuple[dict[str, Any], ...]:
+        """Its calls of the validation server, as that has noted them."""
+        return tuple(read_lines(self.folder / protocol.VALIDATIONS))
+
+    @cached_property
+    def content(self) -> str:
+        """A hash of all that detectors look at: code, log, calls and submissions."""
+        total = hashlib.sha256()
+        for one in self.code.files:
+            total.update(f"{one.path}\0{one.text}\0".encode("utf-8", "replace"))
+        for path in (self.log, self.folder / protocol.VALIDATIONS, self.folder / protocol.USAGE):
+            total.update(hash_of(path).encode() + b"\0")
+        total.update(json.dumps([[one.sha256, one.final] for one in self.handed_in]).encode())
+        total.update(json.dumps([[one.run_id, one.sha256] for one in self.twins]).encode())
+        return total.hexdigest()
+
+
+def subjects(database: Database, run_ids: Collection[int]) -> list[Subject]:
+    """Gather the runs that can be looked at: those that have ended and had an attempt."""
+    state_dir = database.path.parent
+    shared: dict[str, list[HandedIn]] = {}
+    for one in submissions.handed_in_by_several(database):
+        shared.setdefault(one.sha256, []).append(one)
+    specs: dict[str, SweepSpec] = {}
+    found = []
+    for run_id in run_ids:
+        run = runs.get(database, run_id)
+        attempt = runs.latest_attempt(database, run_id)
+        if attempt is None or not run.has_ended:
+            continue
+        if run.sweep_id not in specs:
+            specs[run.sweep_id] = sweeps.get(database, run.sweep_id).spec
+        handed_in = tuple(submissions.of_attempt(database, attempt.id))
+        final = next((one.sha256 for one in handed_in if one.final), "")
+        twins = tuple(one for one in shared.get(final, ()) if one.run_id != run_id)
+        folder = state_dir / attempt.directory
+        found.append(Subject(run, attempt, specs[run.sweep_id], folder, state_dir, handed_in, twins))
+    return found
+
+
+def parse(text: str) -> ast.Module | None:
+    """Parse Python; None for what is none, or is nested too deeply."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of invalid escapes and the like: it is others' code
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def read_code(folder: Path, below: str) -> Code:
+    """Read the Python files and notebooks below a folder; links are not followed, and all is bounded."""
+    files: list[SourceFile] = []
+    unread: list[str] = []
+    total = entries = 0
+    for path in _walk(folder / below, unread):
+        entries += 1
+        if path.suffix not in (".py", ".ipynb"):
+            continue
+        name = _printable(path.relative_to(folder))
+        if len(files) >= _MOST_FILES or total >= _MOST_TOTAL_BYTES:
+            unread.append(f"{name}: there is more code than is read")
+            break
+        try:
+            text = read_source(path)
+        except DataProblem as problem:
+            unread.append(problem.cause)
+            continue
+        total += len(text)
+        files.append(SourceFile(name, text))
+    return Code(tuple(files), tuple(unread), entries)
+
+
+def read_source(path: Path) -> str:
+    """Read the Python of a script, or of a notebook's code cells; what is not Python in them is left out.
+
+    Raises:
+        DataProblem: it can't be read, is too large, or is no notebook.
+    """
+    is_notebook = path.suffix == ".ipynb"
+    limit = _MOST_NOTEBOOK_BYTES if is_notebook else MOST_CODE_BYTES
+    with reading_untrusted(path, max_bytes=limit) as stream:
+        content = stream.read(limit)
+    if is_notebook:
+        return code_of_notebook(content, path.name)
+    return decoded(content)
+
+
+def decoded(content: bytes) -> str:
+    """Decode the text of a file, whatever its encoding, with line feeds as line ends."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = content.decode("utf-16", "replace")
+    else:
+        text = content.decode("utf-8-sig", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def code_of_notebook(content: bytes, name: str = "the notebook") -> str:
+    """Return a notebook's code cells, an empty line between them; commands of IPython are left out, line by line.
+
+    Raises:
+        DataProblem: it is no notebook.
+    """
+    try:
+        notebook = json.loads(content)
+        # Format 3 has worksheets around its cells.
+        cells = notebook.get("cells") or notebook["worksheets"][0]["cells"]
+        code = [_source_of(cell) for cell in cells if cell.get("cell_type") == "code"]
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+        raise DataProblem(f"{name} is not a notebook", type(error).__name__) from error
+    return "\n\n".join(code)[:MOST_CODE_BYTES]
+
+
+def _source_of(cell: dict[str, Any]) -> str:
+    source = cell.get("source", cell.get("input", ""))
+    text = source if isinstance(source, str) else "".join(part for part in source if isinstance(part, str))
+    lines = decoded(text.encode("utf-8", "replace")).split("\n")
+    if lines and lines[0].startswith("%%") and not lines[0].startswith(("%%time", "%%capture")):
+        return "\n".join([""] * len(lines))  # a cell in another language
+    return "\n".join("" if _is_command(line) else line for line in lines)
+
+
+def _is_command(line: str) -> bool:
+    stripped = line.lstrip()
+    return stripped.startswith(("%", "!", "?")) or stripped.endswith("?") or "get_ipython()" in stripped
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Read a file of JSON lines that runner or servers have written, in pieces."""
+    offset = 0
+    while True:
+        piece = jsonlines.read(path, offset)
+        yield from piece.values
+        if piece.offset == offset:
+            return
+        offset = piece.offset
+
+
+def hash_of(path: Path) -> str:
+    """Hash a file that an agent may have written; empty for one that can't be read."""
+    digest = hashlib.sha256()
+    try:
+        with reading_untrusted(path) as stream:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+    except DataProblem:
+        return ""
+    return digest.hexdigest()
+
+
+def _printable(path: Path) -> str:
+    """Write a name that need not be UTF-8."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _walk(folder: Path, unread: list[str]) -> Iterator[Path]:
+    """Go through the regular files below a folder in a settled order; links are named as unread."""
+    seen = 0
+    if folder.is_symlink():
+        unread.append(f"{folder.name}: it is a link")
+        return
+    for parent, folders, names in os.walk(folder, onerror=lambda error: unread.append(str(error.strerror))):
+        folders.sort()
+        for name in sorted(names):
+            seen += 1
+            if seen > _MOST_ENTRIES:
+                unread.append(f"{folder.name}: there are more files than are looked at")
+                return
+            path = Path(parent) / name
+            if path.is_symlink():
+                unread.append(f"{_printable(Path(name))}: it is a link")
+            elif path.is_file():
+                yield path

@@ -1,0 +1,166 @@
+"""Results of detectors: which detectors there are, what is still to be looked at, and keeping what they find.
+
+A command looks, and leaves what it finds beside the run; the engine takes it from there into the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+
+from engine.integrity.material import Subject
+from engine.options.requests import Answer, LookedAt, RecordIntegrity, ReviewFinding
+from foundation.clock import Clock
+from foundation.files import reading_untrusted, write_json
+from foundation.problems import DataProblem, Problem, UsageProblem, writing
+from state import integrity, runs
+from state.database import Database
+from state.integrity import DetectorResult, Finding, Layer, RunIntegrity
+
+FOLDER = "integrity"
+_MOST_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A rule that looks at one run alone and yields what it finds.
+
+    Attributes:
+        name: in lower case with dashes; it is kept with what it finds.
+        version: counts up when it would find something else than before.
+        help: what it looks for, in one line.
+    """
+
+    name: str
+    version: int
+    help: str
+    look: Callable[[Subject], Iterable[Finding]]
+
+
+def look_with(
+    detectors: Sequence[Detector], layer: Layer, subject: Subject, clock: Clock
+) -> list[DetectorResult]:
+    """Have detectors look at a run; one that can't says so, and stops none of the others."""
+    found = []
+    for detector in detectors:
+        findings: tuple[Finding, ...] = ()
+        problem = ""
+        try:
+            findings = tuple(detector.look(subject))
+        except Problem as trouble:
+            problem = trouble.in_one_line()
+        except (ValueError, OSError, RecursionError, MemoryError) as error:
+            problem = f"{type(error).__name__}: {error}"[:200]  # hostile material that no rule has foreseen
+        found.append(
+            DetectorResult(
+                detector.name,
+                layer,
+                detector.version,
+                subject.content,
+                clock.now(),
+                findings,
+                problem=problem,
+            )
+        )
+    return found
+
+
+def is_current(known: RunIntegrity, versions: Mapping[str, int], content: str) -> bool:
+    """Whether these detectors, in these versions, have looked at this content."""
+    for name, version in versions.items():
+        result = known.result_of(name)
+        if result is None or (result.version, result.content) != (version, content) or result.problem:
+            return False
+    return True
+
+
+def keep(subject: Subject, layer: Layer, results: Sequence[DetectorResult]) -> LookedAt:
+    """Leave a layer's results beside the run; `integrity.record` with what is returned takes them into the state."""
+    path = _path(subject.folder, layer)
+    with writing(path):
+        path.parent.mkdir(exist_ok=True)
+        write_json(path, [asdict(one) for one in results], durable=False)
+    return LookedAt(subject.attempt.id, layer)
+
+
+def kept(folder: Path, layer: Layer) -> tuple[DetectorResult, ...]:
+    """Read what a layer has left in an attempt's directory.
+
+    Raises:
+        DataProblem: it is not there, or is not what was written.
+    """
+    path = _path(folder, layer)
+    with reading_untrusted(path, max_bytes=_MOST_BYTES) as stream:
+        content = stream.read()
+    try:
+        return msgspec.json.decode(content, type=tuple[DetectorResult, ...])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DataProblem(
+            f"{path} can't be read", str(error), "Look again: mlebench-console integrity run"
+        ) from error
+
+
+class IntegrityRequests:
+    """Answers `integrity.record` and `integrity.review`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def record(self, arguments: RecordIntegrity, _by: str) -> Answer:
+        """Take into the state what detectors have left beside runs."""
+        state_dir = self._database.path.parent
+        for one in arguments.looked_at:
+            attempt = runs.attempt(self._database, one.attempt_id)
+            layer = _layer(one.layer)
+            integrity.replace_results(
+                self._database, attempt.id, layer, kept(state_dir / attempt.directory, layer)
+            )
+        return Answer(f"results for {len(arguments.looked_at)} attempts are taken in")
+
+    def review(self, arguments: ReviewFinding, by: str) -> Answer:
+        """Keep what a person says of a finding."""
+        run = runs.get(self._database, arguments.run_id)
+        if not arguments.reason.strip():
+            raise UsageProblem("a review needs a reason", "it is kept and disclosed with the row")
+        known = integrity.of_runs(self._database, [run.id])[run.id]
+        finding = finding_named(known, arguments.finding)
+        integrity.add_review(
+            self._database,
+            run.id,
+            finding,
+            cleared=arguments.cleared,
+            reason=arguments.reason.strip(),
+            author=by,
+            now=self._clock.now(),
+        )
+        verb = "cleared" if arguments.cleared else "confirmed"
+        return Answer(f"finding {finding.key} of run {run.id} is {verb}", run.sweep_id)
+
+
+def finding_named(known: RunIntegrity, key: str) -> Finding:
+    """Return the finding of a run that has this key, or an unambiguous beginning of it.
+
+    Raises:
+        UsageProblem: there is none, or there are several.
+    """
+    found = [one for result in known.results for one in result.findings if key and one.key.startswith(key)]
+    if len(found) == 1:
+        return found[0]
+    why = f"{len(found)} begin so" if found else ""
+    step = f"'mlebench-console integrity show --runs {known.run_id}' lists its findings."
+    raise UsageProblem(f"run {known.run_id} has no finding '{key}'", why, step)
+
+
+def _path(folder: Path, layer: Layer) -> Path:
+    return folder / FOLDER / f"{layer}.json"
+
+
+def _layer(name: str) -> Layer:
+    with suppress(ValueError):
+        return Layer(name)
+    raise UsageProblem(f"there is no layer '{name}'", "", f"Known are: {', '.join(Layer)}.")

@@ -1,0 +1,218 @@
+"""What detectors have found in attempts, and what people say of it: findings, how far they looked, and reviews."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from state import events, runs
+from state.database import Database, read_all
+
+
+class Layer(StrEnum):
+    """What finds: rules over facts, comparison with other code, or a model that is asked."""
+
+    FACTS = "facts"
+    PLAGIARISM = "plagiarism"
+    JUDGE = "judge"
+
+
+class Severity(StrEnum):
+    """How much a finding says against a run; none of them decides anything."""
+
+    CLEAN = "clean"
+    NOTE = "note"
+    SUSPICIOUS = "suspicious"
+    HIGH = "high"
+
+    @property
+    def rank(self) -> int:
+        """Its place, the clean first."""
+        return list(Severity).index(self)
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether somebody should look."""
+        return self.rank >= Severity.SUSPICIOUS.rank
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A passage that anybody can look up: hostile text, verbatim but for its length.
+
+    Attributes:
+        source: the file, below the attempt's directory, or a public kernel.
+        first_line: counted from 1; 0 where the file has no lines.
+    """
+
+    source: str
+    first_line: int
+    last_line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a detector has found in an attempt, with what shows it.
+
+    Attributes:
+        statement: what was found, in one line.
+        excerpts: the passages that show it; where two things are compared, they stand side by side in pairs.
+        numbers: the figures that show it, by name.
+    """
+
+    severity: Severity
+    statement: str
+    excerpts: tuple[Excerpt, ...] = ()
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    # A frozen dataclass still has a dictionary, which is where a cached property lives.
+    @cached_property
+    def key(self) -> str:
+        """What names it within its run: the same for as long as a detector finds the same."""
+        numbers = {
+            name: float(value) for name, value in self.numbers.items()
+        }  # as they come back from the state
+        content = json.dumps(
+            [self.statement, [asdict(one) for one in self.excerpts], numbers], sort_keys=True
+        )
+        return hashlib.sha256(content.encode()).hexdigest()[:8]
+
+
+@dataclass(frozen=True)
+class DetectorResult:
+    """What one detector found in one attempt, and what it had looked at.
+
+    Attributes:
+        version: of the detector; a newer one looks again.
+        content: the hash of all that it looked at; when that has changed, it looks again.
+        coverage: how much of the material it looked at, in words; empty for all of it.
+        problem: why it could not look; then it says nothing about the run.
+        model: that was asked; empty for none.
+        usd: what that cost.
+    """
+
+    detector: str
+    layer: Layer
+    version: int
+    content: str
+    looked_at: float
+    findings: tuple[Finding, ...] = ()
+    coverage: str = ""
+    problem: str = ""
+    model: str = ""
+    usd: float = 0.0
+
+    @property
+    def severity(self) -> Severity:
+        """The gravest of its findings."""
+        return max((one.severity for one in self.findings), key=lambda one: one.rank, default=Severity.CLEAN)
+
+
+@dataclass(frozen=True)
+class Review:
+    """What a person says of a finding, with the reason; kept for ever, and the newest one of a finding counts.
+
+    Attributes:
+        finding: its key.
+        statement: as it was when it was reviewed.
+        cleared: the finding says nothing against the run; otherwise it is confirmed.
+    """
+
+    id: int
+    run_id: int
+    finding: str
+    statement: str
+    cleared: bool
+    reason: str
+    author: str
+    at: float
+
+
+@dataclass(frozen=True)
+class RunIntegrity:
+    """All that is known of one run: the results for its latest attempt, and the reviews of its findings."""
+
+    run_id: int
+    results: tuple[DetectorResult, ...]
+    reviews: tuple[Review, ...]
+
+    def review_of(self, finding: Finding) -> Review | None:
+        """Return what counts as said of a finding."""
+        return next((one for one in reversed(self.reviews) if one.finding == finding.key), None)
+
+    def is_cleared(self, finding: Finding) -> bool:
+        """Whether a person has cleared a finding."""
+        review = self.review_of(finding)
+        return review is not None and review.cleared
+
+    @property
+    def severity(self) -> Severity:
+        """The gravest of the findings that nobody has cleared."""
+        left = [
+            finding.severity
+            for result in self.results
+            for finding in result.findings
+            if not self.is_cleared(finding)
+        ]
+        return max(left, key=lambda one: one.rank, default=Severity.CLEAN)
+
+    def result_of(self, detector: str) -> DetectorResult | None:
+        """Return what a detector found."""
+        return next((one for one in self.results if one.detector == detector), None)
+
+
+def replace_results(
+    database: Database, attempt_id: int, layer: Layer, results: Sequence[DetectorResult]
+) -> None:
+    """Keep what a layer found in an attempt, in place of what it had found before."""
+    with database.transaction():
+        database.execute(
+            "DELETE FROM integrity_results WHERE attempt_id = ? AND layer = ?", (attempt_id, layer)
+        )
+        for result in results:
+            kept = asdict(result) | {"findings": json.dumps([asdict(one) for one in result.findings])}
+            database.insert("integrity_results", {"attempt_id": attempt_id, **kept})
+
+
+def of_runs(database: Database, run_ids: Collection[int]) -> dict[int, RunIntegrity]:
+    """Read what is known of runs; those that no detector has looked at have no results."""
+    wanted = json.dumps(sorted(run_ids))
+    rows = database.rows(
+        "SELECT integrity_results.*, run_id FROM integrity_results JOIN attempts ON attempts.id = attempt_id"
+        " JOIN runs ON runs.id = run_id AND runs.attempts = attempts.number"
+        " WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY run_id, layer, detector",
+        (wanted,),
+    )
+    reviewed = database.records(
+        Review,
+        "SELECT * FROM reviews WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY id",
+        (wanted,),
+    )
+    results: dict[int, list[DetectorResult]] = {}
+    for row, result in zip(rows, read_all(DetectorResult, rows), strict=True):
+        results.setdefault(row["run_id"], []).append(result)
+    reviews: dict[int, list[Review]] = {}
+    for review in reviewed:
+        reviews.setdefault(review.run_id, []).append(review)
+    return {
+        number: RunIntegrity(number, tuple(results.get(number, ())), tuple(reviews.get(number, ())))
+        for number in sorted(run_ids)
+    }
+
+
+def add_review(
+    database: Database, run_id: int, finding: Finding, *, cleared: bool, reason: str, author: str, now: float
+) -> None:
+    """Keep what a person says of a finding, with an event."""
+    with database.transaction():
+        values = {"run_id": run_id, "finding": finding.key, "statement": finding.statement}
+        said = {"cleared": cleared, "reason": reason, "author": author, "at": now}
+        database.insert("reviews", values | said)
+        verb = "cleared" if cleared else "confirmed"
+        text = f"finding {finding.key} {verb} by {author}: {reason}"
+        events.append(database, now, "integrity.reviewed", text, run=runs.get(database, run_id))
