@@ -11,6 +11,7 @@ from state.lifecycle import FailureClass, Outcome
 if TYPE_CHECKING:
     from competitions.model import Thresholds
     from engine.scoreboard import Cell
+    from state.outages import ProviderOutage
     from state.records import KaggleState, Run
 
 UNKNOWN = "-"
@@ -52,6 +53,18 @@ def waiting_for_kaggle(kaggle: KaggleState) -> str:
         return ""
     again = "" if kaggle.retry_at is None else f"; asked again at {clock(kaggle.retry_at)}"
     return f"waiting for Kaggle since {date_and_time(kaggle.unreachable_since)}: {kaggle.problem}{again}"
+
+
+def provider_outage(outage: ProviderOutage) -> str:
+    """Write what a provider does since when, and how many runs wait for it: `openai answers 429 since 03:12, ...`."""
+    since = f"since {clock(outage.since)}"
+    over = "" if outage.until is None else f" until {clock(outage.until)}"
+    waiting = plural(outage.waiting, "run")
+    waits = "waits" if outage.waiting == 1 else "wait"
+    told = (
+        f"{waiting} {waits}" if outage.until is None else f"{plural(outage.calls, 'call')} of {outage.runs:,}"
+    )
+    return f"{outage.provider} {outage.answer} {since}{over}, {told}"
 
 
 def retrying(count: int) -> str:

@@ -93,6 +93,7 @@ class NotificationKind(StrEnum):
     DISK = "disk"
     PREPARED = "prepared"
     REFUSED = "refused"
+    PROVIDER = "provider"
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,10 @@ class NotificationSettings:
 
     TABLE: ClassVar[str] = "notifications"
     on: frozenset[NotificationKind] = frozenset(
-        {NotificationKind.FAILED, NotificationKind.IDLE, NotificationKind.DISK, NotificationKind.REFUSED}
+        {
+            *(NotificationKind.FAILED, NotificationKind.IDLE, NotificationKind.DISK),
+            *(NotificationKind.REFUSED, NotificationKind.PROVIDER),
+        }
     )
     bell: bool = False
     desktop: bool = False

@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 10
+NEWEST_VERSION = 11
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "findings", "hardware", "report", "spec"})
 
@@ -329,6 +329,25 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
         database.conn.execute("CREATE INDEX reviews_of_run ON reviews (run_id, id)")
         database.conn.execute("PRAGMA user_version = 10")
+
+    @steps(name="0011-outages-of-model-providers")
+    def _outages(database: Database) -> None:
+        counts = ", ".join(
+            f"{name} INTEGER NOT NULL DEFAULT 0" for name in ("told", "limited", "failed", "unreachable")
+        )
+        database.conn.execute(
+            "CREATE TABLE outages (id INTEGER PRIMARY KEY AUTOINCREMENT, provider TEXT NOT NULL,"
+            " since REAL NOT NULL, last_at REAL NOT NULL, answered_at REAL, until REAL,"
+            f" status INTEGER NOT NULL, problem TEXT NOT NULL DEFAULT '', {counts}) STRICT"
+        )
+        database.conn.execute(
+            "CREATE TABLE outage_calls (outage_id INTEGER NOT NULL REFERENCES outages,"
+            " attempt_id INTEGER NOT NULL REFERENCES attempts, in_a_row INTEGER NOT NULL,"
+            " unreachable INTEGER NOT NULL, status INTEGER NOT NULL, since REAL NOT NULL, last_at REAL NOT NULL,"
+            " PRIMARY KEY (outage_id, attempt_id)) WITHOUT ROWID, STRICT"
+        )
+        database.conn.execute("CREATE INDEX outage_calls_by_attempt ON outage_calls (attempt_id)")
+        database.conn.execute("PRAGMA user_version = 11")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

@@ -28,18 +28,21 @@ def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
     from console.views.datasets import totals_of
     from engine.control import status
-    from state import database, datasets, runs, sweeps
+    from state import database, datasets, outages, runs, sweeps
+    from state.outages import ProviderOutage
     from state.records import KaggleState
 
     places = places_of(context)
     engine = status(places)
     known, counts, ungradable, kaggle = [], {}, [], KaggleState()
+    failing: list[ProviderOutage] = []
     preparing: Totals | None = None
     if database.exists(places.state_dir):
         with reading_state(context) as opened:
             known, counts = sweeps.all_sweeps(opened), sweeps.counts_of_all(opened)
             ungradable = runs.ungradable(opened)
             kaggle = datasets.kaggle(opened)
+            failing = outages.current(opened)
             preparing = totals_of(opened, places, engine)
     if json:
         say_json(
@@ -48,6 +51,7 @@ def status(context: typer.Context, json: Json = False) -> None:
                 "data_dir": str(places.data_dir),
                 "engine": asdict(engine),
                 "kaggle": asdict(kaggle),
+                "provider_outages": [asdict(outage) | {"calls": outage.calls} for outage in failing],
                 "datasets": None if preparing is None else asdict(preparing),
                 "sweeps": [sweep_facts(sweep, counts.get(sweep.id)) for sweep in known],
                 "ungradable": [asdict(run) for run in ungradable],
@@ -59,6 +63,8 @@ def status(context: typer.Context, json: Json = False) -> None:
     say(f"data    {places.data_dir}")
     if kaggle.unreachable_since is not None:
         say(f"kaggle  {wording.waiting_for_kaggle(kaggle)}")
+    for outage in failing:
+        say(f"models  {wording.provider_outage(outage)}")
     if preparing is not None and preparing.busy:
         say(f"queue   {datasets_text(preparing)}")
     if ungradable:

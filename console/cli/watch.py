@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from console.views.overview import Concern, SweepLine
     from engine.control import EngineStatus
     from engine.places import Places
+    from state.outages import ProviderOutage
     from state.records import KaggleState
 
 app = new_app()
@@ -37,6 +38,7 @@ class WatchReport:
     needed: tuple[Concern, ...]
     problem: str
     kaggle: KaggleState
+    outages: tuple[ProviderOutage, ...]
     datasets: Totals | None
 
 
@@ -69,7 +71,7 @@ def _summary(places: Places, *, json: bool) -> None:
     from console.views.datasets import totals_of
     from console.views.overview import concerns, overview
     from engine import control
-    from state import database, datasets
+    from state import database, datasets, outages
     from state.records import KaggleState
 
     now = time.time()
@@ -77,6 +79,7 @@ def _summary(places: Places, *, json: bool) -> None:
     sweeps: tuple[SweepLine, ...] = ()
     needed: tuple[Concern, ...] = ()
     kaggle = KaggleState()
+    failing: tuple[ProviderOutage, ...] = ()
     preparing: Totals | None = None
     try:
         engine = control.status(places)
@@ -84,11 +87,14 @@ def _summary(places: Places, *, json: bool) -> None:
             with closing(database.open_for_reading(places.state_dir)) as opened:
                 found = overview(opened)
                 kaggle = datasets.kaggle(opened)
+                failing = tuple(outages.current(opened))
                 preparing = totals_of(opened, places, engine)
             sweeps, needed = found.sweeps, concerns(found, now)
     except Problem as told:
         problem = " ".join(str(told).splitlines())
-    (_say_json if json else _say)(WatchReport(now, engine, sweeps, needed, problem, kaggle, preparing))
+    (_say_json if json else _say)(
+        WatchReport(now, engine, sweeps, needed, problem, kaggle, failing, preparing)
+    )
     # A pipe is read as it is written.
     sys.stdout.flush()
 
@@ -101,6 +107,8 @@ def _say(seen: WatchReport) -> None:
         say(f"  problem: {seen.problem}")
     if seen.kaggle.unreachable_since is not None:
         say(f"  {wording.waiting_for_kaggle(seen.kaggle)}")
+    for outage in seen.outages:
+        say(f"  {wording.provider_outage(outage)}")
     if seen.datasets is not None and seen.datasets.busy:
         say(f"  {datasets_text(seen.datasets)}")
     for line in seen.sweeps:
@@ -152,6 +160,7 @@ def _say_json(seen: WatchReport) -> None:
         "engine": None if seen.engine is None else asdict(seen.engine),
         "problem": seen.problem,
         "kaggle": asdict(seen.kaggle),
+        "provider_outages": [asdict(outage) | {"calls": outage.calls} for outage in seen.outages],
         "sweeps": [
             {
                 "id": line.sweep.id,

@@ -29,6 +29,7 @@ _KINDS = {
     NotificationKind.DISK: "a disk is almost full",
     NotificationKind.PREPARED: "a dataset is prepared",
     NotificationKind.REFUSED: "Kaggle refuses a dataset",
+    NotificationKind.PROVIDER: "a provider of models fails",
 }
 
 

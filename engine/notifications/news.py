@@ -93,6 +93,8 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
             made.append(News(_OF_DATASETS[event.kind], f"{about}, {event.text}"))
         elif event.kind in ("run.failed", "grading.failed"):
             made.append(News(NotificationKind.FAILED, f"{about}: {event.text}"))
+        elif event.kind in ("provider.outage", "provider.works"):
+            made.append(News(NotificationKind.PROVIDER, event.text))
         elif event.kind == "run.finished":
             medal = event.text.startswith(("gold", "silver", "bronze"))
             kind = NotificationKind.MEDAL if medal else NotificationKind.FINISHED

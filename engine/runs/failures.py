@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from state.transitions import Failure
 _SHELL_SIGNALLED = 128
 # How an agent ends that is left without its models.
 _WITHOUT_MODELS = (FailureClass.CRASH, FailureClass.TIMEOUT)
+# How an agent ends that waits for its models for ever.
+_WAITED = ("deadline", "idle")
 _EVIDENCE_LINES = 5
 _EVIDENCE_CHARACTERS = 400
 _LOG_BYTES = 64 << 10
@@ -105,8 +107,26 @@ def last_lines(log: Path) -> str:
     return "\n".join(text.split("\n")[-_LOG_LINES:])
 
 
+@dataclass(frozen=True)
+class ProviderTrouble:
+    """That an agent's last model calls were put off or failed, as its gateway has measured it.
+
+    Attributes:
+        text: which provider did what since when, with the figures.
+        is_outside: whether nothing that the agent did can have brought that about.
+    """
+
+    text: str
+    is_outside: bool
+
+
 def classify(
-    ended: Ending, last_lines: str, *, isolated: bool | None = True, over_budget: bool = False
+    ended: Ending,
+    last_lines: str,
+    *,
+    isolated: bool | None = True,
+    over_budget: bool = False,
+    provider: ProviderTrouble | None = None,
 ) -> Conclusion | Failure:
     """Decide what an attempt's end means, from its facts; the last lines of its log only say what is suspected.
 
@@ -118,6 +138,7 @@ def classify(
         last_lines: of its log.
         isolated: whether the agent was kept away from what watched it; None where it has never started.
         over_budget: whether model calls were refused to it because its budget was used up.
+        provider: what it met at last when it called models; None where they answered.
     """
     if ended.reason == "stopped":
         return Conclusion.STOPPED
@@ -125,6 +146,11 @@ def classify(
         return Failure(FailureClass.INFRASTRUCTURE, f"sandbox lost: {ended.problem}", _tail(last_lines))
     if ended.host_problem and _ended_badly(ended):
         return Failure(FailureClass.INFRASTRUCTURE, ended.host_problem, _tail(last_lines))
+    # The gateway's record is out of a sandbox's reach, but what a provider answers may be the agent's doing: it can
+    # call until it is put off (429), or send what the provider fails on (5xx). That an operator's address takes no
+    # connection at all is nobody's doing here. So only this is shown to be the infrastructure's; the rest is suspected.
+    if provider is not None and provider.is_outside and isolated is not False and _ended_badly(ended):
+        return Failure(FailureClass.INFRASTRUCTURE, provider.text, _tail(last_lines))
     if ended.submission_sequence is not None:
         return Conclusion.GRADED
     if ended.submission_too_large:
@@ -134,14 +160,21 @@ def classify(
         return replace(
             failure, kind=FailureClass.BUDGET, text=f"its budget of model calls was used up: {failure.text}"
         )
-    if isinstance(failure, Failure) and (suspected := suspicion(ended, last_lines)):
+    if isinstance(failure, Failure) and (suspected := suspicion(ended, last_lines, provider)):
         text, line = suspected
         return replace(failure, suspected=text, evidence=line or failure.evidence)
     return failure
 
 
-def suspicion(ended: Ending, last_lines: str) -> tuple[str, str] | None:
-    """Find what of the infrastructure may have ended an agent, by its own words, and the line that says so."""
+def suspicion(
+    ended: Ending, last_lines: str, provider: ProviderTrouble | None = None
+) -> tuple[str, str] | None:
+    """Find what of the infrastructure may have ended an agent: what its gateway has measured, or by its own words.
+
+    Returns what it was, and the line of the log that says so; empty where none does.
+    """
+    if provider is not None and (_ended_badly(ended) or ended.reason in _WAITED):
+        return provider.text, ""
     if not _ended_badly(ended):
         return None
     if ended.reason == "lost":

@@ -16,7 +16,7 @@ from typing import Any
 
 from engine.model_costs import spending_of
 from engine.runs import launching
-from engine.runs.failures import Conclusion, classify, last_lines, suspicion
+from engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lines, suspicion
 from environment.container.output import Ending, ServiceRestarted
 from environment.container.redaction import TextRedactor
 from environment.gateway.prices import TokenPrice, price_table
@@ -41,10 +41,11 @@ from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import DataProblem, Problem
 from foundation.troubles import Troubles
-from state import events, model_calls, runs, submissions, transitions
+from state import events, model_calls, outages, runs, submissions, transitions
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.model_calls import ModelUse
+from state.outages import CallEnd, Trouble
 from state.records import Attempt, Run
 from state.samples import DamagedSamples, Samples, UnusableSamples, samples_of
 from state.submissions import Snapshot
@@ -59,7 +60,9 @@ _MOST_REFUSALS = (
 _SAMPLES = "samples"
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
-_PROVIDER_TROUBLE = (CallOutcome.ERROR, CallOutcome.UNREACHABLE)
+_KEY_REFUSED = (401, 402, 403)
+# So long after its last call that failed an agent's end is taken for that call's doing.
+_PROVIDER_SECONDS = 600.0
 _MOST_OF_BUDGET = 0.8
 _BUDGET_USED_UP = "run.budget_used_up"
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
@@ -107,6 +110,7 @@ class Intake:
             self._own &= numbers
             left = self._tidy({launching.inbox_file(self._state_dir, attempt) for attempt in live})
             self._troubles.keep_only({*numbers, *map(_usage_key, numbers), *left, _SAMPLES})
+            outages.settle(self._database, now=self._clock.now())
         for attempt in live:
             what = f"the reports of run {attempt.run_id} can't be taken in"
             self._try(attempt.id, what, partial(self._take_in, attempt))
@@ -281,26 +285,38 @@ class Intake:
                 before = model_calls.of_attempt(self._database, attempt.id)
                 model_calls.add(self._database, attempt.id, uses, lines.offset)
                 self._note_budget(attempt, folder, before, calls)
-                self._note_provider_trouble(attempt, calls)
+                self._note_providers(attempt, calls)
             offset = lines.offset
 
-    def _note_provider_trouble(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
-        """Tell that a provider puts calls off or fails, as its gateway has seen it; once, with how often."""
+    def _note_providers(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
+        """Tell that a provider puts calls off or fails, as its gateway has seen it: of the run once, with how often."""
         run = runs.get(self._database, attempt.run_id)
-        for call in calls:
-            if call.outcome in _PROVIDER_TROUBLE and (
-                call.status in (0, _TOO_MANY_REQUESTS) or call.status >= _SERVER_ERROR
-            ):
-                answers = f"answers {call.status}" if call.status else "does not answer"
+        ends = [end for call in calls if (end := _end_of(call)) is not None]
+        outages.note(self._database, attempt.id, ends, now=self._clock.now())
+        for end in ends:
+            if end.trouble is not None:
+                answers = f"answers {end.status}" if end.status else "does not answer"
                 events.append_or_count(
                     self._database,
                     self._clock.now(),
                     "run.provider",
-                    f"the provider {call.provider} {answers} ({call.model or call.asked_model}): {call.problem}",
+                    f"the provider {end.provider} {answers}: {end.problem}",
                     run=run,
                     attempt_id=attempt.id,
                     most=1,
                 )
+
+    def _provider_trouble(self, attempt: Attempt, ended_at: float) -> ProviderTrouble | None:
+        """Find what kept an agent's models away when it ended; None where they answered."""
+        for met in outages.met_at_last(self._database, attempt.id):
+            if ended_at - met.last_at > _PROVIDER_SECONDS:
+                continue
+            calls = "its last call" if met.calls == 1 else f"its last {met.calls:,} calls"
+            seconds = max(0.0, ended_at - met.since)
+            text = f"the provider {met.provider} {met.answer}: so ended {calls}, from {seconds:,.0f} s before its end"
+            # One call alone may have met a network that hiccuped, which an agent has to cope with.
+            return ProviderTrouble(text, is_outside=met.is_unreachable and met.confirmed)
+        return None
 
     def _note_budget(
         self, attempt: Attempt, folder: Path, before: Sequence[ModelUse], calls: Sequence[ModelCall]
@@ -345,7 +361,8 @@ class Intake:
                 submissions.set_final(self._database, attempt.id, ending.submission_sequence)
             isolated = runs.attempt(self._database, attempt.id).isolated
             over_budget = events.has(self._database, attempt.id, _BUDGET_USED_UP)
-            match classify(ending, tail, isolated=isolated, over_budget=over_budget):
+            provider = self._provider_trouble(attempt, ending.ended_at)
+            match classify(ending, tail, isolated=isolated, over_budget=over_budget, provider=provider):
                 case Conclusion.STOPPED:
                     transitions.stopped(self._database, run.id, by=_stopped_by(folder), now=now)
                 case Conclusion.NO_SUBMISSION:
@@ -357,7 +374,7 @@ class Intake:
                         self._database, attempt.id, Outcome.INVALID, now=now, why=ending.submission_problem
                     )
                 case Conclusion.GRADED:
-                    suspected, _line = suspicion(ending, tail) or ("", "")
+                    suspected, _line = suspicion(ending, tail, provider) or ("", "")
                     transitions.collected(self._database, attempt.id, now=now, suspected=suspected)
                 case Failure() as failure:
                     transitions.failed(self._database, attempt.id, failure, now=now)
@@ -466,6 +483,26 @@ def _use_of(attempt_id: int, call: ModelCall) -> ModelUse:
         reasoning_tokens=usage.reasoning_tokens or 0,
         last_at=call.at,
     )
+
+
+def _end_of(call: ModelCall) -> CallEnd | None:
+    """Read what a call says of its provider; None where it says nothing."""
+    at = call.at + call.seconds
+    problem = f"{call.problem} ({call.model or call.asked_model})"
+    match call.outcome:
+        case CallOutcome.OK:
+            return CallEnd(call.provider, at)
+        case CallOutcome.UNREACHABLE:
+            return CallEnd(call.provider, at, Trouble.UNREACHABLE, 0, problem)
+        case CallOutcome.CUT:
+            return CallEnd(call.provider, at, Trouble.FAILED, 0, problem)
+        case CallOutcome.ERROR if call.status == _TOO_MANY_REQUESTS:
+            return CallEnd(call.provider, at, Trouble.LIMITED, call.status, problem)
+        case CallOutcome.ERROR if call.status >= _SERVER_ERROR or call.status in _KEY_REFUSED:
+            return CallEnd(call.provider, at, Trouble.FAILED, call.status, problem)
+        case CallOutcome.ERROR:
+            return CallEnd(call.provider, at)  # the request's own fault, which the provider was there to say
+    return None
 
 
 def _usage_key(attempt_id: int) -> str:

@@ -28,8 +28,8 @@ class Outcome(StrEnum):
 
     OK = "ok"
     ERROR = "error"  # the provider answered with an error
-    CUT = "cut"  # the provider's answer broke off
-    UNREACHABLE = "unreachable"
+    CUT = "cut"  # the provider's answer broke off, or never began
+    UNREACHABLE = "unreachable"  # no connection to the provider
     CANCELLED = "cancelled"  # the agent went away before the answer was complete
     LOST = "lost"  # the gateway died while it was under way
     REFUSED = "refused"  # the gateway passed nothing on

@@ -8,6 +8,7 @@ one request in another.
 from __future__ import annotations
 
 import asyncio
+import errno
 import hmac
 import time
 import urllib.request
@@ -363,11 +364,13 @@ class Gateway:
                     outcome = Outcome.OK
                 return answer
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            if answer is None or not answer.prepared:
-                outcome = Outcome.UNREACHABLE
-                problem = f"The provider can't be reached ({type(error).__name__})."
-                return self._own_error(call, 502, problem)
             outcome, problem = Outcome.CUT, f"the answer broke off ({type(error).__name__})"
+            if answer is None or not answer.prepared:
+                problem = f"The provider gives no answer ({type(error).__name__})."
+                if _is_unreachable(error):
+                    outcome = Outcome.UNREACHABLE
+                    problem = f"The provider can't be reached ({type(error).__name__})."
+                return self._own_error(call, 502, problem)
             if request.transport is not None:
                 request.transport.abort()  # so that the agent sees an end that is none
             return answer
@@ -459,6 +462,16 @@ class Gateway:
         if call.first_seconds is None:
             call.first_seconds = time.monotonic() - call.began
         call.answer_bytes += len(chunk)
+
+
+def _is_unreachable(error: Exception) -> bool:
+    """Tell whether there was no connection at all, which nothing that an agent sends can bring about.
+
+    What a connection ends that was there may be the request's fault, and too many connections are the agent's.
+    """
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.os_error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+    return isinstance(error, aiohttp.ConnectionTimeoutError)
 
 
 def _sentence(error: Exception) -> str:

@@ -186,7 +186,7 @@ def test_a_budget_ends_an_agent_s_calls_and_is_told(
     told = {event.kind: event.text for event in events.newest(state, run_id=run.id)}
     state.close()
     assert {"run.budget", "run.budget_used_up"} <= set(told)
-    assert "anthropic answers 429 (busy): slow down" in told["run.provider"]
+    assert "anthropic answers 429: slow down" in told["run.provider"]
     assert "(and 1 before" in told["run.provider"]
 
 

@@ -55,7 +55,14 @@ async def test_what_to_be_called_for_is_chosen_one_by_one(opened: OpenConsole, p
         await go_to(console, "medal")
         await console.press("g", "j", "enter")
         await console.until(lambda: NotificationKind.MEDAL in console.app.settings.notifications.on)
-        assert set(written(places)["notifications"]["on"]) == {"failed", "refused", "medal", "idle", "disk"}
+        assert set(written(places)["notifications"]["on"]) == {
+            "failed",
+            "refused",
+            "medal",
+            "idle",
+            "disk",
+            "provider",
+        }
 
 
 async def test_a_pressed_key_is_bound_and_works_at_once(opened: OpenConsole, places: Places) -> None:

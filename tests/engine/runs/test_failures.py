@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.runs.failures import Conclusion, classify
+from engine.runs.failures import Conclusion, ProviderTrouble, classify
 from environment.container.output import Ending
 from state.lifecycle import FailureClass
 from state.transitions import Failure
@@ -162,3 +162,25 @@ def test_an_agent_left_without_models_has_failed_for_its_budget(end: Ending, kin
     assert failure.kind is kind
     assert ("budget" in failure.text) == (kind is FailureClass.BUDGET)
     assert classify(ended(submission_sequence=1), "", over_budget=True) is Conclusion.GRADED
+
+
+def test_a_provider_without_any_connection_is_infrastructure_and_one_that_refuses_is_suspected() -> None:
+    away = ProviderTrouble("the provider openai can't be reached", is_outside=True)
+    busy = ProviderTrouble("the provider openai answers 429", is_outside=False)
+    shown = classify(ended(code=1, submission_sequence=1), "", provider=away)
+    assert isinstance(shown, Failure)
+    assert (shown.kind, shown.text) == (FailureClass.INFRASTRUCTURE, away.text)
+    suspected = classify(ended(code=1), "ValueError", provider=busy)
+    assert isinstance(suspected, Failure)
+    assert (suspected.kind, suspected.suspected) == (FailureClass.CRASH, busy.text)
+    waited = classify(ended("deadline", None), "", provider=away)
+    assert isinstance(waited, Failure)
+    assert (waited.kind, waited.suspected) == (FailureClass.TIMEOUT, away.text)
+    assert classify(ended(), "", provider=away) is Conclusion.NO_SUBMISSION
+
+
+def test_an_agent_without_a_sandbox_can_only_make_an_outage_of_its_provider_suspected() -> None:
+    away = ProviderTrouble("the provider openai can't be reached", is_outside=True)
+    verdict = classify(ended(code=1), "", isolated=False, provider=away)
+    assert isinstance(verdict, Failure)
+    assert (verdict.kind, verdict.suspected) == (FailureClass.CRASH, away.text)

@@ -1,0 +1,236 @@
+"""Times in which a provider of models put calls off or failed, over all runs, as their gateways have measured it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from state import events
+from state.database import Database
+from state.lifecycle import LIVE
+
+# So many calls of one run in a row are no chance any more: clients ask again two or three times by themselves.
+TOLD_CALLS = 3
+# An outage is over when calls are answered and none was put off for so long; agents at a limit alternate quickly.
+_QUIET_SECONDS = 60.0
+# Likewise when nobody asks any more.
+_FORGOTTEN_SECONDS = 600.0
+_PROBLEM_CHARACTERS = 300
+
+
+class Trouble(StrEnum):
+    """How a provider has failed a call."""
+
+    LIMITED = "limited"  # put off, status 429
+    FAILED = "failed"  # an error of its own, or no whole answer
+    UNREACHABLE = "unreachable"  # no connection to its address
+
+
+@dataclass(frozen=True)
+class CallEnd:
+    """How one call to a provider ended, as far as it says whether the provider works.
+
+    Attributes:
+        trouble: None where the provider answered.
+        status: of its answer; 0 where there was none.
+    """
+
+    provider: str
+    at: float
+    trouble: Trouble | None = None
+    status: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class ProviderOutage:
+    """A time in which a provider put calls off or failed.
+
+    Attributes:
+        since: the first such call.
+        last_at: the last such call.
+        until: when it was over; None while it is not.
+        status, problem: the provider's newest such answer; status 0 where there was none.
+        limited, failed, unreachable: calls by what became of them.
+        runs: of which these calls were.
+        waiting: of these runs, those alive whose newest call to the provider was one of them.
+    """
+
+    id: int
+    provider: str
+    since: float
+    last_at: float
+    until: float | None
+    status: int
+    problem: str
+    limited: int
+    failed: int
+    unreachable: int
+    runs: int
+    waiting: int
+
+    @property
+    def calls(self) -> int:
+        """How many calls were put off or failed."""
+        return self.limited + self.failed + self.unreachable
+
+    @property
+    def answer(self) -> str:
+        """What the provider does at last, as a predicate: `answers 429`."""
+        return _does(self.status, is_reached=not self.unreachable)
+
+
+@dataclass(frozen=True)
+class AttemptOutage:
+    """What an attempt met of an outage, where its newest calls to the provider were part of it.
+
+    Attributes:
+        calls: the newest ones, in a row.
+        unreachable: of these, those without any connection.
+        since, last_at: the first and the last of them.
+        confirmed: whether the outage was more than a chance.
+    """
+
+    provider: str
+    status: int
+    calls: int
+    unreachable: int
+    since: float
+    last_at: float
+    confirmed: bool
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether none of these calls found a connection."""
+        return self.unreachable == self.calls
+
+    @property
+    def answer(self) -> str:
+        """What the provider did at last, as a predicate: `answers 429`."""
+        return _does(self.status, is_reached=not self.is_unreachable)
+
+
+def _does(status: int, *, is_reached: bool) -> str:
+    if status:
+        return f"answers {status}"
+    return "breaks its answers off" if is_reached else "can't be reached"
+
+
+_LIVE = ", ".join(f"'{state}'" for state in sorted(LIVE))
+_OUTAGES = (
+    "SELECT outages.*, COUNT(DISTINCT runs.id) AS runs, COUNT(DISTINCT CASE WHEN until IS NULL AND in_a_row > 0"
+    f" AND runs.state IN ({_LIVE}) AND attempts.number = runs.attempts THEN runs.id END) AS waiting"
+    " FROM outages LEFT JOIN outage_calls ON outage_id = outages.id"
+    " LEFT JOIN attempts ON attempts.id = attempt_id LEFT JOIN runs ON runs.id = run_id"
+    " WHERE told {condition} GROUP BY outages.id ORDER BY since, outages.id"
+)
+
+
+def current(database: Database) -> list[ProviderOutage]:
+    """Read the outages that are not over, the longest first."""
+    return database.records(ProviderOutage, _OUTAGES.format(condition="AND until IS NULL"))
+
+
+def all_outages(database: Database) -> list[ProviderOutage]:
+    """Read all outages there were, oldest first."""
+    return database.records(ProviderOutage, _OUTAGES.format(condition=""))
+
+
+def met_at_last(database: Database, attempt_id: int) -> list[AttemptOutage]:
+    """Read the outages in which the newest calls of an attempt to a provider ended, the newest first."""
+    return database.records(
+        AttemptOutage,
+        "SELECT provider, outage_calls.status, in_a_row AS calls, outage_calls.unreachable, outage_calls.since,"
+        " outage_calls.last_at, told AS confirmed FROM outage_calls JOIN outages ON outages.id = outage_id"
+        " WHERE attempt_id = ? AND in_a_row > 0 ORDER BY outage_calls.last_at DESC",
+        (attempt_id,),
+    )
+
+
+def note(database: Database, attempt_id: int, ends: Sequence[CallEnd], *, now: float) -> None:
+    """Take in how calls of an attempt ended, in their order; an outage is told of once, when it is no chance."""
+    with database.transaction():
+        for end in ends:
+            if end.trouble is None:
+                _note_answer(database, attempt_id, end)
+            else:
+                _note_trouble(database, attempt_id, end, now)
+
+
+def settle(database: Database, *, now: float) -> None:
+    """Close the outages that are over, and say so; forget troubles that were none."""
+    over = "until IS NULL AND ((answered_at > last_at AND last_at < :now - :quiet) OR last_at < :now - :forgotten)"
+    when = {"now": now, "quiet": _QUIET_SECONDS, "forgotten": _FORGOTTEN_SECONDS}
+    rows = database.rows(f"SELECT id, told, answered_at, last_at FROM outages WHERE {over}", when)
+    if not rows:
+        return
+    known = {outage.id: outage for outage in current(database)}
+    with database.transaction():
+        for row in rows:
+            if not row["told"]:
+                database.execute("DELETE FROM outage_calls WHERE outage_id = ?", (row["id"],))
+                database.execute("DELETE FROM outages WHERE id = ?", (row["id"],))
+                continue
+            outage = known[row["id"]]
+            has_answered = row["answered_at"] is not None and row["answered_at"] > outage.last_at
+            until = row["answered_at"] if has_answered else outage.last_at
+            database.update("outages", outage.id, until=until)
+            minutes = max(1, round((until - outage.since) / 60))
+            how = "answers again" if has_answered else "is not asked any more"
+            text = (
+                f"the provider {outage.provider} {how}; calls put off or failed in {minutes} min:"
+                f" {outage.calls:,} of {outage.runs:,} runs"
+            )
+            events.append(database, now, "provider.works", text, detail={"outage": outage.id})
+
+
+def _note_answer(database: Database, attempt_id: int, end: CallEnd) -> None:
+    open_now = "SELECT id FROM outages WHERE provider = ? AND until IS NULL"
+    database.execute(
+        "UPDATE outage_calls SET in_a_row = 0, unreachable = 0 WHERE attempt_id = ?"
+        " AND outage_id IN (SELECT id FROM outages WHERE provider = ?)",
+        (attempt_id, end.provider),
+    )
+    database.execute(
+        f"UPDATE outages SET answered_at = MAX(COALESCE(answered_at, 0), ?) WHERE id IN ({open_now})",
+        (end.at, end.provider),
+    )
+
+
+def _note_trouble(database: Database, attempt_id: int, end: CallEnd, now: float) -> None:
+    assert end.trouble is not None
+    problem = end.problem[:_PROBLEM_CHARACTERS]
+    row = database.row("SELECT id, told FROM outages WHERE provider = ? AND until IS NULL", (end.provider,))
+    if row is None:
+        begun = {"provider": end.provider, "since": end.at, "last_at": end.at, "status": end.status}
+        outage_id, told = database.insert("outages", begun), False
+    else:
+        outage_id, told = row["id"], bool(row["told"])
+    database.execute(
+        f"UPDATE outages SET {end.trouble} = {end.trouble} + 1, since = MIN(since, :at),"
+        " last_at = MAX(last_at, :at), status = :status, problem = :problem WHERE id = :id",
+        {"at": end.at, "status": end.status, "problem": problem, "id": outage_id},
+    )
+    database.execute(
+        "INSERT INTO outage_calls (outage_id, attempt_id, in_a_row, unreachable, status, since, last_at)"
+        " VALUES (:outage, :attempt, 1, :unreachable, :status, :at, :at) ON CONFLICT (outage_id, attempt_id)"
+        " DO UPDATE SET since = CASE WHEN in_a_row = 0 THEN excluded.since ELSE since END,"
+        " in_a_row = in_a_row + 1, unreachable = unreachable + excluded.unreachable,"
+        " status = excluded.status, last_at = MAX(last_at, excluded.last_at)",
+        {
+            "outage": outage_id,
+            "attempt": attempt_id,
+            "unreachable": int(end.trouble is Trouble.UNREACHABLE),
+            "status": end.status,
+            "at": end.at,
+        },
+    )
+    in_a_row = database.row(
+        "SELECT in_a_row FROM outage_calls WHERE outage_id = ? AND attempt_id = ?", (outage_id, attempt_id)
+    )
+    if not told and in_a_row is not None and in_a_row["in_a_row"] >= TOLD_CALLS:
+        database.update("outages", outage_id, told=1)
+        does = _does(end.status, is_reached=end.trouble is not Trouble.UNREACHABLE)
+        text = f"the provider {end.provider} {does}: {problem}"
+        events.append(database, now, "provider.outage", text, detail={"outage": outage_id})
