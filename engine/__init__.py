@@ -191,7 +191,9 @@ def _evidence(
     sources: Sequence[Path | str], experiment_id: str | None, state_dir: Path | str | None
 ) -> Evidence:
     from engine.places import find_places
+    from engine.providers import model_prices
     from engine.scoreboard.reports import load_evidence
 
     places = find_places(state_dir=None if state_dir is None else Path(state_dir))
-    return load_evidence(sources, state_dir=places.state_dir, experiment_id=experiment_id)
+    prices = model_prices(places.config_file)
+    return load_evidence(sources, state_dir=places.state_dir, experiment_id=experiment_id, prices=prices)

@@ -13,6 +13,7 @@ from state.model_calls import ModelUse
 
 CURRENCY = "USD"
 _TOKENS = tuple(field.name for field in fields(Usage))
+_MOST_NAMED = 4
 _CALLS = ("calls", "errors", "limited", "refused", "estimated")
 
 
@@ -144,6 +145,12 @@ def together(parts: Iterable[Spending]) -> Spending:
             for (provider, model), found in by_model.items()
         )
     )
+
+
+def named(models: Sequence[str]) -> str:
+    """Name models, a few at most: an agent may have asked for any number of them."""
+    more = len(models) - _MOST_NAMED
+    return ", ".join(models[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _cost(totals: Iterable[ModelTotal]) -> float:

@@ -41,6 +41,14 @@ class ModelUse:
     last_at: float = 0.0
 
 
+@dataclass(frozen=True)
+class UseOfRun(ModelUse):
+    """The same with its run, and whether it is of the run's latest attempt, whose result counts."""
+
+    run_id: int = 0
+    is_latest: bool = True
+
+
 _KEY = ("attempt_id", "provider", "model")
 _ADDED = tuple(field.name for field in fields(ModelUse) if field.name not in (*_KEY, "last_at"))
 _OF_RUN = "SELECT model_use.* FROM model_use JOIN attempts ON attempts.id = attempt_id"
@@ -84,6 +92,20 @@ def of_sweep(database: Database, sweep_id: str) -> list[ModelUse]:
 def of_attempt(database: Database, attempt_id: int) -> list[ModelUse]:
     """Read what one attempt has used."""
     return database.records(ModelUse, "SELECT * FROM model_use WHERE attempt_id = ?", (attempt_id,))
+
+
+def by_run(database: Database, sweep_id: str | None = None) -> dict[int, list[UseOfRun]]:
+    """Read what the attempts of runs have used, of one sweep or all; runs without model calls are left out."""
+    only = "" if sweep_id is None else " WHERE sweep_id = ?"
+    found: dict[int, list[UseOfRun]] = {}
+    for use in database.records(
+        UseOfRun,
+        "SELECT model_use.*, run_id, attempts.number = runs.attempts AS is_latest FROM model_use"
+        f" JOIN attempts ON attempts.id = attempt_id JOIN runs ON runs.id = run_id{only}",
+        () if sweep_id is None else (sweep_id,),
+    ):
+        found.setdefault(use.run_id, []).append(use)
+    return found
 
 
 def of_all(database: Database) -> list[ModelUse]:

@@ -19,11 +19,14 @@ from engine.agreement import Agreement, AgreementReport, Graded, SumOf
 from engine.authoring import Finding
 from engine.control import Answer, EngineStatus
 from engine.grading.report import Report
+from engine.model_costs import ModelTotal
 from engine.rungroups import SubmissionLine
 from engine.scoreboard import Comparison, Difference, Duel, Row, Side
 from engine.scoreboard.insight import Detectable, Effort, EndingsOfSplit, Flag, PassAtK, Stability, TimePoint
 from engine.scoreboard.model import Standing
+from environment.gateway.records import ModelCall
 from foundation.fields import fields_of
+from state.model_calls import ModelUse
 from state.records import Attempt, Event, Run, Submission, Sweep, SweepCounts, SweepSpec
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -44,13 +47,31 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
         "a list of sweeps, each with `counts`; `spec` is what was asked for",
         (Sweep, SweepSpec, SweepCounts),
     ),
-    ("sweep show", "one sweep as in `sweep list`, with `runs` as in `runs list`", ()),
+    (
+        "sweep show",
+        "one sweep as in `sweep list`, with `runs` as in `runs list`, and of its model calls `model_use` and `spending`"
+        " as in `runs show`",
+        (),
+    ),
     ("runs list", "a list of runs, each with `idle_seconds`", (Run,)),
     (
         "runs show",
-        "one run with `attempts_made` (each with `validations` and `last_validation_at`), `submissions_made` "
-        "and `events`",
-        (Attempt, Submission, Event),
+        "one run with `attempts_made` (each with `validations` and `last_validation_at`), `submissions_made`, "
+        "`events`, `model_use`, and `spending`: its model calls' `calls`, `errors`, `limited`, `refused`, `estimated`,"
+        " tokens, `cost` (null where a price is not known), `least_cost` (of what has a price), `currency`,"
+        " `models_without_price`",
+        (Attempt, Submission, Event, ModelUse),
+    ),
+    (
+        "runs calls",
+        "`spending` as in `runs show`, with `totals` by model, and `calls`",
+        (ModelTotal, ModelCall),
+    ),
+    (
+        "prices check",
+        "one object with `checked`, `models`, and `without_price`: `provider`, `model`, `calls`, `input_tokens`,"
+        " `output_tokens`",
+        (),
     ),
     (
         "sweep launch, import, pause, resume, stop, retry, rm, concurrency, priority; runs retry, stop, classify",
@@ -88,7 +109,10 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ("grade-sample", "MLE-bench's report of one submission with further keys at its end", (Report,)),
     (
         "scoreboard",
-        "a list of rows; `columns` holds by name, and `own` for the row's own competitions, how it stands",
+        "a list of rows; `columns` holds by name, and `own` for the row's own competitions, how it stands; `costs` of"
+        " its model calls (null where nothing is known) has `runs`, `measured`, `estimated`, `by_bytes`, `priced`,"
+        " `spending`, `total`, `tokens_per_run`, `cost_per_run`, `cost_per_medal`, `medals_per_100_dollars`, `aside`,"
+        " `price_date`, `own_prices`",
         (Row, Standing),
     ),
     (
@@ -100,10 +124,11 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ("compare", "one object; p-values are exact", (Comparison, Difference, Duel, Side)),
     (
         "insight",
-        "one object with `name`, `pass_at_k`, `shorter_limits`, `endings`, `stability`, `effort`, `flags`",
+        "one object with `name`, `pass_at_k`, `shorter_limits`, `endings`, `stability`, `effort`, `flags`,"
+        " `model_costs` as the `costs` of a row, and `model_costs_by_competition`",
         (PassAtK, TimePoint, EndingsOfSplit, Stability, Detectable, Effort, Flag),
     ),
-    ("export row", "one object with the row's facts, `columns` and its `disclosure`", ()),
+    ("export row", "one object with the row's facts, `columns`, `costs` and its `disclosure`", ()),
     ("export bundle, runs", "one object with `folder`, and `manifest`, or `runs` and `groups`", ()),
     ("export plots; report", "one object with `files`", ()),
     ("import reports", "one object with `name`, `results`, `competitions`, `files`, `conflict`", ()),

@@ -51,9 +51,12 @@ def evidence_for(
     context: typer.Context, sources: Sequence[str], experiment_id: str | None = None
 ) -> Evidence:
     """Load the evidence that the sources of a command name."""
+    from engine.providers import model_prices
     from engine.scoreboard import load_evidence
 
-    return load_evidence(sources, state_dir=places_of(context).state_dir, experiment_id=experiment_id)
+    places = places_of(context)
+    prices = model_prices(places.config_file)
+    return load_evidence(sources, state_dir=places.state_dir, experiment_id=experiment_id, prices=prices)
 
 
 @scoreboard_app.command()
@@ -73,15 +76,17 @@ def scoreboard(
     """Show own experiments beside the published rows: any-medal % as mean ± SEM over seeds."""
     from competitions import registry
     from console.views import scoreboard as view
+    from engine.providers import model_prices
     from engine.scoreboard import COLUMNS, imported_evidence, own_evidence, published_rows, row_of
     from state import database
 
-    state_dir = places_of(context).state_dir
+    places = places_of(context)
+    state_dir = places.state_dir
     user_splits = {name: registry.read_split(name) for name in split or []}
     found: tuple[Evidence, ...] = ()
     if database.exists(state_dir):
         with reading_state(context) as opened:
-            found = own_evidence(opened)
+            found = own_evidence(opened, model_prices(places.config_file))
     own = [
         row_of(one, pad_missing=pad, user_splits=user_splits)
         for one in (*found, *imported_evidence(state_dir))
@@ -93,7 +98,12 @@ def scoreboard(
 
     published = [] if own_only else sorted(published_rows(state_dir), key=rank)
     if json:
-        say_json([asdict(row) for row in (*own, *published)])
+        say_json(
+            [
+                asdict(row) | {"costs": None if row.costs is None else row.costs.document()}
+                for row in (*own, *published)
+            ]
+        )
         return
     splits = [view.split_column(name) for name in COLUMNS]
     facts = (view.LIMIT, view.DATE, view.SEEDS, view.NOTES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from functools import partial
 
 from console import wording
 from console.tui.list_screen import FilteredScreen
@@ -54,8 +55,8 @@ class BoardScreen(FilteredScreen):
 
     def queries(self) -> Queries:
         """All rows."""
-        pad = self._pad
-        return {"rows": (lambda database: scoreboard(database, pad_missing=pad), self._take)}
+        ask = partial(scoreboard, config_file=self.app.places.config_file, pad_missing=self._pad)
+        return {"rows": (ask, self._take)}
 
     def session_values(self) -> SessionValues:
         """The filter and the order."""

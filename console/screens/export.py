@@ -139,7 +139,7 @@ class ExportScreen(ListScreen):
         )
 
     def _export(self) -> None:
-        work = partial(export, self.app.places.state_dir, self._request)
+        work = partial(export, self.app.places, self._request)
         self.in_background(work, self._take, latest="export")
 
     def _take(self, found: ExportResult) -> None:

@@ -10,6 +10,8 @@ from typing import TypeVar
 
 from console import wording
 from console.tables import TextColumn
+from engine.places import Places
+from engine.providers import model_prices
 from engine.scoreboard import (
     Comparison,
     Difference,
@@ -62,7 +64,7 @@ class Scoreboard:
     problems: tuple[str, ...] = ()
 
 
-def scoreboard(database: Database, *, pad_missing: bool) -> Scoreboard:
+def scoreboard(database: Database, config_file: Path, *, pad_missing: bool) -> Scoreboard:
     """Read all rows; a damaged import or table is reported and keeps no other row away."""
     state_dir = database.path.parent
     rows: list[Row] = []
@@ -72,7 +74,7 @@ def scoreboard(database: Database, *, pad_missing: bool) -> Scoreboard:
         return tuple(row_of(evidence, pad_missing=pad_missing) for evidence in evidences)
 
     parts: tuple[Callable[[], tuple[Row, ...]], ...] = (
-        lambda: made(own_evidence(database)),
+        lambda: made(own_evidence(database, model_prices(config_file))),
         lambda: made(imported_evidence(state_dir)),
         lambda: published_rows(state_dir),
     )
@@ -171,7 +173,7 @@ def experiment(database: Database, subject: Subject, config_file: Path) -> Exper
     """Read what a row was made of."""
 
     def read() -> Experiment:
-        evidence = _evidence_of(database, subject)
+        evidence = _evidence_of(database, subject, config_file)
         row = row_of(evidence)
         plots = () if evidence.conflict else plots_of(evidence, row)
         return Experiment(evidence, row, insight_of(evidence, read_table(config_file, Prices)), plots)
@@ -179,15 +181,15 @@ def experiment(database: Database, subject: Subject, config_file: Path) -> Exper
     return _or_problem(read)
 
 
-def _evidence_of(database: Database, subject: Subject) -> Evidence:
-    """Read the evidence of an experiment.
+def _evidence_of(database: Database, subject: Subject, config_file: Path | None = None) -> Evidence:
+    """Read the evidence of an experiment, its model calls priced by config.toml.
 
     Raises:
         Problem: it is gone, or damaged.
     """
     if subject.table == "imported":
         return read_import(database.path.parent, subject.name)
-    return find_evidence(database, subject.name)
+    return find_evidence(database, subject.name, None if config_file is None else model_prices(config_file))
 
 
 def _or_problem(read: Callable[[], Answer]) -> Answer | Problem:
@@ -277,12 +279,13 @@ class ExportResult:
         return path
 
 
-def export(state_dir: Path, request: ExportRequest) -> ExportResult:
+def export(places: Places, request: ExportRequest) -> ExportResult:
     """Make the row to export; it reads every run's latest attempt.
 
     Raises:
         Problem: the experiment is gone, or damaged.
     """
-    with closing(open_for_reading(state_dir)) as database:
-        evidence = _evidence_of(database, request.subject).labelled(agent=request.agent, llms=request.llms)
+    with closing(open_for_reading(places.state_dir)) as database:
+        evidence = _evidence_of(database, request.subject, places.config_file)
+    evidence = evidence.labelled(agent=request.agent, llms=request.llms)
     return ExportResult(evidence, row_of(evidence, pad_missing=request.pad_missing))

@@ -8,7 +8,19 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from competitions import registry
-from engine.scoreboard.model import COLUMNS, Cell, Evidence, Measure, Results, Row, Standing, Trial
+from engine.model_costs import together
+from engine.scoreboard.model import (
+    COLUMNS,
+    Cell,
+    Costs,
+    Counted,
+    Evidence,
+    Measure,
+    Results,
+    Row,
+    Standing,
+    Trial,
+)
 from foundation.problems import DataProblem, UsageProblem
 
 ALL_SEEDS = -1
@@ -131,6 +143,37 @@ def row_of(
         rerolled=sum(trial.rerolls > 0 for trial in evidence.trials),
         note=evidence.note,
         conflict=evidence.conflict,
+        costs=costs_of(evidence),
+    )
+
+
+def costs_of(evidence: Evidence, competition_id: str | None = None) -> Costs | None:
+    """Add up what model calls have come to, on one competition or all; None where nothing is known of them."""
+    known = [
+        (trial, trial.costs)
+        for trial in evidence.trials
+        if trial.costs is not None and competition_id in (None, trial.competition_id)
+    ]
+    if evidence.prices is None or not known:
+        return None
+    counting = [(trial, costs) for trial, costs in known if trial.counts]
+    measured = [(trial, costs.spending) for trial, costs in counting if costs.measured is not None]
+    priced = [(trial, spending.cost) for trial, spending in measured if spending.cost is not None]
+    lost = [costs.spending for trial, costs in known if trial.ended and not trial.counts]
+    spending = together(spent for _trial, spent in measured)
+    own = replace(evidence.prices, known={})
+    return Costs(
+        runs=len(counting),
+        measured=len(measured),
+        estimated=sum(spent.estimated > 0 for _trial, spent in measured),
+        by_bytes=sum(costs.counted is Counted.BYTES for _trial, costs in counting),
+        spending=spending,
+        priced=len(priced),
+        total=math.fsum(cost for _trial, cost in priced),
+        medals=sum(trial.has(Measure.ANY_MEDAL) for trial, _cost in priced),
+        aside=together([*lost, *(costs.earlier for _trial, costs in known)]),
+        price_date=evidence.prices.checked.isoformat(),
+        own_prices=tuple(total.model for total in spending.models if own.price_of(total.model)),
     )
 
 

@@ -6,7 +6,7 @@ It holds hashes of answers, never answers or secrets, and is the same whenever i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,10 +20,11 @@ from environment.runner import protocol
 from foundation.files import reading_untrusted
 from foundation.problems import DataProblem
 from state import database as state_database
-from state import datasets, events, runs, submissions, sweeps
+from state import datasets, events, model_calls, runs, submissions, sweeps
 from state.database import Database
 from state.lifecycle import RunState
-from state.records import IMPORTED, Attempt, Dataset, Event, Run, Submission, Sweep
+from state.model_calls import ModelUse
+from state.records import IMPORTED, Attempt, Dataset, Event, Run, Submission, Sweep, SweepSpec
 
 _BLOCK = 1 << 20
 _MOST_EVENTS = 100_000
@@ -41,11 +42,16 @@ class AuditedSubmission:
 
 @dataclass(frozen=True)
 class AuditedAttempt:
-    """An attempt as the state has it, and hashes of the files in its directory by name; empty: it can't be read."""
+    """An attempt as the state has it, and hashes of the files in its directory by name; empty: it can't be read.
+
+    Attributes:
+        model_use: what its model calls have used, by model.
+    """
 
     attempt: Attempt
     files: Mapping[str, str]
     submissions: tuple[AuditedSubmission, ...]
+    model_use: tuple[ModelUse, ...] = ()
 
     @property
     def final(self) -> AuditedSubmission | None:
@@ -119,15 +125,13 @@ def audit_of(database: Database, run_id: int) -> RunAudit:
     """
     run = runs.get(database, run_id)
     sweep = sweeps.get(database, run.sweep_id)
-    state_dir = database.path.parent
     happened = events.newest(database, run_id=run_id, limit=_MOST_EVENTS)
     return RunAudit(
         run=run,
         sweep=replace(sweep, spec=replace(sweep.spec, agents_dir="", data_dir="", raw_dir="")),
         dataset=_dataset(database, run, sweep),
         attempts=tuple(
-            _attempt(state_dir, attempt, submissions.of_attempt(database, attempt.id))
-            for attempt in runs.attempts(database, run_id)
+            _attempt(database, attempt, sweep.spec) for attempt in runs.attempts(database, run_id)
         ),
         events=tuple(reversed(happened)),
     )
@@ -170,9 +174,13 @@ def _dataset(database: Database, run: Run, sweep: Sweep) -> AuditedDataset:
     )
 
 
-def _attempt(state_dir: Path, attempt: Attempt, handed_in: Sequence[Submission]) -> AuditedAttempt:
+def _attempt(database: Database, attempt: Attempt, spec: SweepSpec) -> AuditedAttempt:
+    state_dir = database.path.parent
+    handed_in = submissions.of_attempt(database, attempt.id)
+    names = (*_FILES, protocol.MODEL_CALLS) if spec.gateway else _FILES
     return AuditedAttempt(
         attempt=attempt,
-        files={name: file_hash(state_dir / attempt.directory / name) for name in _FILES},
+        files={name: file_hash(state_dir / attempt.directory / name) for name in names},
         submissions=tuple(AuditedSubmission(one, file_hash(state_dir / one.path)) for one in handed_in),
+        model_use=tuple(model_calls.of_attempt(database, attempt.id)),
     )

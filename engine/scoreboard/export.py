@@ -7,8 +7,8 @@ import json
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from competitions.judging import Judgement
 from competitions.model import Edition
 from engine.grading.batch import REPORT_SUFFIX, BatchReport
 from engine.grading.report import Report, make_report
+from engine.model_costs import CURRENCY
 from engine.rungroups import (
     MAPPING_NAME,
     SUBMISSION,
@@ -33,6 +34,7 @@ from engine.scoreboard.model import (
     COLUMNS,
     FLAGS,
     Cell,
+    Costs,
     Evidence,
     Measure,
     Provenance,
@@ -41,6 +43,7 @@ from engine.scoreboard.model import (
     Trial,
     limit_text,
 )
+from environment.gateway.dialects import Usage
 from foundation.clock import iso
 from foundation.files import csv_text, write_json, write_text
 from foundation.problems import DataProblem, UsageProblem
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
 RUNS = "runs"
 AUDIT = "audit"
 MANIFEST = "manifest.json"
+COSTS = "model-costs.csv"
 _FORMAT = "mlebench-console bundle"
 _VERSION = 1
 _UNKNOWN = "not known"
@@ -109,6 +113,8 @@ class Disclosure:
         test_feedback: whether the agent could learn its score on the test set; None: unknown.
         isolated: runs that were kept from answers and network, and how many there are; None: unknown.
         not_held: limits that nothing held where runs ran, each list of them once.
+        model_calls: how the model calls of how many runs were counted, in words; empty: unknown.
+        tokens, model_costs: what they have come to, in words; empty: unknown.
     """
 
     edition: str
@@ -133,6 +139,9 @@ class Disclosure:
     isolated: tuple[int, int] | None
     not_held: tuple[str, ...]
     demo: bool
+    model_calls: str = ""
+    tokens: str = ""
+    model_costs: str = ""
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """List everything as pairs of a name and a text, in reading order."""
@@ -158,6 +167,9 @@ class Disclosure:
             ("machines", "; ".join(self.machines) or _UNKNOWN),
             ("network policy", self.network or _UNKNOWN),
             ("isolated runs", self._isolation()),
+            ("model calls", self.model_calls or _UNKNOWN),
+            *((("tokens", self.tokens),) if self.tokens else ()),
+            *((("cost of models", self.model_costs),) if self.model_costs else ()),
             ("test-set feedback", {True: "yes", False: "no", None: _UNKNOWN}[self.test_feedback]),
         )
 
@@ -216,7 +228,17 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         isolated=(sum(isolated), len(isolated)) if evidence.table == "own" else None,
         not_held=tuple(sorted({one.not_held for one in found} - {""})),
         demo=row.demo,
+        model_calls=_model_calls(row.costs, evidence.conditions.network),
+        tokens="" if row.costs is None else row.costs.tokens_in_words(),
+        model_costs="" if row.costs is None else row.costs.cost_in_words(),
     )
+
+
+def _model_calls(costs: Costs | None, network: str) -> str:
+    if costs is None:
+        return ""
+    around = "; calls around the gateway are not counted" if costs.measured and network == "open" else ""
+    return f"{costs.counted_in_words()}{around}"
 
 
 def _known_edition(name: str) -> Edition:
@@ -287,12 +309,25 @@ def _mark(available: bool | None) -> str:
 
 
 def _extra(row: Row) -> tuple[tuple[str, str], ...]:
-    """The columns beyond the published ones: user-made splits, and exactly what a partial row has runs of."""
+    """The columns beyond the published ones: user-made splits, what a partial row has runs of, and measured costs."""
     made = [(name, _cell(standing)) for name, standing in row.columns.items() if name not in COLUMNS]
     whole = all(standing.cell is not None for standing in row.columns.values())
     if row.own is not None and row.own.cell is not None and not whole:
         made.append((f"Its own {row.own.of} competitions (%)", str(row.own.cell)))
+    costs = row.costs
+    if costs is not None and costs.tokens_per_run is not None:
+        made.append(("Tokens per run", f"{costs.tokens_per_run:,.0f}{_over(costs.measured, costs.runs)}"))
+        if costs.per_run is not None:
+            over = _over(costs.priced, costs.runs)
+            made.append((f"Models per run ({CURRENCY})", f"{costs.per_run:,.2f}{over}"))
+            medal = "-" if costs.per_medal is None else f"{costs.per_medal:,.2f}{over}"
+            made.append((f"Models per medal ({CURRENCY})", medal))
     return tuple(made)
+
+
+def _over(part: int, whole: int) -> str:
+    """Say over how many runs a mean is, where that is not all."""
+    return "" if part == whole else f" ({part}/{whole} runs)"
 
 
 def row_notes(row: Row) -> tuple[str, ...]:
@@ -364,6 +399,7 @@ def row_document(row: Row, disclosure: Disclosure) -> dict[str, Any]:
         "reports_available": row.reports_available,
         "conflict": row.conflict,
         "columns": columns_document(row),
+        "costs": None if row.costs is None else row.costs.document(),
         "disclosure": asdict(disclosure),
     }
 
@@ -436,6 +472,8 @@ def write_bundle(
         write_runs(partial / RUNS, evidence, pad_missing=row.padded, now=now, with_files=with_files)
         for form in RowFormat:
             write_text(partial / f"row{form.suffix}", row_text(row, disclosure, form))
+        if row.costs is not None:
+            write_text(partial / COSTS, csv_text(_cost_lines(evidence)))
         if state_dir is not None:
             _write_audits(partial, audits_of(state_dir, evidence), state_dir)
         write_json(
@@ -456,6 +494,33 @@ def write_bundle(
         shutil.rmtree(partial, ignore_errors=True)
         raise DataProblem(f"{folder} can't be written", error.strerror or str(error)) from error
     return folder / MANIFEST
+
+
+def _cost_lines(evidence: Evidence) -> Iterator[Sequence[object]]:
+    """Make a table of what the model calls of each run came to; a cost that is not known is empty."""
+    tokens = [field.name for field in fields(Usage)]
+    calls = ("calls", "errors", "limited", "refused", "estimated")
+    yield (
+        "competition_id",
+        "seed",
+        "result_counts",
+        "counted",
+        *calls,
+        *tokens,
+        "cost_usd",
+        "unpriced_models",
+    )
+    for trial in evidence.trials:
+        if trial.costs is None:
+            continue
+        spent = trial.costs.measured
+        numbers: list[object] = [""] * (len(calls) + len(tokens) + 2)
+        if spent is not None:
+            numbers = [getattr(spent, name) for name in calls] + [
+                getattr(spent.usage, name) for name in tokens
+            ]
+            numbers += ["" if spent.cost is None else f"{spent.cost:.6f}", visible(" ".join(spent.unpriced))]
+        yield (trial.competition_id, trial.seed, trial.counts, trial.costs.counted, *numbers)
 
 
 def verify_bundle(folder: Path) -> dict[str, object]:
@@ -597,6 +662,7 @@ def trials_frame(evidence: Evidence) -> pd.DataFrame:
     import pandas as pd
 
     trials = evidence.trials
+    spending = [None if trial.costs is None else trial.costs.measured for trial in trials]
     competitions = [registry.get(trial.competition_id) for trial in trials]
     return pd.DataFrame(
         {
@@ -615,6 +681,8 @@ def trials_frame(evidence: Evidence) -> pd.DataFrame:
             },
             "seconds": pd.array([trial.seconds for trial in trials], dtype="float64"),
             "rerolls": [trial.rerolls for trial in trials],
+            "tokens": pd.array([None if one is None else one.tokens for one in spending], dtype="Int64"),
+            "cost": pd.array([None if one is None else one.cost for one in spending], dtype="float64"),
             "text": [trial.text for trial in trials],
         }
     )

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from competitions import registry
 from competitions.model import EDITIONS
-from engine.scoreboard.aggregation import aggregate
-from engine.scoreboard.model import Cell, Evidence, Measure, Trial, results_of
+from engine.scoreboard.aggregation import aggregate, costs_of
+from engine.scoreboard.model import Cell, Costs, Evidence, Measure, Trial, results_of
 from engine.settings import Prices
 
 # Best first, then what the agent failed at, then what it is not to blame for.
@@ -27,6 +27,7 @@ ENDINGS = (
     "timeout",
     "memory",
     "disk",
+    "budget",
     "crash",
     "unknown",
     "infrastructure",
@@ -43,6 +44,8 @@ _POWER = 0.8
 _SEEDS = (1, 2, 3, 5, 10, 20)
 # Fewer seeds than this flag no competition.
 _ENOUGH_SEEDS = 3
+# A score far beyond the cut-off of gold would leave no room for the others.
+_FURTHEST = 150.0
 
 
 # The chance of at least one success in k seeds
@@ -310,6 +313,62 @@ def cost_of(effort: Effort, prices: Prices) -> Cost | None:
     return Cost(total, total / effort.medals if effort.medals else None, prices.currency)
 
 
+# What models cost
+
+
+@dataclass(frozen=True)
+class PricedRun:
+    """A run with what its model calls cost, in US dollars.
+
+    Attributes:
+        way_to_gold: how far its score is on the way from the median to the cut-off of gold, in percent; 0 where it is
+            not above the median or there is none, at most 150.
+    """
+
+    competition_id: str
+    ending: str
+    cost: float
+    way_to_gold: float
+
+
+@dataclass(frozen=True)
+class CompetitionCosts:
+    """What the model calls of a competition's runs have come to."""
+
+    competition_id: str
+    costs: Costs
+
+
+def priced_runs(evidence: Evidence) -> tuple[PricedRun, ...]:
+    """List the runs whose result counts and whose cost is known, the cheapest first."""
+    found = []
+    for trial in evidence.trials:
+        spending = None if trial.costs is None or not trial.counts else trial.costs.measured
+        if spending is not None and spending.cost is not None:
+            way = _way_to_gold(trial)
+            found.append(PricedRun(trial.competition_id, ending_of(trial), spending.cost, way))
+    return tuple(sorted(found, key=lambda run: run.cost))
+
+
+def _way_to_gold(trial: Trial) -> float:
+    cuts = registry.get(trial.competition_id).thresholds
+    if trial.score is None or not math.isfinite(trial.score):
+        return 0.0
+    if cuts.gold == cuts.median:
+        return 100.0 if trial.has(Measure.GOLD) else 0.0
+    return min(_FURTHEST, max(0.0, 100.0 * (trial.score - cuts.median) / (cuts.gold - cuts.median)))
+
+
+def costs_by_competition(evidence: Evidence) -> tuple[CompetitionCosts, ...]:
+    """List what model calls have come to by competition, most tokens a run first; those without any are left out."""
+    found = [
+        CompetitionCosts(name, costs)
+        for name in evidence.competitions
+        if (costs := costs_of(evidence, name)) is not None and costs.spending.calls
+    ]
+    return tuple(sorted(found, key=lambda one: -(one.costs.tokens_per_run or 0.0)))
+
+
 # All of it together
 
 
@@ -321,6 +380,7 @@ class Insight:
         shorter_limits: empty where submissions over time are unknown.
         stability: None where no competition has two seeds.
         cost: None where no price is known.
+        model_costs: None where nothing is known of model calls.
     """
 
     pass_at_k: tuple[PassAtK, ...]
@@ -330,6 +390,8 @@ class Insight:
     effort: Effort
     cost: Cost | None
     flags: tuple[Flag, ...]
+    model_costs: Costs | None = None
+    model_costs_by_competition: tuple[CompetitionCosts, ...] = ()
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """List what there are numbers for as pairs of a name and a text, apart from endings and flags."""
@@ -365,6 +427,14 @@ class Insight:
             facts.append(("effort", ", ".join(parts)))
         if self.cost is not None:
             facts.append(("cost", f"{self.cost}; what models cost is not included"))
+        costs = self.model_costs
+        if costs is not None and costs.measured:
+            facts.append(("model calls", costs.counted_in_words()))
+            facts.append(("tokens", costs.tokens_in_words()))
+            facts.append(("cost of models", costs.cost_in_words()))
+            if costs.medals_per_100_dollars is not None:
+                runs = f"of {costs.priced} runs whose cost is known"
+                facts.append(("medals for 100 dollars", f"{costs.medals_per_100_dollars:,.1f}, {runs}"))
         return tuple(facts)
 
     def document(self) -> dict[str, Any]:
@@ -372,6 +442,10 @@ class Insight:
         document = asdict(self)
         for name in ("run_hours_per_medal", "gpu_hours_per_medal"):
             document["effort"][name] = getattr(self.effort, name)
+        document["model_costs"] = None if self.model_costs is None else self.model_costs.document()
+        document["model_costs_by_competition"] = {
+            one.competition_id: one.costs.document() for one in self.model_costs_by_competition
+        }
         return document
 
 
@@ -386,4 +460,6 @@ def insight_of(evidence: Evidence, prices: Prices | None = None) -> Insight:
         effort=effort,
         cost=cost_of(effort, prices or Prices()),
         flags=flags_of(evidence),
+        model_costs=costs_of(evidence),
+        model_costs_by_competition=costs_by_competition(evidence),
     )

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from engine.model_costs import CURRENCY, Spending, named
+from environment.gateway.prices import PriceTable
 
 # The columns of the published leaderboard, and the split that each of them covers.
 COLUMNS: Mapping[str, str] = {"low": "low", "medium": "medium", "high": "high", "all": "split75"}
@@ -151,6 +154,33 @@ class Provenance:
     recipe: str = ""
 
 
+class Counted(StrEnum):
+    """How a run's model calls were counted."""
+
+    GATEWAY = "by the gateway"
+    BYTES = "by bytes only"
+    NOT = "not counted"
+
+
+@dataclass(frozen=True)
+class TrialCosts:
+    """What the model calls of one of our own runs have come to.
+
+    Attributes:
+        spending: of its latest attempt, whose result counts.
+        earlier: of the attempts before that.
+    """
+
+    counted: Counted
+    spending: Spending
+    earlier: Spending
+
+    @property
+    def measured(self) -> Spending | None:
+        """What a gateway has counted of its latest attempt; None where none did."""
+        return self.spending if self.counted is Counted.GATEWAY else None
+
+
 @dataclass(frozen=True)
 class Trial:
     """One seed of one competition, and how it ended.
@@ -166,6 +196,7 @@ class Trial:
         decided_at: when that was known, in seconds since the epoch.
         run_id: our own run; None for an imported trial.
         provenance: of our own run, where its experiment was loaded by itself.
+        costs: of our own run.
     """
 
     competition_id: str
@@ -180,6 +211,12 @@ class Trial:
     decided_at: float | None = None
     run_id: int | None = None
     provenance: Provenance | None = None
+    costs: TrialCosts | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it has a result that counts."""
+        return self.ended and self.earned is not None
 
     def has(self, measure: Measure) -> bool:
         """Whether it counts for a measure."""
@@ -209,6 +246,7 @@ class Evidence:
         created_at: of the newest part, in seconds since the epoch.
         gpus: how many GPUs one run had to itself, a fraction where runs share one; None: unknown.
         unavailable: competitions that are no longer offered, with the reason.
+        prices: by which model calls are priced; None where none were counted here.
     """
 
     table: Table
@@ -223,6 +261,7 @@ class Evidence:
     llms: str = ""
     gpus: float | None = None
     unavailable: Mapping[str, str] = field(default_factory=dict)
+    prices: PriceTable | None = None
 
     @property
     def competitions(self) -> tuple[str, ...]:
@@ -289,6 +328,118 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class Costs:
+    """What the model calls of runs have come to: of those whose result counts, with their latest attempts.
+
+    Attributes:
+        runs: how many runs there are.
+        measured: of them, those whose calls a gateway has counted.
+        estimated: of the measured ones, those with calls whose tokens are an estimate.
+        by_bytes: of all, those whose calls were counted by bytes only.
+        spending: of the measured runs.
+        priced: of the measured runs, those whose cost is known.
+        total: US dollars for the priced runs.
+        medals: of the priced runs.
+        aside: what came to no result: of earlier attempts, and of runs that count for nothing.
+        price_date: when the prices were last compared with those of the providers.
+        own_prices: the models that were priced by the operator's own prices.
+    """
+
+    runs: int
+    measured: int
+    estimated: int
+    by_bytes: int
+    spending: Spending
+    priced: int
+    total: float
+    medals: int
+    aside: Spending
+    price_date: str
+    own_prices: tuple[str, ...]
+
+    @property
+    def tokens_per_run(self) -> float | None:
+        """Tokens of a measured run, on average; None without one."""
+        return self.spending.tokens / self.measured if self.measured else None
+
+    @property
+    def per_run(self) -> float | None:
+        """US dollars for a run, over those whose cost is known; None without one."""
+        return self.total / self.priced if self.priced else None
+
+    @property
+    def per_medal(self) -> float | None:
+        """US dollars for a medal, over the runs whose cost is known; None without a medal."""
+        return self.total / self.medals if self.medals else None
+
+    @property
+    def medals_per_100_dollars(self) -> float | None:
+        """Medals for a hundred US dollars, over the runs whose cost is known; None where they cost nothing."""
+        return 100.0 * self.medals / self.total if self.total else None
+
+    def counted_in_words(self) -> str:
+        """Tell how the calls of how many runs were counted."""
+        left = self.runs - self.measured - self.by_bytes
+        parts = [f"counted by the gateway in {self.measured} of {self.runs} runs"]
+        if self.estimated:
+            parts.append(f"in {self.estimated} of these some tokens are estimated")
+        if self.by_bytes:
+            parts.append(f"counted by bytes only in {self.by_bytes}")
+        if left:
+            parts.append(f"not counted in {left}")
+        return ", ".join(parts)
+
+    def tokens_in_words(self) -> str:
+        """Tell of the tokens; empty where none were measured."""
+        if not self.measured:
+            return ""
+        usage = self.spending.usage
+        return (
+            f"{usage.input_tokens:,} in ({usage.cached_tokens:,} read from caches,"
+            f" {usage.cache_write_tokens:,} written to them), {usage.output_tokens:,} out"
+            f" ({usage.reasoning_tokens:,} reasoning), {self.tokens_per_run:,.0f} a run"
+        )
+
+    def cost_in_words(self) -> str:
+        """Tell what the calls have cost, over how many runs, by which prices; empty where none were measured."""
+        if not self.measured:
+            return ""
+        parts = (
+            [] if self.per_run is None else [f"{self.total:,.2f} {CURRENCY}", f"{self.per_run:,.2f} a run"]
+        )
+        if self.per_medal is not None:
+            parts.append(f"{self.per_medal:,.2f} a medal")
+        told = ", ".join(parts) or "not known"
+        if self.priced < self.measured:
+            unpriced = named(self.spending.unpriced)
+            told += f", over {self.priced} of {self.measured} measured runs (no price of {unpriced})"
+        if self.aside.least_cost:
+            told += f"; beside these {self.aside.least_cost:,.2f} for attempts that came to no result"
+        own = f", of {named(self.own_prices)} the operator's own" if self.own_prices else ""
+        return f"{told}; prices of {self.price_date}{own}"
+
+    def document(self) -> dict[str, Any]:
+        """Write it as JSON documents have it."""
+        return {
+            "runs": self.runs,
+            "measured": self.measured,
+            "estimated": self.estimated,
+            "by_bytes": self.by_bytes,
+            "priced": self.priced,
+            "spending": self.spending.document(),
+            "total": self.total if self.priced else None,
+            "currency": CURRENCY,
+            "tokens_per_run": self.tokens_per_run,
+            "cost_per_run": self.per_run,
+            "cost_per_medal": self.per_medal,
+            "medals_per_100_dollars": self.medals_per_100_dollars,
+            "aside": self.aside.document(),
+            "price_date": self.price_date,
+            "own_prices": list(self.own_prices),
+        }
+
+
+@dataclass(frozen=True)
 class Row:
     """One row of the scoreboard, ours or published.
 
@@ -304,6 +455,7 @@ class Row:
         padded: missing results were counted as no medal.
         rerolled: runs that were relaunched though the agent itself had failed.
         conflict: why its runs can't make one row; then it has no cells.
+        costs: of its model calls; None where nothing is known of them.
     """
 
     table: Table
@@ -325,3 +477,4 @@ class Row:
     reports_available: bool | None = None
     note: str = ""
     conflict: str = ""
+    costs: Costs | None = None

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from competitions import registry
+from engine.model_costs import spending_of
 from engine.scoreboard.model import (
     Conditions,
+    Counted,
     Evidence,
     GradedSubmission,
     Measure,
     Provenance,
     Trial,
+    TrialCosts,
     differences,
     limit_text,
 )
+from environment.gateway.prices import PriceTable, price_table
 from foundation.problems import UsageProblem
-from state import datasets, experiments, runs, submissions, sweeps
+from state import datasets, experiments, model_calls, runs, submissions, sweeps
 from state.database import Database
 from state.lifecycle import ENGINE, MEDALS, FailureClass, Outcome, RunState
+from state.model_calls import UseOfRun
 from state.records import IMPORTED, DatasetState, Run, Sweep, SweepSpec
 
 _GIB = 1 << 30
@@ -35,17 +41,22 @@ class _Experiment:
     sweeps: tuple[Sweep, ...]
 
 
-def own_evidence(database: Database) -> tuple[Evidence, ...]:
-    """Gather every experiment, and every sweep that belongs to none, newest first."""
+def own_evidence(database: Database, prices: PriceTable | None = None) -> tuple[Evidence, ...]:
+    """Gather every experiment, and every sweep that belongs to none, newest first.
+
+    Model calls are priced by the project's prices where no others are given.
+    """
+    ledger = _Ledger(model_calls.by_run(database), prices or price_table({}))
     runs_of: defaultdict[str, list[Run]] = defaultdict(list)
     for run in runs.of_all_sweeps(database):
         runs_of[run.sweep_id].append(run)
     return tuple(
-        _gather(found, [runs_of[sweep.id] for sweep in found.sweeps]) for found in _experiments(database)
+        _gather(found, [runs_of[sweep.id] for sweep in found.sweeps], ledger)
+        for found in _experiments(database)
     )
 
 
-def find_evidence(database: Database, name: str) -> Evidence:
+def find_evidence(database: Database, name: str, prices: PriceTable | None = None) -> Evidence:
     """Gather one experiment, or sweep, by its name or an unambiguous beginning of it, with the provenance of its runs.
 
     Raises:
@@ -56,7 +67,12 @@ def find_evidence(database: Database, name: str) -> Evidence:
     if len(found) == 1:
         members = [runs.of_sweep(database, sweep.id) for sweep in found[0].sweeps]
         provenance = {run.id: _provenance(database, run) for part in members for run in part}
-        evidence = _gather(found[0], members)
+        uses = {
+            run_id: found_uses
+            for sweep in found[0].sweeps
+            for run_id, found_uses in model_calls.by_run(database, sweep.id).items()
+        }
+        evidence = _gather(found[0], members, _Ledger(uses, prices or price_table({})))
         return replace(
             evidence,
             trials=tuple(replace(one, provenance=provenance.get(one.run_id or 0)) for one in evidence.trials),
@@ -90,7 +106,30 @@ def _experiments(database: Database, *, with_members: bool = False) -> list[_Exp
     return sorted([*found, *alone], key=lambda one: one.sweeps[-1].created_at)[::-1]
 
 
-def _gather(experiment: _Experiment, runs_of: list[list[Run]]) -> Evidence:
+@dataclass(frozen=True)
+class _Ledger:
+    """What runs have used of models, and what that costs."""
+
+    uses: Mapping[int, Sequence[UseOfRun]]
+    prices: PriceTable
+
+    def costs_of(self, run: Run, spec: SweepSpec) -> TrialCosts:
+        """Price the model calls of a run."""
+        uses = self.uses.get(run.id, ())
+        return TrialCosts(
+            _counted(spec),
+            spending_of((use for use in uses if use.is_latest), self.prices),
+            spending_of((use for use in uses if not use.is_latest), self.prices),
+        )
+
+
+def _counted(spec: SweepSpec) -> Counted:
+    if spec.gateway:
+        return Counted.GATEWAY
+    return Counted.BYTES if spec.network == "models" else Counted.NOT
+
+
+def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) -> Evidence:
     newest = experiment.sweeps[-1]
     spec = newest.spec
     gpus_known = spec.gpus >= 0 and spec.runtime != IMPORTED
@@ -98,13 +137,18 @@ def _gather(experiment: _Experiment, runs_of: list[list[Run]]) -> Evidence:
         table="own",
         name=experiment.name,
         conditions=_conditions_of(newest),
-        trials=tuple(trial_of(run) for part in runs_of for run in sorted(part, key=lambda run: run.seed)),
+        trials=tuple(
+            replace(trial_of(run), costs=ledger.costs_of(run, sweep.spec))
+            for sweep, part in zip(experiment.sweeps, runs_of, strict=True)
+            for run in sorted(part, key=lambda run: run.seed)
+        ),
         created_at=newest.created_at,
         limit_hours=spec.time_limit_seconds / 3600 or None,
         planned_seeds=sum(sweep.spec.seeds for sweep in experiment.sweeps),
         conflict="; ".join(differences(_conditions_of(sweep) for sweep in experiment.sweeps)),
         note=experiment.note,
         gpus=spec.gpus / max(1, spec.runs_per_gpu) if gpus_known else None,
+        prices=ledger.prices,
     )
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
+from engine.model_costs import CURRENCY
 from engine.scoreboard.aggregation import by_category, by_competition
 from engine.scoreboard.export import disclose, row_notes
-from engine.scoreboard.insight import ending_of, insight_of
+from engine.scoreboard.insight import Insight, ending_of, insight_of
 from engine.scoreboard.model import (
     COLUMNS,
     MEASURES_BY_INTEREST,
@@ -26,7 +27,7 @@ from environment.runner import protocol
 from foundation.text import visible
 
 _BAD = frozenset(
-    {"invalid", "no submission", "timeout", "memory", "disk", "crash", "unknown", "infrastructure"}
+    {"invalid", "no submission", "timeout", "memory", "disk", "budget", "crash", "unknown", "infrastructure"}
 )
 # How many published rows above and below are shown.
 _NEIGHBOURS = 3
@@ -50,6 +51,7 @@ def page_of(
         _plots(evidence, row),
         _section("By category", _standings(by_category(evidence, pad_missing=row.padded))),
         _section("Beyond the row", _table((), [(name, visible(text)) for name, text in insight.facts()])),
+        _section("Models by competition", _model_costs(insight)),
         _section("Every run", _runs(evidence)),
         _section(
             "To be read with care",
@@ -160,6 +162,29 @@ def _plots(evidence: Evidence, row: Row) -> str:
         return ""
     drawn = [svg(plot) for plot in plots_of(evidence, row)]
     return f"<h2>Plots</h2><div class='plots'>{''.join(drawn)}</div>\n" if drawn else ""
+
+
+def _model_costs(insight: Insight) -> str:
+    """What model calls came to by competition; a cost that is not known is no number."""
+    lines = []
+    for one in insight.model_costs_by_competition:
+        costs = one.costs
+        per_run, per_medal = (
+            "unknown" if costs.priced == 0 else "-" if value is None else f"{value:,.2f}"
+            for value in (costs.per_run, costs.per_medal)
+        )
+        measured = f"{costs.measured} of {costs.runs}"
+        tokens = f"{costs.tokens_per_run or 0:,.0f}"
+        lines.append((one.competition_id, measured, f"{costs.spending.calls:,}", tokens, per_run, per_medal))
+    headings = (
+        "competition",
+        "runs counted",
+        "calls",
+        "tokens a run",
+        f"{CURRENCY} a run",
+        f"{CURRENCY} a medal",
+    )
+    return _table(headings, lines, numbers=5)
 
 
 def _runs(evidence: Evidence) -> str:

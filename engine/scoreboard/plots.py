@@ -5,23 +5,28 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Literal
 
-from engine.scoreboard.aggregation import by_category
+from competitions import registry
+from engine.model_costs import CURRENCY
+from engine.scoreboard.aggregation import by_category, costs_of
 from engine.scoreboard.insight import (
     ENDINGS,
+    costs_by_competition,
     endings_by_split,
     pass_at_k,
+    priced_runs,
     shorter_limits,
     stability_of,
 )
-from engine.scoreboard.model import Evidence, Measure, Row, Standing
+from engine.scoreboard.model import COLUMNS, Evidence, Measure, Row, Standing
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 # One point is no line.
-_FEWEST = {"line": 2, "bars": 1, "stacked": 1}
+_FREE = ("line", "points")
+_FEWEST = {"line": 2, "bars": 1, "stacked": 1, "points": 1}
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,14 @@ class Plot:
 
     Attributes:
         key: a short name, as files are called by it.
-        kind: `line`; `bars`, whose x counts the `ticks`; or `stacked` bars, series upon series.
+        kind: `line`; `points`, which no line joins; `bars`, whose x counts the `ticks`; or `stacked` bars, series upon
+            series.
         ticks: the names of bars.
     """
 
     key: str
     title: str
-    kind: Literal["line", "bars", "stacked"]
+    kind: Literal["line", "points", "bars", "stacked"]
     x_label: str
     y_label: str
     series: tuple[Series, ...]
@@ -64,6 +70,9 @@ def plots_of(evidence: Evidence, row: Row) -> tuple[Plot, ...]:
         _pass_at_k(evidence),
         _endings(evidence),
         _detectable(evidence),
+        _score_by_cost(evidence),
+        _medals_by_dollars(evidence),
+        _tokens(evidence),
     )
     return tuple(
         plot for plot in made if any(len(series.points) >= _FEWEST[plot.kind] for series in plot.series)
@@ -130,6 +139,56 @@ def _detectable(evidence: Evidence) -> Plot:
     )
 
 
+def _score_by_cost(evidence: Evidence) -> Plot:
+    found = priced_runs(evidence)
+    medals = (Measure.GOLD.value, Measure.SILVER.value, Measure.BRONZE.value)
+    named: dict[str, list[tuple[float, float]]] = {}
+    for run in found:
+        named.setdefault(run.ending if run.ending in medals else "no medal", []).append(
+            (run.cost, run.way_to_gold)
+        )
+    series = tuple(Series(name, tuple(named[name])) for name in (*medals, "no medal") if name in named)
+    title = f"Score against cost, {len(found)} runs whose cost is known"
+    y_label = "score: 0 at the median or below, 100 at gold"
+    return Plot("cost", title, "points", f"{CURRENCY} for a run's model calls", y_label, series)
+
+
+def _medals_by_dollars(evidence: Evidence) -> Plot:
+    ticks: list[str] = []
+    points: list[tuple[float, float]] = []
+    for split, members in COLUMNS.items():
+        ids = set(registry.splits()[members])
+        costs = costs_of(
+            replace(evidence, trials=tuple(t for t in evidence.trials if t.competition_id in ids))
+        )
+        if costs is not None and costs.medals_per_100_dollars is not None:
+            points.append((float(len(ticks)), costs.medals_per_100_dollars))
+            ticks.append(f"{split} ({costs.priced})")
+    series = Series("any medal", tuple(points))
+    title = f"Medals for 100 {CURRENCY} of model calls"
+    return Plot(
+        "medals-by-cost", title, "bars", "split (runs whose cost is known)", "medals", (series,), tuple(ticks)
+    )
+
+
+def _tokens(evidence: Evidence) -> Plot:
+    every = costs_by_competition(evidence)
+    found = every[:_MOST_BARS]
+    cut = f", the {_MOST_BARS} with most" if len(every) > _MOST_BARS else ""
+    points = tuple((float(place), one.costs.tokens_per_run or 0.0) for place, one in enumerate(found))
+    ticks = tuple(one.competition_id for one in found)
+    return Plot(
+        "tokens",
+        f"Tokens by competition{cut}",
+        "bars",
+        "competition",
+        "tokens a run",
+        (Series("tokens", points),),
+        ticks,
+    )
+
+
+_MOST_BARS = 20
 _WIDTH, _HEIGHT = 560, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 26, 34, 92
 # Distinct also without colour vision; beyond them they begin anew.
@@ -177,7 +236,7 @@ class _Canvas:
 
     def svg(self) -> str:
         self._axes()
-        if self.plot.kind == "line":
+        if self.plot.kind in _FREE:
             self._lines()
         else:
             self._bars()
@@ -242,15 +301,25 @@ class _Canvas:
                 else:
                     self._text(x, below, tick)
             return
-        for x in sorted({x for series in self.plot.series for x, _ in series.points}):
+        for x in self._marked_xs():
             self._text(self._x(x), below, f"{x:.3g}")
         self._text((_LEFT + _WIDTH - _RIGHT) / 2, below + 16, self.plot.x_label, more=' opacity="0.7"')
+
+    def _marked_xs(self) -> list[float]:
+        """What the axis names: the points of a line, and round numbers below points."""
+        if self.plot.kind == "line":
+            return sorted({x for series in self.plot.series for x, _ in series.points})
+        step = nice_step(self.high_x)
+        return [number * step for number in range(int(self.high_x / step + 1e-9) + 1)]
 
     def _lines(self) -> None:
         for place, series in enumerate(self.plot.series):
             colour = _colour_of(series, place)
             path = " ".join(f"{self._x(x):.1f},{self._y(y):.1f}" for x, y in series.points)
-            self.parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+            if self.plot.kind == "line":
+                self.parts.append(
+                    f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+                )
             for number, (x, y) in enumerate(series.points):
                 self.parts.append(
                     f'<circle cx="{self._x(x):.1f}" cy="{self._y(y):.1f}" r="3" fill="{colour}"/>'
@@ -326,8 +395,11 @@ def picture(plot: Plot, form: str) -> bytes:
     for place, series in enumerate(plot.series):
         xs, ys = [x for x, _ in series.points], [y for _, y in series.points]
         colour, errors = _colour_of(series, place), list(series.errors) or None
-        if plot.kind == "line":
-            axes.errorbar(xs, ys, errors, label=series.name, color=colour, marker="o", capsize=2)
+        if plot.kind in _FREE:
+            line = "-" if plot.kind == "line" else ""
+            axes.errorbar(
+                xs, ys, errors, label=series.name, color=colour, marker="o", capsize=2, linestyle=line
+            )
         elif plot.kind == "stacked":
             axes.bar(xs, ys, 0.8, bottom=below, label=series.name, color=colour)
             below = [base + y for base, y in zip(below, ys, strict=True)]

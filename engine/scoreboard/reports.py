@@ -22,6 +22,7 @@ from engine.rungroups import MAPPING_NAME, METADATA, read_mapping
 from engine.scoreboard.export import RUNS, verify_bundle
 from engine.scoreboard.model import FLAGS, Conditions, Evidence, Measure, Trial, differences, limit_text
 from engine.scoreboard.own_runs import find_evidence
+from environment.gateway.prices import PriceTable
 from foundation.files import read_csv, write_json
 from foundation.problems import DataProblem, UsageProblem, reading
 from state import database as state_database
@@ -50,7 +51,11 @@ class About:
 
 
 def load_evidence(
-    sources: Sequence[Path | str], *, state_dir: Path | None = None, experiment_id: str | None = None
+    sources: Sequence[Path | str],
+    *,
+    state_dir: Path | None = None,
+    experiment_id: str | None = None,
+    prices: PriceTable | None = None,
 ) -> Evidence:
     """Load evidence from grading reports, a table of outcomes, a runs folder, a bundle, or by an experiment's name.
 
@@ -59,6 +64,7 @@ def load_evidence(
             and folders that hold one each.
         state_dir: where names are looked up.
         experiment_id: which experiment of a runs folder with its run_group_experiments.csv.
+        prices: of models, for our own runs; the project's if not given.
 
     Raises:
         Problem: there is no such source, or it can't be read.
@@ -67,7 +73,7 @@ def load_evidence(
         raise UsageProblem("no source was given", "", "Give an experiment, or grading reports.")
     paths = [Path(source) for source in sources]
     if len(paths) == 1 and not paths[0].exists():
-        return _load_by_name(str(sources[0]), state_dir)
+        return _load_by_name(str(sources[0]), state_dir, prices)
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise DataProblem(f"{missing[0]} was not found")
@@ -77,7 +83,7 @@ def load_evidence(
     return _read_reports(report_files(paths, experiment_id), name)
 
 
-def _load_by_name(name: str, state_dir: Path | None) -> Evidence:
+def _load_by_name(name: str, state_dir: Path | None, prices: PriceTable | None) -> Evidence:
     if state_dir is None:
         raise DataProblem(f"{name} was not found")
     if name in import_names(state_dir):
@@ -85,7 +91,7 @@ def _load_by_name(name: str, state_dir: Path | None) -> Evidence:
     if not state_database.exists(state_dir):
         raise UsageProblem(f"there is no experiment, import or file '{name}'")
     with closing(state_database.open_for_reading(state_dir)) as database:
-        return find_evidence(database, name)
+        return find_evidence(database, name, prices)
 
 
 # Imports

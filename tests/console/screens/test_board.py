@@ -190,7 +190,7 @@ async def test_a_watcher_writes_no_file(opened: OpenConsole) -> None:
 def test_a_damaged_import_keeps_no_other_row_away(places: Places) -> None:
     world = worlds.scored(places)
     (places.state_dir / FOLDER / "operand" / "about.json").write_text("{")
-    board = scoreboard(world.database, pad_missing=False)
+    board = scoreboard(world.database, world.places.config_file, pad_missing=False)
     world.database.close()
     assert {Subject("own", "aide-o3"), Subject("main", "AIBuildAI")} <= {
         Subject(r.table, r.name) for r in board.rows
