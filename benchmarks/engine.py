@@ -16,6 +16,7 @@ from benchmarks.measuring import Comparison
 from engine import agent_snapshots, control, prepare_competition
 from engine.control.status import lock_path
 from engine.demo_data import generate
+from engine.placements import Placements
 from engine.places import Places, own_agents_folder
 from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
@@ -92,7 +93,16 @@ def _starter(queued: int) -> Iterator[tuple[Starter, Callable[[], int]]]:
     settings = EngineSettings(cpus=float(queued), memory_gb=1.0)
     try:
         yield (
-            Starter(state, places, clock, _raise, TextRedactor(), pool, settings),
+            Starter(
+                state,
+                places,
+                Placements(places, clock, _raise),
+                clock,
+                _raise,
+                TextRedactor(),
+                pool,
+                settings,
+            ),
             lambda: queued - runs.queued_count(state),
         )
     finally:

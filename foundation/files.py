@@ -44,6 +44,12 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
         sync_directory(path.parent)
 
 
+def remove_partials(folder: Path) -> None:
+    """Remove what a writer that was killed has left half written; for who alone writes in the folder."""
+    for left in folder.glob(f".*{PARTIAL_SUFFIX}"):
+        left.unlink()
+
+
 def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Put `content` at `path` in one step."""
     with replacing(path, durable=durable) as stream:

@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 11
+NEWEST_VERSION = 12
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "findings", "hardware", "report", "spec"})
 
@@ -348,6 +348,11 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
         database.conn.execute("CREATE INDEX outage_calls_by_attempt ON outage_calls (attempt_id)")
         database.conn.execute("PRAGMA user_version = 11")
+
+    @steps(name="0012-where-attempts-are-run")
+    def _placements(database: Database) -> None:
+        database.conn.execute("ALTER TABLE attempts ADD COLUMN placement TEXT NOT NULL DEFAULT 'here'")
+        database.conn.execute("PRAGMA user_version = 12")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

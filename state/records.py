@@ -20,6 +20,8 @@ class RequestState(StrEnum):
 
 # The runtime of runs that were made elsewhere, under unknown conditions.
 IMPORTED = "imported"
+# The placement of runs on the engine's own host.
+HERE = "here"
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class Attempt:
         suspected: as that of its run.
         recipe: what that image was built from: hashes of its files and of those of its mlebench-env; empty: unknown.
         not_held: the limits that nothing held where it ran, in words; empty when all were held.
+        placement: where it was launched: `here`, or by which batch system.
     """
 
     id: int
@@ -163,6 +166,7 @@ class Attempt:
     suspected: str = ""
     not_held: str = ""
     recipe: str = ""
+    placement: str = HERE
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.model_costs import spending_of
+from engine.placements import Placements
 from engine.runs import launching
 from engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lines, suspicion
 from environment.container.output import Ending, ServiceRestarted
@@ -26,7 +27,6 @@ from environment.gateway.records import from_line as call_from_line
 from environment.runner import protocol
 from environment.runner.protocol import (
     AgentStarted,
-    InboxEntry,
     Order,
     RunEvent,
     Stop,
@@ -80,6 +80,7 @@ class Intake:
         database: Database,
         samples: Samples,
         state_dir: Path,
+        placements: Placements,
         clock: Clock,
         log: Log,
         redaction: TextRedactor,
@@ -87,10 +88,11 @@ class Intake:
         self._database = database
         self._samples = samples
         self._state_dir = state_dir
+        self._placements = placements
         self._clock = clock
         self._log = log
         self._redaction = redaction
-        self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt, by inbox file, or of the samples
+        self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt, or of the samples
         self._tidy_at = 0.0
         # Whose directories are known to be their own, or not to be.
         self._own: set[int] = set()
@@ -108,8 +110,8 @@ class Intake:
             self._tidy_at = self._clock.monotonic() + _TIDY_SECONDS
             numbers = {attempt.id for attempt in live}
             self._own &= numbers
-            left = self._tidy({launching.inbox_file(self._state_dir, attempt) for attempt in live})
-            self._troubles.keep_only({*numbers, *map(_usage_key, numbers), *left, _SAMPLES})
+            self._placements.keep_only(live)
+            self._troubles.keep_only({*numbers, *map(_usage_key, numbers), _SAMPLES})
             outages.settle(self._database, now=self._clock.now())
         for attempt in live:
             what = f"the reports of run {attempt.run_id} can't be taken in"
@@ -341,7 +343,7 @@ class Intake:
             )
 
     def _close(self, run: Run, attempt: Attempt, folder: Path, *, is_overdue: bool) -> None:
-        """Decide what the end of an attempt that is gathered means, and take it out of the runner's inbox."""
+        """Decide what the end of an attempt that is gathered means, and have its placement forget it."""
         now = self._clock.now()
         try:
             ending = self._ending(folder)
@@ -349,7 +351,7 @@ class Intake:
         except _Lost as lost:
             failure = Failure(FailureClass.INFRASTRUCTURE, str(lost))
             transitions.failed(self._database, attempt.id, failure, now=now)
-            launching.remove_from_inbox(self._state_dir, attempt)
+            self._placements.of(attempt).forget(attempt)
             return
         tail = self._redaction.clean(self._last_lines(folder))
         with self._database.transaction():
@@ -378,7 +380,7 @@ class Intake:
                     transitions.collected(self._database, attempt.id, now=now, suspected=suspected)
                 case Failure() as failure:
                     transitions.failed(self._database, attempt.id, failure, now=now)
-        launching.remove_from_inbox(self._state_dir, attempt)
+        self._placements.of(attempt).forget(attempt)
 
     def _ending(self, folder: Path) -> Ending:
         """Read how an attempt ended, from its events where `exit.json` is damaged.
@@ -432,23 +434,6 @@ class Intake:
         except (OSError, DataProblem) as error:
             self._log(f"{folder}: its log can't be read", error)
             return ""  # an end is an end, with or without its last words
-
-    def _tidy(self, live: set[Path]) -> set[str]:
-        """Take attempts that the state is done with out of the runner's inbox, ending what still runs of them.
-
-        Returns the names of their files.
-        """
-        files = [path for path in protocol.inbox(self._state_dir).glob("[!.]*.json") if path not in live]
-        for path in files:
-            self._try(path.name, f"{path.name} can't be taken out of the inbox", partial(self._let_go, path))
-        return {path.name for path in files}
-
-    def _let_go(self, path: Path) -> None:
-        folder = self._state_dir / protocol.read(path, InboxEntry).directory
-        if (folder / protocol.EXIT).exists() or not folder.exists():
-            path.unlink()
-        elif not (folder / protocol.STOP).exists():
-            protocol.write(folder / protocol.STOP, Stop("engine", self._clock.now()))
 
 
 def _share_of_budget(order: Order, uses: Sequence[ModelUse]) -> float:

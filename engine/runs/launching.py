@@ -1,4 +1,4 @@
-"""Launching of an attempt: everything about it goes into its directory first, then into the runner's inbox."""
+"""Launching of an attempt: everything about it goes into its directory first, then its placement is told."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from engine.agents import (
 )
 from engine.images.building import images_of_runs
 from engine.layout import dataset_folder
+from engine.placements import Placement
 from engine.places import agents_folders
 from engine.providers import keys_of, without_keys
 from environment.gateway.prices import TokenPrice, prices_given
 from environment.runner import layout, protocol, secrets
-from environment.runner.protocol import InboxEntry, ModelProvider, Order, Stop
+from environment.runner.protocol import ModelProvider, Order, Stop
 from foundation import files
 from foundation.problems import DataProblem
 from state.records import Attempt, Run, Sweep, SweepSpec
@@ -54,7 +55,8 @@ def agent_of(spec: SweepSpec) -> Agent:
     return get_agent(spec.agent_id, agents_folders(spec.agents_dir))
 
 
-def put_into_inbox(
+def hand_over(
+    placement: Placement,
     state_dir: Path,
     sweep: Sweep,
     run: Run,
@@ -63,7 +65,7 @@ def put_into_inbox(
     model_providers: tuple[ModelProvider, ...] = (),
     own_prices: Mapping[str, TokenPrice] | None = None,
 ) -> None:
-    """Make what an attempt needs and put it into the runner's inbox; again is harmless.
+    """Make what an attempt needs and give it to its placement; again is harmless.
 
     Raises:
         ForeignDirectory: another attempt is in its directory.
@@ -71,7 +73,6 @@ def put_into_inbox(
         OSError: its directory can't be written.
     """
     folder = state_dir / attempt.directory
-    inbox = protocol.inbox(state_dir)
     ordered = read_order(state_dir, attempt)
     if not (folder / protocol.CLAIM).exists():
         agent = agent_of_sweep(state_dir, sweep)
@@ -91,12 +92,10 @@ def put_into_inbox(
         if order.obfuscated:
             _write_description(folder, order)
         if ordered is None:
-            _remove_partials(folder)  # nobody else writes there before there is an order
+            files.remove_partials(folder)  # nobody else writes there before there is an order
             protocol.write(folder / protocol.ORDER, order)
             files.sync_directory(folder)
-    inbox.mkdir(parents=True, exist_ok=True)
-    if not inbox_file(state_dir, attempt).exists():
-        protocol.write(inbox_file(state_dir, attempt), InboxEntry(attempt.id, attempt.directory))
+    placement.place(attempt)
 
 
 def new_token() -> str:
@@ -119,16 +118,6 @@ def read_order(state_dir: Path, attempt: Attempt) -> Order | None:
             "Stop the run, then relaunch it.",
         )
     return order
-
-
-def clear_inbox(state_dir: Path) -> None:
-    """Remove what an engine that was killed has left half written; for the engine alone, which alone writes there."""
-    _remove_partials(protocol.inbox(state_dir))
-
-
-def _remove_partials(folder: Path) -> None:
-    for left in folder.glob(f".*{files.PARTIAL_SUFFIX}"):
-        left.unlink()
 
 
 def make_order(
@@ -197,19 +186,9 @@ def ask_to_stop(state_dir: Path, attempt: Attempt, stop: Stop) -> None:
         protocol.write(path, stop)
 
 
-def stop_before_start(state_dir: Path, attempt: Attempt) -> Stop | None:
+def stop_before_start(placement: Placement, state_dir: Path, attempt: Attempt) -> Stop | None:
     """Read who stopped an attempt that no runner has heard of; None where one may have, or nobody has."""
     folder = state_dir / attempt.directory
-    if (folder / protocol.CLAIM).exists() or inbox_file(state_dir, attempt).exists():
+    if (folder / protocol.CLAIM).exists() or placement.is_placed(attempt):
         return None
     return protocol.read_if_there(folder / protocol.STOP, Stop)
-
-
-def remove_from_inbox(state_dir: Path, attempt: Attempt) -> None:
-    """Let the runner forget an attempt of which everything has been taken in."""
-    inbox_file(state_dir, attempt).unlink(missing_ok=True)
-
-
-def inbox_file(state_dir: Path, attempt: Attempt) -> Path:
-    """Name the file by which an attempt is the runner's."""
-    return protocol.inbox(state_dir) / f"{attempt.token}.json"

@@ -1,4 +1,4 @@
-"""The engine's loop over its steps, with the status file, the runner's process and the log that it keeps."""
+"""The engine's loop over its steps, with the status file and the log that it keeps."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import os
 import selectors
 import shutil
 import socket
-import subprocess
-import sys
 import traceback
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 
 from competitions.grader import Grader
 from engine.agent_snapshots import AgentSnapshots
@@ -26,6 +23,7 @@ from engine.images.builds import ImageBuilds
 from engine.integrity.results import IntegrityRequests
 from engine.notifications.news import full_disks
 from engine.notifications.notifier import Notifier
+from engine.placements import Placements
 from engine.places import Places
 from engine.runs.grading import LiveGrading
 from engine.runs.intake import Intake
@@ -38,12 +36,10 @@ from engine.sweeps.checks import HostCapacity
 from engine.sweeps.imports import SweepImport
 from engine.sweeps.removal import SweepRemoval
 from environment.container.redaction import TextRedactor
-from environment.runner import protocol
 from environment.runner.host import read_nvidia
 from environment.runner.process import bubblewrap
-from foundation import locks
 from foundation.clock import Clock
-from foundation.daemon_log import open_log, write_log
+from foundation.daemon_log import write_log
 from foundation.problems import Problem
 from foundation.workers import Ended, Progressed, WorkerPool
 from state import runs
@@ -54,7 +50,6 @@ WAKE_SECONDS = 0.1
 _BACK_OFF_SECONDS = 5.0
 # So long the loop stands still where another program holds the state: consoles do for milliseconds.
 _LOCK_SECONDS = 0.5
-_START_SECONDS = 10.0
 
 
 @dataclass
@@ -134,13 +129,15 @@ class Supervisor:
         self._requests = RequestDispatcher(
             database, places, clock, log, handlers, self._host_capacity, self._agents
         )
-        self._starter = Starter(database, places, clock, log, redaction, self._gpus, settings)
+        self._placements = Placements(places, clock, log)
+        self._starter = Starter(
+            database, places, self._placements, clock, log, redaction, self._gpus, settings
+        )
         self._retrier = Retrier(database, clock)
-        self._intake = Intake(database, samples, places.state_dir, clock, log, redaction)
+        self._intake = Intake(database, samples, places.state_dir, self._placements, clock, log, redaction)
         self._grading = LiveGrading(
             database, grader, places.state_dir, clock, log, at_once=settings.grading_workers
         )
-        self._runner = RunnerProcess(places.state_dir, clock)
         self._started_at = clock.now()
         why_not = bubblewrap.why_unavailable()
         self._isolation = f"none: {why_not}" if why_not else "bubblewrap"
@@ -159,7 +156,7 @@ class Supervisor:
             _Step("grading", self._grading.step, 0.25),
             _Step("retrying", self._retrier.step, 2.0),
             _Step("starting", self._starter.step, 0.25),
-            _Step("runner", self._runner.step, 0.25, writes=False),
+            _Step("placements", self._placements.step, 0.25, writes=False),
             _Step("removing", self._removal.step, 0.25),
             _Step("agents", self._agents.step, 2.0),
             _Step("image builds", self._images.step, 2.0),
@@ -227,7 +224,10 @@ class Supervisor:
 
     def _problem(self) -> str:
         """Say in one line what is wrong at the moment; empty when nothing is."""
-        problems = [*(step.problem for step in self._steps), self._intake.problem, self._starter.problem]
+        problems = [
+            *(step.problem for step in self._steps),
+            *(part.problem for part in (self._intake, self._placements, self._starter)),
+        ]
         return "; ".join(dict.fromkeys(filter(None, problems)))
 
     def _beat(self) -> None:
@@ -256,7 +256,7 @@ class Supervisor:
             datasets_working=self._datasets.working,
             download_rate=self._datasets.download_rate,
             grading=self._grading.working,
-            runner_alive=self._runner.alive,
+            runner_alive=self._placements.here.runner_alive,
             slots=self._settings.cpus,
             slots_used=self._starter.slots_used,
             memory_for_runs=self._settings.memory_bytes,
@@ -281,49 +281,6 @@ class Supervisor:
                 if news is not None:
                     selector.register(news, selectors.EVENT_READ)
             selector.select(WAKE_SECONDS)
-
-
-class RunnerProcess:
-    """Starts the runner when it is needed and not there."""
-
-    def __init__(self, state_dir: Path, clock: Clock) -> None:
-        self._state_dir = state_dir
-        self._clock = clock
-        self._child: subprocess.Popen[bytes] | None = None
-        self._started_at = 0.0
-
-    @property
-    def alive(self) -> bool:
-        """Whether some runner holds the runner's lock."""
-        return locks.is_held(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOCK)
-
-    def step(self) -> None:
-        """Start a runner if there is something to look after and nobody does."""
-        starting = self._child is not None and self._child.poll() is None
-        if self.alive or not protocol.needs_runner(self._state_dir):
-            return
-        now = self._clock.monotonic()
-        if starting and now - self._started_at < _START_SECONDS:
-            return
-        self._started_at = now
-        with open_log(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOG) as log:
-            self._child = subprocess.Popen(
-                [sys.executable, "-m", "environment.runner", f"--state-dir={self._state_dir}"],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                # In a session of its own it outlives the engine; no secret of the operator is its business.
-                start_new_session=True,
-                env=_runner_environment(),
-            )
-
-
-def _runner_environment() -> dict[str, str]:
-    """What the runner needs of the engine's variables, none of which is secret."""
-    kept = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "VIRTUAL_ENV", "PYTHONPATH")
-    docker = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG")
-    return {name: os.environ[name] for name in (*kept, *docker) if name in os.environ}
 
 
 class EngineLog:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from engine.agent_snapshots import agent_of_sweep
 from engine.agents import required_secrets
+from engine.placements import Placements
 from engine.places import Places
 from engine.providers import model_prices, providers_of
 from engine.runs import launching
@@ -48,6 +49,7 @@ class Starter:
         self,
         database: Database,
         places: Places,
+        placements: Placements,
         clock: Clock,
         log: Log,
         redaction: TextRedactor,
@@ -56,6 +58,7 @@ class Starter:
     ) -> None:
         self._database = database
         self._places = places
+        self._placements = placements
         self._clock = clock
         self._log = log
         self._redaction = redaction
@@ -73,7 +76,7 @@ class Starter:
 
     def recover(self) -> None:
         """After a start: give the runner what was recorded but never reached it."""
-        launching.clear_inbox(self._places.state_dir)
+        self._placements.recover()
         without_order: list[tuple[Sweep, Run, Attempt]] = []
         for attempt in runs.live_attempts(self._database):
             run = runs.get(self._database, attempt.run_id)
@@ -161,7 +164,8 @@ class Starter:
         try:
             if sweep.spec.gpus and not handover.gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "others use them")
-            launching.put_into_inbox(
+            launching.hand_over(
+                self._placements.of(attempt),
                 self._places.state_dir,
                 sweep,
                 run,
@@ -197,7 +201,9 @@ class Starter:
             if not run.is_live or run.attempts != attempt.number:
                 self._forget(attempt)
             elif not self._troubles.must_wait(attempt.id):
-                stop = launching.stop_before_start(self._places.state_dir, attempt)
+                stop = launching.stop_before_start(
+                    self._placements.of(attempt), self._places.state_dir, attempt
+                )
                 if stop is not None:
                     transitions.stopped(self._database, run.id, by=stop.by, now=self._clock.now())
                     self._forget(attempt)

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
+from engine.placements import Placements
+from engine.places import Places
 from engine.runs.intake import Intake
-from engine.runs.launching import inbox_file
 from environment.container.output import Ending
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
 from environment.runner.protocol import (
     AgentStarted,
     Collected,
-    InboxEntry,
     SubmissionRefused,
     SubmissionTaken,
     Unmeasured,
@@ -45,6 +45,8 @@ class World:
         self.state_dir = state_dir
         self.clock = HandClock(100.0)
         self.logged: list[str] = []
+        places = Places(state_dir / "config.toml", state_dir / "data", state_dir)
+        self.placements = Placements(places, self.clock, self.log)
         self.state: Database = database.open_for_writing(state_dir)
         self.samples = Samples(state_dir, writable=True)
         spec = SweepSpec("agent", "", ("one", "two"), 1, 60.0)
@@ -52,13 +54,17 @@ class World:
         self.attempts = [self._launch(run) for run in runs.of_sweep(self.state, "s")]
         self.intake = self.fresh_intake()
 
+    def log(self, text: str, _error: BaseException | None = None) -> None:
+        self.logged.append(text)
+
     def fresh_intake(self) -> Intake:
         return Intake(
             self.state,
             self.samples,
             self.state_dir,
+            self.placements,
             self.clock,
-            lambda text, _error: self.logged.append(text),
+            self.log,
             TextRedactor(),
         )
 
@@ -69,8 +75,7 @@ class World:
             self.state, run.id, directory=directory, runtime="plain", now=2, token=token
         )
         (self.state_dir / directory).mkdir(parents=True)
-        protocol.inbox(self.state_dir).mkdir(parents=True, exist_ok=True)
-        protocol.write(inbox_file(self.state_dir, attempt), InboxEntry(attempt.id, directory))
+        self.placements.here.place(attempt)
         return attempt
 
     def folder(self, number: int) -> Path:
@@ -135,7 +140,7 @@ def test_reports_are_taken_in_as_they_come_and_each_once(world: World) -> None:
     world.intake.step()
     assert world.run(0).state is RunState.GRADING
     assert submissions.of_attempt(world.state, world.attempts[0].id)[0].final
-    assert not inbox_file(world.state_dir, world.attempts[0]).exists()
+    assert not world.placements.here.is_placed(world.attempts[0])
     assert world.run(1).state is RunState.STARTING
     assert world.logged == []
 
@@ -233,7 +238,7 @@ def test_a_final_submission_whose_file_is_lost_too_fails_its_run_at_last(world: 
     world.step_for(100)
     assert world.run(0).failure_class is FailureClass.INFRASTRUCTURE
     assert "snapshots/1.csv, is not there" in world.run(0).failure_text
-    assert not inbox_file(world.state_dir, world.attempts[0]).exists()
+    assert not world.placements.here.is_placed(world.attempts[0])
 
 
 def test_an_exit_alone_is_enough(world: World) -> None:
@@ -282,7 +287,7 @@ def test_a_damaged_inbox_file_keeps_no_report_waiting(world: World) -> None:
     world.report(0, AgentStarted(10, isolated=True))
     world.intake.step()
     assert world.run(0).state is RunState.RUNNING
-    assert "99.json" in world.intake.problem
+    assert "99.json" in world.placements.problem
 
 
 def test_samples_that_are_locked_for_minutes_wait_and_end_nothing(world: World) -> None:
@@ -385,8 +390,8 @@ def test_what_the_state_has_done_with_is_taken_out_of_the_runners_hands(world: W
         transitions.failed(world.state, attempt.id, failure, now=now)
     protocol.write(world.folder(0) / protocol.EXIT, Ending("exited", 0, None, None, 20))
     world.intake.step()
-    assert not inbox_file(world.state_dir, world.attempts[0]).exists()
-    assert inbox_file(world.state_dir, world.attempts[1]).exists()
+    assert not world.placements.here.is_placed(world.attempts[0])
+    assert world.placements.here.is_placed(world.attempts[1])
     assert (world.folder(1) / protocol.STOP).exists()
 
 

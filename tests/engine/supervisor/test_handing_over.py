@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.agent_snapshots import take
+from engine.placements import Placements
 from engine.places import Places, own_agents_folder
 from engine.runs import launching
 from engine.runs.scheduling import GpuPool
@@ -34,8 +35,8 @@ class World:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.trouble: Exception | None = None
-        self.put = launching.put_into_inbox
-        monkeypatch.setattr(launching, "put_into_inbox", self._put)
+        self.put = launching.hand_over
+        monkeypatch.setattr(launching, "hand_over", self._put)
         self.places = Places(folder / "config.toml", folder / "data", folder)
         self.state = database.open_for_writing(folder)
         self.clock = HandClock()
@@ -50,6 +51,7 @@ class World:
         return Starter(
             self.state,
             self.places,
+            Placements(self.places, self.clock, lambda _text, _error: None),
             self.clock,
             lambda _text, _error: None,
             TextRedactor(),

@@ -9,6 +9,7 @@ from types import FrameType
 import pytest
 
 from engine.agent_snapshots import take
+from engine.placements import Placements
 from engine.places import Places, own_agents_folder
 from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
@@ -39,6 +40,7 @@ def cost_of_a_step(folder: Path, queued: int) -> tuple[float, int]:
     starter = Starter(
         state,
         places,
+        Placements(places, HandClock(), lambda _text, error: errors.append(error)),
         HandClock(),
         lambda _text, error: errors.append(error),
         TextRedactor(),
@@ -94,8 +96,9 @@ def calls_of_an_idle_look(folder: Path, finished: int) -> int:
                 transitions.requeued(state, run.id, by="engine", now=1.0)
     places = Places(folder / "config.toml", folder / "data", folder)
     pool = GpuPool(tuple, clock)
+    placements = Placements(places, clock, lambda _text, _error: None)
     starter = Starter(
-        state, places, clock, lambda _text, _error: None, TextRedactor(), pool, EngineSettings()
+        state, places, placements, clock, lambda _text, _error: None, TextRedactor(), pool, EngineSettings()
     )
     retrier = Retrier(state, clock)
     calls = 0

@@ -1,0 +1,50 @@
+"""Placements: where attempts are run. Each has a runner look after a run directory, and tells what that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.placements.here import Here
+from engine.placements.model import Look, Placement
+from engine.places import Places
+from foundation.clock import Clock
+from foundation.daemon_log import Log
+from state.records import HERE, Attempt
+
+__all__ = ["Look", "Placement", "Placements"]
+
+
+class Placements:
+    """The placements of one engine, by the names that sweeps give them."""
+
+    def __init__(self, places: Places, clock: Clock, log: Log) -> None:
+        self.here = Here(places.state_dir, clock, log)
+        self._made: dict[str, Placement] = {HERE: self.here}
+
+    @property
+    def problem(self) -> str:
+        """Say what is wrong with any of them at the moment; empty when nothing is."""
+        return "; ".join(filter(None, (placement.problem for placement in self._made.values())))
+
+    def named(self, name: str) -> Placement:
+        """Return a placement by its name."""
+        return self._made[name]
+
+    def of(self, attempt: Attempt) -> Placement:
+        """Return the placement that an attempt was launched on, which never changes."""
+        return self.named(attempt.placement)
+
+    def recover(self) -> None:
+        """After a start of the engine: tidy up what the last one left half done."""
+        for placement in self._made.values():
+            placement.recover()
+
+    def step(self) -> None:
+        """Go on with what each has to do by itself."""
+        for placement in self._made.values():
+            placement.step()
+
+    def keep_only(self, live: Sequence[Attempt]) -> None:
+        """End whatever is placed and not live any more."""
+        for name, placement in self._made.items():
+            placement.keep_only([attempt for attempt in live if attempt.placement == name])

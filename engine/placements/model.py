@@ -1,0 +1,56 @@
+"""What the engine needs of a placement: the one interface between an attempt's launch and the host that it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from state.records import Attempt
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a placement knows of an attempt beside what lies in its directory.
+
+    Attributes:
+        version: changes whenever there may be news in the directory; None where only a look into it can tell.
+    """
+
+    version: int | None = None
+
+
+class Placement(Protocol):
+    """Where attempts are run; a new one, after any kill of the engine, goes on where the last one was.
+
+    What it needs from outside may be slow or away: no method waits for that.
+    """
+
+    @property
+    def problem(self) -> str:
+        """Say what is wrong at the moment; empty when nothing is."""
+
+    def recover(self) -> None:
+        """After a start of the engine: tidy up what the last one left half done."""
+
+    def place(self, attempt: Attempt) -> None:
+        """Have an attempt run whose order is in its directory, once; again is harmless.
+
+        Raises:
+            OSError: it can't be written down now.
+        """
+
+    def is_placed(self, attempt: Attempt) -> bool:
+        """Tell whether a runner may have heard of an attempt, or may still."""
+
+    def look(self, attempt: Attempt, /) -> Look:
+        """Return what is known of a live attempt."""
+
+    def forget(self, attempt: Attempt) -> None:
+        """Let go of an attempt of which everything has been taken in."""
+
+    def keep_only(self, live: Sequence[Attempt]) -> None:
+        """End whatever is placed here and is none of these."""
+
+    def step(self) -> None:
+        """Go on with what there is to do without being asked."""
