@@ -1,4 +1,8 @@
-"""The model gateway: what it adds to calls, measured against the same calls made directly."""
+"""The model gateway: what it adds to calls, measured against the same calls made directly.
+
+What no gateway of this kind could do without is measured too: 16 processes that pass bytes on by the same library,
+and neither read nor record anything.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,9 @@ from environment.runner.protocol import ModelProvider
 _STREAMS = 64
 _GATEWAYS = 16
 _EVENTS = 100
+_UNPACED_EVENTS = 1000
 _PAUSE_SECONDS = 0.05  # between two events, as models write
+_UNPACED_ROUNDS = 3
 _CALLS = 200
 _PATIENCE_SECONDS = 120.0
 _TOKEN = "sk-bench"
@@ -38,43 +44,58 @@ def measure(_rounds: int) -> list[Comparison | Reading]:
         tempfile.TemporaryDirectory() as folder,
         _provider() as port,
         _gateways(Path(folder), port) as sockets,
+        _bare_processes(Path(folder), port) as bare,
     ):
-        return asyncio.run(_measure(port, sockets))
+        return asyncio.run(_measure(port, sockets, bare))
 
 
-async def _measure(port: int, sockets: list[Path]) -> list[Comparison | Reading]:
-    direct = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
-    by = [aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(path), limit=0)) for path in sockets]
+async def _measure(port: int, sockets: list[Path], bare: list[Path]) -> list[Comparison | Reading]:
+    def by(paths: list[Path]) -> list[aiohttp.ClientSession]:
+        return [aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(path), limit=0)) for path in paths]
+
+    direct = [aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))]
+    gateways, others = by(sockets), by(bare)
     there, here = f"http://127.0.0.1:{port}/v1", "http://localhost/openai/v1"
     try:
-        for session in by:
+        for session in (*gateways, *others):
             await _call(session, here, 1)
         single: dict[str, list[float]] = {name: [] for name in (there, here)}
         for _ in range(_CALLS):
-            for session, url in ((direct, there), (by[0], here)):
+            for session, url in ((direct[0], there), (gateways[0], here)):
                 single[url].append(await _call(session, url, 1))
         added = statistics.median(single[here]) - statistics.median(single[there])
-        alone = await _streams([direct], there)
-        through = await _streams(by, here)
+        alone = await _streams(direct, there, _EVENTS, _PAUSE_SECONDS)
+        through = await _streams(gateways, here, _EVENTS, _PAUSE_SECONDS)
+        unpaced = [
+            [
+                await _streams(sessions, url, _UNPACED_EVENTS, 0.0)
+                for sessions, url in ((direct, there), (others, here), (gateways, here))
+            ]
+            for _ in range(_UNPACED_ROUNDS)
+        ]
     finally:
-        for session in (direct, *by):
+        for session in (*direct, *gateways, *others):
             await session.close()
     streams = f"{_STREAMS} streams of {_EVENTS} events"
+    fast_alone, fast_bare, fast = (statistics.median(times) for times in zip(*unpaced, strict=True))
+    of_unpaced = f"{_UNPACED_EVENTS} events without pauses"
     return [
         Reading("gateway", "added to the first byte of a call, median", added * 1000, "ms", 5.0),
         Comparison("gateway", f"{streams} by {_GATEWAYS} gateways", through, "the same directly", alone, 1.1),
+        Comparison("gateway", of_unpaced, fast, "the same directly", fast_alone, None),
+        Comparison("gateway", of_unpaced, fast, "by what only passes bytes on", fast_bare, None),
     ]
 
 
-async def _streams(sessions: list[aiohttp.ClientSession], url: str) -> float:
+async def _streams(sessions: list[aiohttp.ClientSession], url: str, events: int, pause: float) -> float:
     began = time.perf_counter()
-    await asyncio.gather(*(_call(sessions[n % len(sessions)], url, _EVENTS) for n in range(_STREAMS)))
+    await asyncio.gather(*(_call(sessions[n % len(sessions)], url, events, pause) for n in range(_STREAMS)))
     return time.perf_counter() - began
 
 
-async def _call(session: aiohttp.ClientSession, url: str, events: int) -> float:
+async def _call(session: aiohttp.ClientSession, url: str, events: int, pause: float = 0.0) -> float:
     """Read a stream to its end; returns the seconds until its first byte."""
-    body = {"model": "m", "stream": True, "messages": [], "n": events}
+    body = {"model": "m", "stream": True, "messages": [], "n": events, "pause": pause}
     began = time.perf_counter()
     headers = {"Authorization": f"Bearer {_TOKEN}"}
     async with session.post(f"{url}/chat/completions", data=json.dumps(body), headers=headers) as answer:
@@ -130,6 +151,21 @@ def _gateways(folder: Path, port: int) -> Iterator[list[Path]]:
             secrets.discard(folder / str(number))
 
 
+@contextmanager
+def _bare_processes(folder: Path, port: int) -> Iterator[list[Path]]:
+    sockets = [folder / f"bare-{number}.sock" for number in range(_GATEWAYS)]
+    command = (sys.executable, "-m", __spec__.name, str(port))
+    children = [subprocess.Popen([*command, str(path)]) for path in sockets]
+    try:
+        for path in sockets:
+            _until(partial(Path.stat, path))
+        yield sockets
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
 def _until(look: Callable[[], object]) -> None:
     give_up = time.monotonic() + _PATIENCE_SECONDS
     while True:
@@ -143,22 +179,50 @@ def _until(look: Callable[[], object]) -> None:
 
 
 async def _answer(request: web.Request) -> web.StreamResponse:
-    events = (await request.json())["n"]
+    asked = await request.json()
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
-    for _ in range(events):
+    for _ in range(asked["n"]):
         await response.write(
             b'data: {"model":"m","choices":[{"index":0,"delta":{"content":"some words "}}]}\n\n'
         )
-        if events > 1:
-            await asyncio.sleep(_PAUSE_SECONDS)
+        if asked["pause"]:
+            await asyncio.sleep(asked["pause"])
     await response.write(
         b'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":5}}\n\ndata: [DONE]\n\n'
     )
     return response
 
 
-if __name__ == "__main__":
+def _serve(port: int) -> None:
+    """Be the provider."""
     served = web.Application()
     served.router.add_post("/v1/chat/completions", _answer)
-    web.run_app(served, host="127.0.0.1", port=int(sys.argv[1]), print=None)
+    web.run_app(served, host="127.0.0.1", port=port, print=None)
+
+
+async def _pass_on(port: int, path: str) -> None:
+    """Pass bytes on, and do nothing else."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def answer(request: web.BaseRequest) -> web.StreamResponse:
+            body = await request.read()
+            async with session.post(f"http://127.0.0.1:{port}/v1/chat/completions", data=body) as upstream:
+                response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+                await response.prepare(request)
+                async for chunk in upstream.content.iter_any():
+                    await response.write(chunk)
+                return response
+
+        runner = web.ServerRunner(web.Server(answer, access_log=None))
+        await runner.setup()
+        await web.UnixSite(runner, path).start()
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    port, *path = sys.argv[1:]
+    if path:
+        asyncio.run(_pass_on(int(port), *path))
+    else:
+        _serve(int(port))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -387,20 +387,36 @@ class AnswerReader:
     """Reads usage, model and end of one answer while it passes, whole or as a stream of events.
 
     Attributes:
-        usage: what is known so far.
         model: as the provider names it; empty while it has not.
         stop_reason: why the answer ended, in the provider's word.
-        characters: of text that came, for an estimate.
+        characters: about how much text came, for an estimate.
         error: what the provider says went wrong.
     """
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self.usage = Usage()
+        self._counts: Json = {}
         self.model = ""
         self.stop_reason = ""
         self.characters = 0
         self.error = ""
+
+    @property
+    def usage(self) -> Usage:
+        """What is known so far; a stream's later events may leave out counts of earlier ones."""
+        return _usage_of(self._api, self._counts) if self._counts else Usage()
+
+    def read_events(self, block: bytes) -> bytes:
+        """Read whole events of a stream; returns them without those that hold nothing but usage."""
+        if self.model and _holds_text_alone(block):  # as nearly all, which need not be parsed
+            for name, pattern in _TEXT_IN_EVENTS:
+                if name in block:
+                    self.characters += sum(map(len, pattern.findall(block)))
+            return block
+        blank = next((blank for blank in _BLANKS if blank in block), b"\n\n")
+        events = block.split(blank)
+        kept = [event for event in events if not event or not self.read(_event_data(event))]
+        return block if len(kept) == len(events) else blank.join(kept)
 
     def read(self, content: bytes) -> bool:
         """Read one JSON text: an answer, or the data of an event; tells whether it holds nothing but usage."""
@@ -426,15 +442,17 @@ class AnswerReader:
         inner = value.get("response") or value.get("message")
         answer = inner if isinstance(inner, dict) else value
         model = answer.get("model") or answer.get("modelVersion")
-        self.model = _text(model)[:200] or self.model
-        error = answer.get("error") or value.get("error")
-        if error:
-            self.error = _text(error.get("message") if isinstance(error, dict) else error)[:500] or "an error"
-        for name in ("usage", "usageMetadata"):
-            for place in (answer, value):
-                if isinstance(place.get(name), dict):
-                    self.usage = _merged(self.usage, _usage_of(self._api, place[name]))
-        self.stop_reason = (_stop_reason(value, answer) or self.stop_reason)[:50]
+        if model and model != self.model:
+            self.model = _text(model)[:200] or self.model
+        for place in (value,) if answer is value else (value, answer):
+            if error := place.get("error"):
+                told = _text(error.get("message") if isinstance(error, dict) else error)
+                self.error = told[:500] or "an error"
+            counts = place.get("usage") or place.get("usageMetadata")
+            if isinstance(counts, dict):
+                self._counts |= {name: count for name, count in counts.items() if count is not None}
+        if reason := _stop_reason(value, answer):
+            self.stop_reason = reason[:50]
         self.characters += _characters(value)
 
 
@@ -451,12 +469,6 @@ def usage_at_the_end(content: bytes) -> bytes:
             continue
         return msgspec.json.encode({name.decode(): value})
     return b""
-
-
-def _merged(before: Usage, new: Usage) -> Usage:
-    """Take the newest counts; a stream's later events may leave some out."""
-    given = {name: count for name in before.__dataclass_fields__ if (count := getattr(new, name)) is not None}
-    return replace(before, **given)
 
 
 def _count(values: Any, *names: str) -> int | None:
@@ -532,14 +544,38 @@ _PARTS = frozenset(
 )
 
 
+_COUNTED = _TEXTS | _PARTS
+_TEXT_IN_EVENTS = tuple(
+    (name, re.compile(name + rb'\s*+:\s*+"([^"\\]*+(?:\\.[^"\\]*+)*+)"'))
+    for name in (f'"{text}"'.encode() for text in sorted(_TEXTS))
+)
+# Within a text the quotes would be escaped.
+_MORE_THAN_TEXT = (
+    *(b'"usage"', b'"usageMetadata"', b'"error"', b'"response"', b'"message"'),
+    *(b'"finish_reason"', b'"stop_reason"', b'"finishReason"'),
+)
+
+
+def _holds_text_alone(events: bytes) -> bool:
+    """Tell whether events hold nothing but text, or null where more may stand."""
+    for name in _MORE_THAN_TEXT:
+        found = events.count(name)
+        if found and found != events.count(name + b":null") + events.count(name + b": null"):
+            return False
+    return True
+
+
 def _characters(value: Any, depth: int = 0) -> int:
     """Count the text in an answer or an event, wherever its dialect has it."""
+    if depth >= _MAX_DEPTH:
+        return 0
     if isinstance(value, list):
-        return sum(_characters(item, depth + 1) for item in value) if depth < _MAX_DEPTH else 0
-    if not isinstance(value, dict) or depth >= _MAX_DEPTH:
+        return sum([_characters(item, depth + 1) for item in value])
+    if not isinstance(value, dict):
         return 0
     found = 0
-    for name, item in value.items():
+    for name in value.keys() & _COUNTED:
+        item = value[name]
         if isinstance(item, str):
             found += len(item) if name in _TEXTS else 0
         elif name in _PARTS:
@@ -548,45 +584,39 @@ def _characters(value: Any, depth: int = 0) -> int:
 
 
 class EventStream:
-    """Cuts a stream of server-sent events into whole events, each with the data in it.
+    """Reads a stream of server-sent events as whole events; those longer than `limit` are passed on unread."""
 
-    Events longer than `limit` are passed on in pieces, unread.
-    """
-
-    def __init__(self, limit: int) -> None:
+    def __init__(self, reader: AnswerReader, limit: int) -> None:
+        self._reader = reader
         self._limit = limit
         self._held = bytearray()
-        self._overlong = False
-        self._searched = 0
 
-    def feed(self, chunk: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Return each event that is complete now, as it came, with its data; the data is empty where there is none."""
-        self._held += chunk
-        start, look = 0, self._searched
-        while (found := _BLANK_LINE.search(self._held, look)) is not None:
-            event = bytes(self._held[start : found.end()])
-            yield event, b"" if self._overlong else _event_data(event)
-            self._overlong = False
-            start = look = found.end()
-        del self._held[:start]
-        self._searched = max(0, len(self._held) - _LONGEST_BLANK)
+    def feed(self, chunk: bytes) -> bytes:
+        """Read what came next; returns the events that are complete now, but for those of nothing but usage."""
+        if self._held or not chunk.endswith(b"\n\n"):
+            searched = max(0, len(self._held) - _LONGEST_BLANK)
+            self._held += chunk
+            found = [(self._held.rfind(blank, searched), blank) for blank in _BLANKS]
+            end = max((place + len(blank) for place, blank in found if place >= 0), default=0)
+            chunk = bytes(self._held[:end])
+            del self._held[:end]
+        passed = self._reader.read_events(chunk)
         if len(self._held) > self._limit:
-            yield bytes(self._held), b""
+            passed += self._held
             self._held.clear()
-            self._searched = 0
-            self._overlong = True
+        return passed
 
-    def rest(self) -> tuple[bytes, bytes]:
-        """Return what came after the last whole event."""
-        event = bytes(self._held)
-        self._held.clear()
-        return event, b"" if self._overlong else _event_data(event)
+    def rest(self) -> bytes:
+        """Read what came after the last whole event, and return it likewise."""
+        return self._reader.read_events(bytes(self._held))
 
 
-_BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_BLANKS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _LONGEST_BLANK = 3  # of a blank line, the part that may have come already
 
 
 def _event_data(event: bytes) -> bytes:
+    if event.startswith(b"data: ") and b"\n" not in event:  # as nearly always
+        return event[6:]
     lines = event.splitlines()
     return b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))

@@ -429,21 +429,18 @@ class Gateway:
             reader.read(content)
             await write(content)
         elif upstream.content_type == _EVENT_STREAM:
-            events = EventStream(_MAX_EVENT_BYTES)
+            events = EventStream(reader, _MAX_EVENT_BYTES)
             withholds = sent is not None and sent.asks_usage
             async for chunk in upstream.content.iter_any():
                 self._note(call, chunk)
-                if not withholds:
+                if withholds:
+                    await write(events.feed(chunk))
+                else:
                     await write(chunk)
-                for event, data in events.feed(chunk):
-                    is_usage = bool(data) and reader.read(data)
-                    if withholds and not is_usage:
-                        await write(event)
-            event, data = events.rest()
-            if data:
-                reader.read(data)
+                    events.feed(chunk)
+            rest = events.rest()
             if withholds:
-                await write(event)
+                await write(rest)
         else:
             held, is_long = bytearray(), False
             async for chunk in upstream.content.iter_any():
