@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 import os
-import warnings
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from competitions import registry
 from competitions.model import Competition, edition_named
+from engine.integrity.code import SourceFile
+from engine.integrity.tables import Predictions, read_predictions
 from engine.layout import DatasetFolder, dataset_folder
 from environment.runner import protocol
 from foundation import jsonlines
@@ -22,45 +22,16 @@ from foundation.files import reading_untrusted
 from foundation.problems import DataProblem
 from state import runs, submissions, sweeps
 from state.database import Database
-from state.integrity import Excerpt
 from state.records import Attempt, Run, Submission, SweepSpec
 from state.submissions import HandedIn
 
-# A file of code beyond it is data; of 598 public notebooks one was larger than 200 kB.
-MOST_CODE_BYTES = 400_000
+# A script beyond it is data: of 598 public notebooks the largest had 909 kB, with its pictures.
+MOST_CODE_BYTES = 2_000_000
 _MOST_NOTEBOOK_BYTES = 8 << 20
 _MOST_FILES = 2_000
 _MOST_ENTRIES = 20_000
 _MOST_TOTAL_BYTES = 32 << 20
-_MOST_EXCERPT = 1_500
 _BLOCK = 1 << 20
-
-
-@dataclass(frozen=True)
-class SourceFile:
-    """A file of Python that an agent has left; of a notebook its code cells, one after the other.
-
-    Attributes:
-        path: below the attempt's directory.
-    """
-
-    path: str
-    text: str
-
-    @cached_property
-    def tree(self) -> ast.Module | None:
-        """The syntax tree; None for what is no Python, or nested too deeply to be read."""
-        return parse(self.text)
-
-    @cached_property
-    def lines(self) -> list[str]:
-        """Its lines, as excerpts count them."""
-        return self.text.split("\n")
-
-    def excerpt(self, first_line: int, last_line: int) -> Excerpt:
-        """Return a passage of it, cut where it is long."""
-        passage = "\n".join(self.lines[first_line - 1 : last_line])
-        return Excerpt(self.path, first_line, last_line, passage[:_MOST_EXCERPT])
 
 
 @dataclass(frozen=True)
@@ -89,7 +60,6 @@ class Subject:
     state_dir: Path
     handed_in: tuple[Submission, ...] = ()
     twins: tuple[HandedIn, ...] = ()
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -128,6 +98,18 @@ class Subject:
         return tuple(read_lines(self.folder / protocol.VALIDATIONS))
 
     @cached_property
+    def predictions(self) -> Predictions:
+        """What its final submission predicts.
+
+        Raises:
+            DataProblem: it can't be read, or is no table.
+        """
+        final = self.final
+        if final is None:
+            raise DataProblem("there is no submission")
+        return read_predictions(self.state_dir / final.path)
+
+    @cached_property
     def content(self) -> str:
         """A hash of all that detectors look at: code, log, calls and submissions."""
         total = hashlib.sha256()
@@ -161,16 +143,6 @@ def subjects(database: Database, run_ids: Collection[int]) -> list[Subject]:
         folder = state_dir / attempt.directory
         found.append(Subject(run, attempt, specs[run.sweep_id], folder, state_dir, handed_in, twins))
     return found
-
-
-def parse(text: str) -> ast.Module | None:
-    """Parse Python; None for what is none, or is nested too deeply."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of invalid escapes and the like: it is others' code
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def read_code(folder: Path, below: str) -> Code:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -29,6 +29,7 @@ class MadeRun:
         validations: calls of the validation server: seconds after the start, and the content's hash.
         log_times: when bytes of the log were printed: offset and seconds after the start.
         submitted: how many seconds after the start the final submission appeared.
+        network_bytes: as they were measured.
     """
 
     code: Mapping[str, str | bytes] = field(default_factory=dict)
@@ -37,6 +38,7 @@ class MadeRun:
     validations: Sequence[tuple[float, str]] = ()
     log_times: Sequence[tuple[int, float]] = ()
     submitted: float = 600.0
+    network_bytes: int | None = None
     competition_id: str = COMPETITION
     spec: SweepSpec = SPEC
 
@@ -74,6 +76,8 @@ def add_run(database: Database, made: MadeRun, name: str) -> int:
             for at, digest in made.validations
         ),
     )
+    if made.network_bytes is not None:
+        _write(folder / protocol.USAGE, _lines([json.dumps({"network_bytes": made.network_bytes})]))
     attempt = transitions.launch(
         database, run.id, directory=directory, runtime="docker", now=STARTED, token=token
     )
@@ -108,5 +112,5 @@ def _write(path: Path, content: str | bytes) -> None:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def _lines(lines: object) -> str:
-    return "".join(f"{line}\n" for line in lines)  # type: ignore[attr-defined]
+def _lines(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

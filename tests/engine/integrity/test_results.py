@@ -103,7 +103,7 @@ def test_what_is_damaged_beside_a_run_is_refused(borrowed: tuple[Database, int])
 def test_a_removed_sweep_takes_its_findings_and_reviews_along(borrowed: tuple[Database, int]) -> None:
     database, run_id = borrowed
     look_at(database, run_id)
-    finding = known_of(database, run_id).results[0].findings[0]
+    (finding,) = known_of(database, run_id).result_of("borrowed-submission").findings  # type: ignore[union-attr]
     with database.transaction():
         integrity.add_review(database, run_id, finding, cleared=True, reason="x", author="eve", now=1.0)
     sweeps.remove(database, "second")

@@ -1,0 +1,257 @@
+"""What Python code says by its syntax: imports, calls, texts and tables of literals, with their lines.
+
+The code is hostile: nothing of it is run, all of it is bounded, and what is no Python is counted.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from state.integrity import Excerpt
+
+_MOST_EXCERPT = 1_500
+_MOST_BLOCKS = 2_000
+_MOST_TEXT = 1 << 20
+# What is only printed or raised does nothing.
+_SAYS = frozenset(
+    {"print", "input", "warn", "debug", "info", "warning", "error", "exception", "critical", "log"}
+)
+_STARTS_STATEMENT = re.compile(r"[^\s)\]}#]")
+
+
+@dataclass(frozen=True)
+class Import:
+    """A module that is imported, by its whole name."""
+
+    module: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call, by the whole name of what is called as far as the file shows it."""
+
+    name: str
+    line: int
+    last_line: int
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text, put together where it is written in pieces.
+
+    Attributes:
+        is_prose: it documents, or is only printed.
+    """
+
+    value: str
+    line: int
+    last_line: int
+    is_prose: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """A list, tuple, set or mapping that is written out.
+
+    Attributes:
+        keys: of a mapping, or the first of each pair; else nothing.
+        values: how many values it has.
+    """
+
+    keys: tuple[str, ...]
+    values: int
+    line: int
+    last_line: int
+
+
+@dataclass
+class CodeFacts:
+    """What a file says.
+
+    Attributes:
+        unparsed: how many of its lines are no Python.
+    """
+
+    imports: list[Import] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    unparsed: int = 0
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file of Python that an agent has left; of a notebook its code cells, one after the other.
+
+    Attributes:
+        path: below the attempt's directory.
+    """
+
+    path: str
+    text: str
+
+    # A frozen dataclass still has a dictionary, which is where a cached property lives.
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines, as excerpts count them."""
+        return self.text.split("\n")
+
+    @cached_property
+    def facts(self) -> CodeFacts:
+        """What it says by its syntax."""
+        facts = CodeFacts()
+        for tree in _trees(self.lines, facts):
+            _read(tree, facts)
+        return facts
+
+    def excerpt(self, first_line: int, last_line: int) -> Excerpt:
+        """Return a passage of it, cut where it is long."""
+        passage = "\n".join(self.lines[first_line - 1 : last_line])
+        return Excerpt(self.path, first_line, max(first_line, last_line), passage[:_MOST_EXCERPT])
+
+
+def _parse(text: str) -> ast.Module | None:
+    """Parse Python; None for what is none, or is nested too deeply."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of invalid escapes and the like: it is others' code
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _trees(lines: list[str], facts: CodeFacts) -> Iterator[ast.Module]:
+    """Parse a file as a whole or, so that one wrong line hides nothing else, by its top-level blocks."""
+    whole = _parse("\n".join(lines))
+    if whole is not None:
+        yield whole
+        return
+    starts = [number for number, line in enumerate(lines) if _STARTS_STATEMENT.match(line)][:_MOST_BLOCKS]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        tree = _parse("\n".join(lines[start:end]))
+        if tree is None:
+            facts.unparsed += end - start
+        else:
+            yield ast.increment_lineno(tree, start)
+
+
+def _read(tree: ast.Module, facts: CodeFacts) -> None:
+    names: dict[str, str] = {}
+    prose: set[int] = set()
+    within: set[int] = set()
+    # Names first: a call may stand before the import in a function that is called later.
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                facts.imports.append(Import(name.name, node.lineno))
+                names[name.asname or name.name.partition(".")[0]] = (
+                    name.name if name.asname else name.name.partition(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for name in node.names:
+                facts.imports.append(Import(f"{node.module}.{name.name}", node.lineno))
+                names[name.asname or name.name] = f"{node.module}.{name.name}"
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            prose.add(id(node.value))  # a docstring, or a text that is used for nothing
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise):
+            prose.update(id(each) for each in ast.walk(node))
+        elif isinstance(node, ast.Call):
+            called = _dotted(node.func, names)
+            if called.rpartition(".")[2] in _SAYS:
+                prose.update(id(each) for each in ast.walk(node))
+            given = (*node.args, *(one.value for one in node.keywords))
+            texts = tuple(text for one in given if (text := folded(one)) is not None)
+            facts.calls.append(Call(called, node.lineno, node.end_lineno or node.lineno, texts))
+            if called in ("__import__", "importlib.import_module") and texts:
+                facts.imports.append(Import(texts[0], node.lineno))
+        if id(node) not in within and isinstance(node, ast.Constant | ast.BinOp | ast.JoinedStr | ast.Call):
+            text = folded(node)
+            if text:
+                within.update(id(each) for each in ast.walk(node))
+                is_prose = id(node) in prose
+                facts.texts.append(
+                    Text(text[:_MOST_TEXT], node.lineno, node.end_lineno or node.lineno, is_prose)
+                )
+        if isinstance(node, ast.Dict | ast.List | ast.Tuple | ast.Set):
+            table = _table(node)
+            if table is not None:
+                facts.tables.append(table)
+
+
+def _dotted(node: ast.expr, names: dict[str, str]) -> str:
+    """Write what is called with its module's whole name; what comes of a call or an index is `()`."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    parts.append(names.get(node.id, node.id) if isinstance(node, ast.Name) else "()")
+    return ".".join(reversed(parts))
+
+
+def folded(node: ast.expr) -> str | None:
+    """Put together a text that is written in pieces; None for what is none. What is not known of it is `{}`."""
+    if isinstance(node, ast.Constant):
+        value = node.value
+        if isinstance(value, bytes):
+            return value.decode("latin-1")
+        return value if isinstance(value, str) else None
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        pieces: list[str] = []
+        left: ast.expr = node
+        while isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add):  # a long chain leans to the left
+            pieces.append(folded(left.right) or "{}")
+            left = left.left
+        pieces.append(folded(left) or "{}")
+        text = "".join(reversed(pieces))
+        return text if text.strip("{}") else None
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "join"
+        and len(node.args) == 1
+        and isinstance(node.args[0], ast.List | ast.Tuple)
+    ):
+        between = folded(node.func.value)
+        if between is not None:
+            return between.join(folded(one) or "{}" for one in node.args[0].elts)
+    return None
+
+
+def _table(node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> Table | None:
+    """Read a literal of at least ten entries whose entries are constants, or pairs that begin with one."""
+    if isinstance(node, ast.Dict):
+        entries = [one for one in node.keys if one is not None]
+        keys = [_constant(one) for one in entries]
+    else:
+        entries = list(node.elts)
+        keys = [
+            _constant(one.elts[0]) if isinstance(one, ast.List | ast.Tuple) and len(one.elts) > 1 else None
+            for one in entries
+        ]
+    if len(entries) < 10:
+        return None
+    plain = sum(_constant(one) is not None for one in entries) if not isinstance(node, ast.Dict) else 0
+    found = tuple(key for key in keys if key is not None)
+    if len(found) < 10 and plain < 10:
+        return None
+    # A list of ids counts by what it holds, a list of values by how many there are.
+    listed = found or tuple(text for one in entries if (text := _constant(one)) is not None)
+    return Table(listed, len(entries), node.lineno, node.end_lineno or node.lineno)
+
+
+def _constant(node: ast.expr) -> str | None:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float):
+        return str(node.value)
+    return None

@@ -1,0 +1,96 @@
+"""Whatever an agent leaves, detectors end, follow no link, and say what they could not read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import pytest
+
+from engine.integrity import facts
+from engine.integrity.code import SourceFile
+from engine.integrity.material import Subject, code_of_notebook
+from engine.integrity.results import look_with
+from foundation.problems import DataProblem
+from state.database import Database
+from state.integrity import DetectorResult, Layer
+from tests.console.world import FrozenClock
+from tests.engine.integrity.made_runs import MadeRun, subject_of
+
+HOSTILE: dict[str, str | bytes] = {
+    "nested.py": "(" * 50_000 + ")" * 50_000,
+    "chained.py": "x" + ".a" * 60_000,
+    "minus.py": "x = " + "-" * 100_000 + "1",
+    "added.py": "x = " + '"a" + ' * 5_000 + '"b"',
+    "printed.py": "print(" * 150 + "'api.openai.com'" + ")" * 150,
+    "null.py": b"x = 1\0\n",
+    "utf16.py": "x = 1\n".encode("utf-16"),
+    "latin.py": b"# coding: latin-1\nname = '\xe9'\n",
+    "surrogate.ipynb": b'{"cells": [{"cell_type": "code", "source": "x = \'\\ud800\'"}]}',
+    "list.ipynb": b"[]",
+    "cells.ipynb": b'{"cells": [1, null]}',
+    "deep.ipynb": b"[" * 100_000,
+    "source.ipynb": b'{"cells": [{"cell_type": "code", "source": {"a": 1}}]}',
+    "binary.py": bytes(range(256)) * 40,
+    "tabs.py": "if x:\n\ty = 1\n        z = 2\n",
+}
+
+
+def look(subject: Subject) -> Sequence[DetectorResult]:
+    return look_with(facts.DETECTORS, Layer.FACTS, subject, FrozenClock())
+
+
+def test_hostile_code_keeps_no_detector_from_looking(state: Database) -> None:
+    subject = subject_of(state, MadeRun(code=HOSTILE, submissions=[b"\xff\x00,\n" * 30]))
+    assert [(one.detector, one.problem) for one in look(subject) if one.problem] == []
+    assert len(subject.code.files) + len(subject.code.unread) == len(HOSTILE)
+
+
+def test_links_fifos_and_folders_are_not_followed(state: Database) -> None:
+    subject = subject_of(state, MadeRun(submissions=["id,y\n1,2\n"]))
+    code = subject.folder / "code"
+    (code / "passwd.py").symlink_to("/etc/passwd")
+    (code / "root").symlink_to("/")
+    (code / "folder.py").mkdir()
+    os.mkfifo(code / "waits.py")
+    assert not [one.problem for one in look(subject) if one.problem]
+    assert subject.code.files == ()
+    assert subject.code.unread == ("passwd.py: it is a link",)
+
+
+def test_a_folder_of_code_that_is_a_link_is_not_entered(state: Database) -> None:
+    subject = subject_of(state, MadeRun(submissions=["id,y\n1,2\n"]))
+    (subject.folder / "code").rmdir()
+    (subject.folder / "code").symlink_to("/etc")
+    assert subject.code.unread == ("code: it is a link",)
+
+
+def test_names_that_are_no_text_can_be_kept(state: Database) -> None:
+    subject = subject_of(state, MadeRun(submissions=["id,y\n1,2\n"]))
+    with open(os.fsencode(subject.folder / "code") + b"/\xff.py", "w") as stream:  # noqa: PTH123 - no text
+        stream.write("import openai\n")
+    (result,) = (one for one in look(subject) if one.detector == "outside-models")
+    result.findings[0].statement.encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b'{"cells": [{"cell_type": "code", "source": ["%time\\n", "x = 1\\n", "!ls"]}]}', "\nx = 1\n"),
+        (b'{"cells": [{"cell_type": "code", "source": "%%bash\\nrm x"}]}', "\n"),
+        (b'{"worksheets": [{"cells": [{"cell_type": "code", "input": "y = 2"}]}]}', "y = 2"),
+    ],
+)
+def test_notebooks_are_read_without_what_is_not_python(content: bytes, code: str) -> None:
+    assert code_of_notebook(content) == code
+
+
+def test_what_is_no_notebook_is_refused() -> None:
+    with pytest.raises(DataProblem, match="not a notebook"):
+        code_of_notebook(b'{"cells": 3}')
+
+
+def test_one_wrong_line_hides_nothing_else() -> None:
+    file = SourceFile("a.py", "import os\nthis is no python\nimport openai\n")
+    assert [(one.module, one.line) for one in file.facts.imports] == [("os", 1), ("openai", 3)]
+    assert file.facts.unparsed == 1
