@@ -61,8 +61,6 @@ class SweepSpec:
     budget_calls: int | None = None
     budget_tokens: int | None = None
     budget_usd: float | None = None
-    record_calls: bool = False
-    replay_of: int | None = None
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import os
+import sys
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from console.cli.common import Json, new_group, places_of, reading_state
-from console.cli.output import say, say_answer, say_json, say_table, show_count
+from console.cli.output import complain, say, say_answer, say_json, say_table, show_count
 from foundation.problems import UsageProblem
 from state.integrity import Layer
 
 if TYPE_CHECKING:
+    from engine.integrity.endpoint import Endpoint
+    from engine.integrity.judge import Estimate
+    from engine.integrity.judged_runs import DetectorRow, JudgedRun
     from engine.options.requests import LookedAt
     from engine.places import Places
     from state.database import Database
@@ -64,9 +70,132 @@ def look(
             chosen = subjects(database, wanted)
             known = {} if again else integrity.of_runs(database, wanted)
         for one in layer or looks:
+            if one not in looks:
+                raise UsageProblem(f"the layer {one} needs a model", "", "Use 'integrity judge --model'.")
             take_in(places, looks[one](chosen, known, SystemClock()), len(chosen), one)
     with reading_state(context) as database:
         _say_all(database, wanted, json=json)
+
+
+@app.command()
+def judge(
+    context: typer.Context,
+    experiment: Source = None,
+    runs: Runs = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model", metavar="PROVIDER/MODEL", help="Which model is asked, such as openai/gpt-4o-mini."
+        ),
+    ] = "",
+    questions: Annotated[
+        Path | None, typer.Option("--questions", metavar="FILE", help="Questions of your own, as TOML.")
+    ] = None,
+    windows: Annotated[
+        int, typer.Option("--windows", metavar="N", min=1, help="How many windows of a run are read at most.")
+    ] = 12,
+    budget: Annotated[
+        float | None, typer.Option("--budget", metavar="USD", min=0, help="What new answers may cost.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Calls at once.")] = 4,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask before it starts.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Judge also what has been judged so; earlier answers still count.")
+    ] = False,
+    mlebench_format: Annotated[
+        Path | None,
+        typer.Option(
+            "--mlebench-format",
+            metavar="DIR",
+            help="Write also the CSV and the summary that MLE-bench's rule violation detector writes.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Ask a model whether runs broke rules: answers typed in, models of others called, resources not given.
+
+    What rules find is read first, every answer must quote what it read, and what goes wrong counts as unsure. Answers
+    are kept: the same command goes on where it was interrupted, or where a budget was used up.
+    """
+    from console.cli.engine import engine_for
+    from engine.integrity import judged_runs
+    from engine.integrity.endpoint import Endpoint, model_named
+    from engine.integrity.judge import QUESTIONS, read_questions
+    from engine.integrity.material import subjects
+    from engine.providers import model_prices
+    from foundation.clock import SystemClock
+    from state import integrity
+    from state.database import open_for_reading
+
+    own = places_of(context)
+    if not model:
+        raise UsageProblem("which model?", "", "Give --model PROVIDER/MODEL, such as openai/gpt-4o-mini.")
+    asked = (*QUESTIONS, *(() if questions is None else read_questions(questions)))
+    prices = model_prices(own.config_file)
+    chosen_model = model_named(model, own.config_file, os.environ)
+    endpoint = Endpoint(chosen_model, prices, own.state_dir / judged_runs.ANSWERS, budget=budget, jobs=jobs)
+    with engine_for(own, own.data_dir) as places:
+        with closing(open_for_reading(places.state_dir)) as database:
+            wanted = run_ids_of(database, experiment, runs)
+            chosen = subjects(database, wanted)
+            known = integrity.of_runs(database, wanted)
+        tell, found = show_count("reading"), []
+        reading = judged_runs.gather(chosen, asked, str(chosen_model), windows, known, again=again)
+        for number, one in enumerate(reading, 1):
+            found += [] if one is None else [one]
+            tell(number, len(chosen))
+        if found:
+            _agree_to_cost(judged_runs.estimate(found, endpoint, asked), found, endpoint, yes=yes)
+        looks = judged_runs.look(found, endpoint, asked, SystemClock())
+        take_in(places, looks, len(found), Layer.JUDGE)
+    spent = endpoint.spent
+    cost = "at a price that is not known" if spent.dollars is None else f"for {spent.dollars:,.2f} $"
+    complain(
+        f"{spent.calls:,} calls to {chosen_model} with {spent.input_tokens:,} tokens in and"
+        f" {spent.output_tokens:,} out, {cost}; {spent.kept:,} answers were there already"
+    )
+    with reading_state(context) as database:
+        if mlebench_format is not None:
+            rows = _detector_rows(database, wanted)
+            paths = judged_runs.write_mlebench_format(mlebench_format, rows, asked, SystemClock().now())
+            complain(f"written: {', '.join(map(str, paths))}")
+        _say_all(database, wanted, json=json)
+
+
+def _agree_to_cost(estimate: Estimate, found: Sequence[JudgedRun], endpoint: Endpoint, *, yes: bool) -> None:
+    """Say what judging will come to, and ask whether it shall begin."""
+    read, there = sum(len(one.windows) for one in found), sum(one.total for one in found)
+    cost = "at a price that is not known" if estimate.dollars is None else f"about {estimate.dollars:,.2f} $"
+    whose = "1 run" if len(found) == 1 else f"{len(found)} runs"
+    complain(
+        f"{read:,} of {there:,} windows of {whose}: about {estimate.calls:,} calls to {endpoint.model},"
+        f" of which {estimate.kept:,} are answered already; about {estimate.input_tokens:,} tokens, {cost}"
+    )
+    if estimate.calls == estimate.kept or yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageProblem(
+            "nothing was asked", "this may cost money", "Give --yes to do it without being asked."
+        )
+    typer.confirm("Ask the model?", abort=True, err=True)
+
+
+def _detector_rows(database: Database, run_ids: Collection[int]) -> list[DetectorRow]:
+    """Return runs as MLE-bench's detector lists them, by competition and seed."""
+    from engine.integrity.judged_runs import DetectorRow
+    from engine.integrity.material import subjects
+    from state import integrity
+
+    known = integrity.of_runs(database, run_ids)
+    found = sorted(subjects(database, run_ids), key=lambda one: (one.run.competition_id, one.run.seed))
+    return [
+        DetectorRow(
+            one.run.competition_id,
+            "" if one.final is None else str(one.state_dir / one.final.path),
+            known[one.run.id].results,
+        )
+        for one in found
+    ]
 
 
 @app.command()

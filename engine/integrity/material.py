@@ -150,7 +150,7 @@ def read_code(folder: Path, below: str) -> Code:
     files: list[SourceFile] = []
     unread: list[str] = []
     total = entries = 0
-    for path in _walk(folder / below, unread):
+    for path in walk_files(folder / below, unread):
         entries += 1
         if path.suffix not in (".py", ".ipynb"):
             continue
@@ -250,7 +250,7 @@ def _printable(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def _walk(folder: Path, unread: list[str]) -> Iterator[Path]:
+def walk_files(folder: Path, unread: list[str]) -> Iterator[Path]:
     """Go through the regular files below a folder in a settled order; links are named as unread."""
     seen = 0
     if folder.is_symlink():

@@ -1,0 +1,350 @@
+"""A model's endpoint, asked by plain HTTP: tries again, keeps answers by what was asked, and holds to a budget.
+
+It knows nothing of what is asked. The key is in the request's header and nowhere else: not in what is kept, nor in what
+is said of failures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from engine.providers import keys_of, providers_of
+from environment.container.redaction import TextRedactor
+from environment.gateway.budget import Budget, Ledger, OverBudget
+from environment.gateway.dialects import AnswerReader, Api, Dialect, Usage
+from environment.gateway.prices import PriceTable
+from environment.gateway.records import ModelCall, Outcome, estimated_tokens, new_id
+from environment.runner.protocol import ModelProvider
+from foundation import files
+from foundation.problems import EnvironmentProblem, UsageProblem, reading
+from foundation.text import visible
+
+Json = dict[str, Any]
+Sleep = Callable[[float], Awaitable[None]]
+
+TRIES = 5
+LONGEST_WAIT = 120.0
+_FIRST_WAIT = 2.0
+_TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_NEVER = {401: "it does not accept the key", 403: "the key may not use it", 404: "it is not there"}
+_MOST_ANSWER_BYTES = 16 << 20  # the probabilities of a long document's tokens
+_MOST_SAID = 300
+_CONNECT_SECONDS = 30.0
+_SILENCE_SECONDS = 600.0
+_ANTHROPIC_VERSION = "2023-06-01"
+_PATHS = {Api.CHAT: "/chat/completions", Api.COMPLETIONS: "/completions", Api.MESSAGES: "/v1/messages"}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model at a provider, and the operator's key for it."""
+
+    provider: ModelProvider
+    name: str
+    key: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        """Write it as it is chosen."""
+        return f"{self.provider.name}/{self.name}"
+
+    @property
+    def chat_api(self) -> Api:
+        """The kind of call by which it is asked a question."""
+        return Api.MESSAGES if self.provider.dialect == Dialect.ANTHROPIC else Api.CHAT
+
+
+def model_named(text: str, config_file: Path, operator: Mapping[str, str]) -> Model:
+    """Find a model by provider and name, such as `openai/gpt-4o-mini`; keys are among the operator's variables.
+
+    Raises:
+        Problem: it is not written so, its provider is not known or speaks another dialect, or its key is not set.
+    """
+    name, _, model = text.partition("/")
+    if not name or not model:
+        raise UsageProblem(
+            f"'{text}' is not a model", "", "Write PROVIDER/MODEL, such as openai/gpt-4o-mini."
+        )
+    (provider,) = providers_of([name], config_file)
+    if provider.dialect == Dialect.GEMINI:
+        raise UsageProblem(
+            f"'{text}' can't be asked",
+            "its provider speaks the dialect gemini",
+            "Add a provider with dialect openai and that service's OpenAI-compatible url to config.toml.",
+        )
+    if not provider.key:
+        return Model(provider, model)
+    if not operator.get(provider.key):
+        raise EnvironmentProblem(
+            f"{text} can't be asked", f"the environment variable {provider.key} is not set", "export it"
+        )
+    return Model(provider, model, keys_of([provider], operator)[provider.key])
+
+
+class NoAnswer(Exception):
+    """A call came to nothing, and why; its `status` is 0 where nothing was answered."""
+
+    def __init__(self, why: str, status: int = 0) -> None:
+        super().__init__(why)
+        self.why = why
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What calls have come to.
+
+    Attributes:
+        dollars: None where the price of the model is not known.
+        kept: answers that were there already, and cost nothing now.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    dollars: float | None = 0.0
+    kept: int = 0
+
+
+class Endpoint:
+    """Asks one model, between `open` and `close`."""
+
+    def __init__(
+        self,
+        model: Model,
+        prices: PriceTable,
+        kept: Path,
+        *,
+        budget: float | None = None,
+        jobs: int = 4,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        """Ask nothing yet.
+
+        Args:
+            model: which.
+            prices: what its tokens cost.
+            kept: the folder of earlier answers.
+            budget: what new answers may cost together, in US dollars.
+            jobs: how many calls are under way at once.
+            sleep: waits before another try.
+
+        Raises:
+            UsageProblem: there is a budget, and nobody knows what the model costs.
+        """
+        if budget is not None and prices.price_of(model.name) is None:
+            raise UsageProblem(
+                f"a budget can't be held with {model}",
+                "its price is not known",
+                f'Add [model_prices."{model.name}"] with input and output to config.toml.',
+            )
+        self.model = model
+        self._prices = prices
+        self._kept = kept
+        self._ledger = Ledger(Budget(dollars=budget), prices)
+        self._budget = budget
+        self._free = asyncio.Semaphore(jobs)
+        self._sleep = sleep
+        self._redactor = TextRedactor()
+        self._redactor.learn(["key"], {"key": model.key})
+        self.spent = Spent()
+
+    async def open(self) -> None:
+        """Make a session."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENCE_SECONDS)
+        self._session = aiohttp.ClientSession(
+            cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout, trust_env=True
+        )
+
+    async def close(self) -> None:
+        """Close it."""
+        await self._session.close()
+
+    def key_of(self, asked: Json) -> str:
+        """Return what names an answer: a hash of the endpoint, the model and everything that is asked."""
+        content = msgspec.json.encode([self.model.provider.url, self.model.name, asked], order="sorted")
+        return hashlib.sha256(content).hexdigest()
+
+    def is_kept(self, key: str) -> bool:
+        """Whether an answer is there already."""
+        return self._place(key).exists()
+
+    def kept_answer(self, key: str) -> Json | None:
+        """Return an earlier answer, which costs nothing now; None: there is none."""
+        path = self._place(key)
+        if not path.exists():
+            return None
+        with reading(path):
+            answer = msgspec.json.decode(path.read_bytes(), type=Json)
+        self.spent = replace(self.spent, kept=self.spent.kept + 1)
+        return answer
+
+    def keep(self, key: str, answer: Json) -> None:
+        """Keep an answer, so that it need never be paid for again."""
+        path = self._place(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_bytes(path, msgspec.json.encode(answer), durable=False)
+
+    def cost_of(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Compute what so many tokens cost in US dollars; None where the model's price is not known."""
+        return self._prices.cost([(self.model.name, Usage(input_tokens, output_tokens=output_tokens))])
+
+    async def ask(
+        self, api: Api, body: Json, *, characters: int, most_output: int
+    ) -> tuple[Json, float | None]:
+        """Send a call; waits and tries again where that may help.
+
+        Returns:
+            The answer, and what it cost in US dollars, if that is known.
+
+        Raises:
+            NoAnswer: nothing came of it.
+            OverBudget: it was not sent, since the budget does not allow it.
+            EnvironmentProblem: no call to this endpoint can succeed.
+        """
+        async with self._free:
+            call_id = new_id()
+            try:
+                self._ledger.admit(call_id, self.model.name, characters, most_output)
+            except OverBudget:
+                raise OverBudget(f"the budget of {self._budget:,.2f} $ is used up") from None
+            try:
+                answer = await self._ask_again_and_again(api, body)
+            except BaseException:
+                self._ledger.release(call_id)
+                raise
+            return answer, self._count(call_id, api, answer, characters)
+
+    async def _ask_again_and_again(self, api: Api, body: Json) -> Json:
+        failure = NoAnswer("it was not asked")
+        for number in range(TRIES):
+            try:
+                return await self._ask_once(api, body)
+            except _Temporary as error:
+                failure = NoAnswer(f"{error}, {number + 1} times", error.status)
+                usual = _FIRST_WAIT * 2**number
+                if number + 1 < TRIES:
+                    await self._sleep(
+                        min(LONGEST_WAIT, usual if error.retry_after is None else error.retry_after)
+                    )
+        raise failure
+
+    async def _ask_once(self, api: Api, body: Json) -> Json:
+        address = self.model.provider.url.rstrip("/") + _PATHS[api]
+        content = msgspec.json.encode({"model": self.model.name, **body})
+        try:
+            async with self._session.post(
+                address, data=content, headers=self._headers(), allow_redirects=False
+            ) as answer:
+                text = await _limited(answer)
+                status, headers = answer.status, answer.headers
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _Temporary(f"it can't be reached ({type(error).__name__})") from None
+        try:
+            value = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            value = None
+        if status == 200:
+            if not isinstance(value, dict):
+                raise _Temporary("its answer is not a JSON object", status)
+            return value
+        said = self._said(value, text)
+        if status in _NEVER:
+            raise EnvironmentProblem(f"{self.model} can't be asked", f"{_NEVER[status]} ({said})")
+        if status == 429 and "insufficient_quota" in said:
+            raise EnvironmentProblem(
+                f"{self.model} can't be asked", f"the account has no money left ({said})"
+            )
+        if status in _TEMPORARY:
+            raise _Temporary(f"status {status} ({said})", status, _retry_after(headers))
+        raise NoAnswer(f"status {status} ({said})", status)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"content-type": "application/json"}
+        if self.model.provider.dialect == Dialect.ANTHROPIC:
+            headers["anthropic-version"] = _ANTHROPIC_VERSION
+            if self.model.key:
+                headers["x-api-key"] = self.model.key
+        elif self.model.key:
+            headers["authorization"] = f"Bearer {self.model.key}"
+        return headers
+
+    def _said(self, value: Any, text: bytes) -> str:
+        error = value.get("error", value) if isinstance(value, dict) else None
+        if isinstance(error, dict):
+            words = [str(error[name]) for name in ("code", "type", "message") if error.get(name)]
+        else:
+            words = [text.decode("utf-8", "replace")]
+        return self._redactor.clean(visible(" ".join(words)))[:_MOST_SAID] or "no text"
+
+    def _count(self, call_id: str, api: Api, answer: Json, characters: int) -> float | None:
+        reader = AnswerReader(api)
+        reader.read(msgspec.json.encode(answer))
+        usage = reader.usage
+        if not usage.is_known:
+            usage = Usage(estimated_tokens(characters), output_tokens=estimated_tokens(reader.characters))
+        call = ModelCall(
+            call_id,
+            time.time(),
+            self.model.provider.name,
+            api,
+            Outcome.OK,
+            asked_model=self.model.name,
+            usage=usage,
+        )
+        self._ledger.add(call)
+        cost = self._prices.cost([(self.model.name, usage)])
+        before = self.spent
+        self.spent = Spent(
+            before.calls + 1,
+            before.input_tokens + (usage.input_tokens or 0),
+            before.output_tokens + (usage.output_tokens or 0),
+            None if cost is None or before.dollars is None else before.dollars + cost,
+            before.kept,
+        )
+        return cost
+
+    def _place(self, key: str) -> Path:
+        return self._kept / key[:2] / f"{key}.json"
+
+
+class _Temporary(Exception):
+    """What may go better at the next try."""
+
+    def __init__(self, text: str, status: int = 0, retry_after: float | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+        self.retry_after = retry_after
+
+
+async def _limited(answer: aiohttp.ClientResponse) -> bytes:
+    content = bytearray()
+    async for chunk in answer.content.iter_any():
+        content += chunk
+        if len(content) > _MOST_ANSWER_BYTES:
+            raise NoAnswer(f"its answer is longer than {_MOST_ANSWER_BYTES:,} bytes", answer.status)
+    return bytes(content)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Read for how long to wait: in seconds or until a date."""
+    text = headers.get("retry-after", "")
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

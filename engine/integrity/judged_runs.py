@@ -1,0 +1,262 @@
+"""Runs before a judge: what of them it may read, what that will cost, what is kept of it, and MLE-bench's own form."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.integrity.endpoint import Endpoint
+from engine.integrity.judge import (
+    ADDRESSED,
+    VERSION,
+    Estimate,
+    Judge,
+    Judgement,
+    Question,
+    Verdict,
+    findings_of,
+    hash_of_questions,
+    lines_for_judges,
+    rules_for,
+)
+from engine.integrity.material import Subject, walk_files
+from engine.integrity.results import is_current, keep
+from engine.integrity.windows import JudgedFile, Kind, Window, most_telling, windows_of
+from engine.options.requests import LookedAt
+from environment.container.run_log import log_parts
+from environment.runner import protocol
+from foundation.clock import Clock, run_group_stamp
+from foundation.files import csv_text, reading_untrusted, write_text
+from foundation.problems import DataProblem, writing
+from state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
+
+# The folder below the state's where answers are kept.
+ANSWERS = "answers"
+_PREFIX = "judge-"
+_RUNS_AT_ONCE = 4
+_LONGEST_LINE = 1 << 20
+_MOST_FILE_BYTES = 256 << 20
+_MOST_EXCERPTS = 10
+_LOG_SUFFIXES = frozenset({"", ".log", ".txt", ".md", ".out", ".err", ".json", ".jsonl", ".csv", ".yaml"})
+_CODE_SUFFIXES = frozenset({".sh", ".bash", ".r", ".jl", ".cpp", ".js", ".toml", ".cfg"})
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A run with the windows that are read of it, of `total`."""
+
+    subject: Subject
+    windows: tuple[Window, ...]
+    total: int
+    content: str
+
+
+def material_of(subject: Subject) -> Iterator[JudgedFile]:
+    """Yield what a judge may read of a run: what it printed, what it wrote into `logs/`, and its code."""
+    for part in log_parts(subject.log):
+        yield JudgedFile(part.path.relative_to(subject.folder).as_posix(), "log", _lines_in(part.path))
+    unread: list[str] = []
+    for path in walk_files(subject.folder / protocol.LOGS, unread):
+        suffix = path.suffix.lower()
+        if suffix in _LOG_SUFFIXES or suffix == ".py":
+            kind: Kind = "code" if suffix == ".py" else "log"
+            yield JudgedFile(path.relative_to(subject.folder).as_posix(), kind, _lines_in(path))
+    for source in subject.code.files:
+        yield JudgedFile(source.path, "code", (line.encode("utf-8", "replace") for line in source.lines))
+    for path in walk_files(subject.folder / protocol.CODE, unread):
+        if path.suffix.lower() in _CODE_SUFFIXES:
+            yield JudgedFile(path.relative_to(subject.folder).as_posix(), "code", _lines_in(path))
+
+
+def _lines_in(path: Path) -> Iterator[bytes]:
+    """Yield a file's lines; of an endless one the beginning, and nothing of what can't be read or is no text."""
+    try:
+        with reading_untrusted(path) as stream:
+            is_inside = False
+            while stream.tell() < _MOST_FILE_BYTES and (piece := stream.readline(_LONGEST_LINE)):
+                if not is_inside:
+                    yield piece.rstrip(b"\n")
+                is_inside = not piece.endswith(b"\n")
+    except DataProblem:
+        return  # a link, a pipe or a file that has gone: there is nothing to be judged
+
+
+def gather(
+    subjects: Iterable[Subject],
+    questions: Sequence[Question],
+    model: str,
+    most: int,
+    known: Mapping[int, RunIntegrity],
+    *,
+    again: bool = False,
+) -> Iterator[JudgedRun | None]:
+    """Yield for each run what is to be read of it; None for one that has been judged so already.
+
+    Lines in which other detectors have found something are read first.
+    """
+    rules = rules_for(questions)
+    asked = hash_of_questions(questions, model, most)
+    versions = dict.fromkeys(_detectors(questions), VERSION)
+    for subject in subjects:
+        content = hashlib.sha256(f"{asked}{subject.content}".encode()).hexdigest()
+        before = known.get(subject.run.id)
+        if before is not None and not again and is_current(before, versions, content):
+            yield None
+            continue
+        marked: dict[str, set[int]] = {}
+        for result in () if before is None else before.results:
+            for excerpt in (one for finding in result.findings for one in finding.excerpts):
+                lines = range(excerpt.first_line, min(excerpt.last_line, excerpt.first_line + 200) + 1)
+                marked.setdefault(excerpt.source, set()).update(lines)
+        windows, total = most_telling(windows_of(material_of(subject), rules, marked), most)
+        yield JudgedRun(subject, tuple(windows), total, content)
+
+
+def estimate(chosen: Iterable[JudgedRun], endpoint: Endpoint, questions: Sequence[Question]) -> Estimate:
+    """Reckon what judging will come to."""
+    return Judge(endpoint, tuple(questions)).estimate(window for one in chosen for window in one.windows)
+
+
+def _detectors(questions: Sequence[Question]) -> tuple[str, ...]:
+    return (*(f"{_PREFIX}{one.id}" for one in questions), ADDRESSED)
+
+
+def look(
+    chosen: Sequence[JudgedRun], endpoint: Endpoint, questions: Sequence[Question], clock: Clock
+) -> Iterator[LookedAt]:
+    """Judge runs, leave what is found beside them, and yield each that is done.
+
+    Raises:
+        EnvironmentProblem: the endpoint can't be asked; what it has answered before is kept.
+    """
+    judge = Judge(endpoint, tuple(questions))
+    with asyncio.Runner() as runner:
+        runner.run(endpoint.open())
+        try:
+            for start in range(0, len(chosen), _RUNS_AT_ONCE):
+                some = chosen[start : start + _RUNS_AT_ONCE]
+                for one, judgement in zip(
+                    some, runner.run(judge.judge_all([(one.windows, one.total) for one in some])), strict=True
+                ):
+                    results = _results_of(one, judgement, judge, clock)
+                    yield keep(one.subject, Layer.JUDGE, results)
+        finally:
+            runner.run(endpoint.close())
+
+
+def _results_of(one: JudgedRun, judgement: Judgement, judge: Judge, clock: Clock) -> list[DetectorResult]:
+    # What was not answered is asked again by the next look.
+    content = one.content if judgement.is_complete else ""
+    share = (judgement.dollars or 0.0) / len(_detectors(judge.questions))
+
+    def result(detector: str, findings: tuple[Finding, ...], problem: str = "") -> DetectorResult:
+        return DetectorResult(
+            detector,
+            Layer.JUDGE,
+            VERSION,
+            content,
+            clock.now(),
+            findings,
+            coverage=judgement.coverage,
+            problem=problem,
+            model=str(judge.endpoint.model),
+            usd=share,
+        )
+
+    results = []
+    for question in judge.questions:
+        verdicts = judgement.verdicts[question.id]
+        failed = verdicts and not any(verdict.is_read for verdict in verdicts)
+        problem = verdicts[0].reason if failed else ""
+        results.append(result(f"{_PREFIX}{question.id}", findings_of(question, verdicts), problem))
+    return [*results, result(ADDRESSED, _addressing(one.windows, judgement))]
+
+
+def _addressing(windows: Sequence[Window], judgement: Judgement) -> tuple[Finding, ...]:
+    """Return the findings that a run talks to its judge: those of rules, and those of two readings, are suspicious."""
+    lines: dict[Excerpt, bool] = lines_for_judges(windows)
+    for excerpt, is_sure in judgement.addressed:
+        lines[excerpt] = lines.get(excerpt, False) or is_sure
+    found = []
+    for is_sure, severity, statement in (
+        (True, Severity.SUSPICIOUS, "it tries to talk to its judge"),
+        (False, Severity.NOTE, "lines that may be meant for a judge"),
+    ):
+        excerpts = tuple(excerpt for excerpt, sure in lines.items() if sure is is_sure)
+        if excerpts:
+            found.append(
+                Finding(severity, statement, excerpts[:_MOST_EXCERPTS], {"lines": float(len(excerpts))})
+            )
+    return tuple(found)
+
+
+# What MLE-bench's detector writes
+
+
+def verdict_of(result: DetectorResult) -> Verdict:
+    """Return what a kept result says to its question."""
+    if result.problem or (result.findings and not result.severity.is_flag):
+        return Verdict.UNSURE
+    return Verdict.YES if result.findings else Verdict.NO
+
+
+@dataclass(frozen=True)
+class DetectorRow:
+    """A run as a row of MLE-bench's table."""
+
+    competition_id: str
+    submission_path: str
+    results: Sequence[DetectorResult]
+
+
+def write_mlebench_format(
+    folder: Path, rows: Sequence[DetectorRow], questions: Sequence[Question], now: float
+) -> tuple[Path, Path]:
+    """Write the table and the summary that MLE-bench's rule violation detector writes; returns their paths.
+
+    As there, what was not decided is an empty cell, and counts as no in the summary.
+    """
+    columns = {f"{_PREFIX}{one.id}": f"{one.kind}_{one.column}" for one in questions}
+    heading = ["competition_id", "submission_path"]
+    heading += [name for column in columns.values() for name in (column, f"{column}_binarized")]
+    lines: list[list[object]] = [list(heading)]
+    counts = dict.fromkeys(columns, 0)
+    for row in rows:
+        line: list[object] = [row.competition_id, row.submission_path]
+        by_name = {result.detector: result for result in row.results}
+        for detector in columns:
+            text, verdict = _as_answered(by_name.get(detector))
+            counts[detector] += verdict is Verdict.YES
+            line += [text, {Verdict.YES: "True", Verdict.NO: "False"}.get(verdict, "")]
+        lines.append(line)
+    share = {
+        column: f"{100 * counts[detector] / max(1, len(rows)):.1f}%" for detector, column in columns.items()
+    }
+    stamp = run_group_stamp(now)
+    table, summary = folder / f"analysis_{stamp}.csv", folder / f"analysis_summary_{stamp}.json"
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(table, csv_text(lines))
+        write_text(summary, json.dumps(share, indent=2))
+    return table, summary
+
+
+def _as_answered(result: DetectorResult | None) -> tuple[str, Verdict]:
+    """Return a verdict in the words in which MLE-bench's detector answers."""
+    if result is None:
+        return "", Verdict.UNSURE
+    verdict = verdict_of(result)
+    said = "; ".join(finding.statement for finding in result.findings) or "Nothing of the kind was found"
+    where = [
+        f"{one.source}:{one.first_line}: {one.text}"
+        for finding in result.findings
+        for one in finding.excerpts
+        if finding.severity.is_flag
+    ]
+    text = "\n".join([f"{result.problem or said} ({result.coverage}, {result.model}).", *where])
+    final = "" if verdict is Verdict.UNSURE else f" The final answer is {verdict}."
+    return f"{text}{final}", verdict
