@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 
 from engine.places import Places
-from tests import failures
+from tests import failures, shared
 from tests.leftovers import wait_for_none
 from tests.machine import LeavesOutGroups
 
@@ -31,6 +32,7 @@ _ALSO_FOREIGN = (
 # Where pytest-textual-snapshot gathers what differs: it tells its own tests by the environment.
 _OF_THE_TESTS = ("TEXTUAL_SNAPSHOT_TEMPDIR",)
 _PATIENCE_WITH_LEFTOVERS = 20.0
+_LONG_ARGUMENT = 80
 
 # A slow machine makes slow examples; that says nothing of what is tested.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -60,6 +62,25 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByFileOr
     return _ByFileOrDaemon(config, log)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage: nearly all that is made by then stays until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Call a test by the beginning of a long argument: names travel between processes, and one had ten megabytes."""
+    if isinstance(val, str | bytes) and len(val) > _LONG_ARGUMENT:
+        start = val[:_LONG_ARGUMENT]
+        return f"{start if isinstance(start, str) else start.decode('ascii', 'backslashreplace')}..."
+    return None
+
+
 @pytest.fixture(autouse=True)
 def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Nothing of the machine's own settings reaches a test; its home is an empty folder that ends with it."""
@@ -79,6 +100,13 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
 def places(tmp_path: Path) -> Places:
     """Places of a test's own, none of which is there yet."""
     return Places(tmp_path / "config.toml", tmp_path / "data", tmp_path / "state")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What is made once per test run lies where all of its processes find it, and ends with it."""
+    own = tmp_path_factory.getbasetemp()
+    shared.share_below((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from functools import cache
 from pathlib import Path
 
+from competitions import registry
 from competitions.model import Edition
 from engine import prepare_competition
+from engine.layout import dataset_folder
 from tests.conformance.trees import VECTORS, Vector
-
-_SCRATCH = tempfile.TemporaryDirectory(prefix="prepared-", ignore_cleanup_errors=True)
+from tests.shared import made_once
 
 
 def prepared(competition_id: str, edition: Edition = "v1") -> Path:
@@ -21,8 +21,12 @@ def prepared(competition_id: str, edition: Edition = "v1") -> Path:
 @cache
 def _prepare(competition_id: str, edition: Edition) -> Path:
     vector = Vector(VECTORS / competition_id)
-    base = Path(tempfile.mkdtemp(dir=_SCRATCH.name))
-    raw = vector.unpack_raw(base / "raw")
-    return prepare_competition(
-        competition_id, data_dir=base / "data", raw=raw, edition=edition, parameters=vector.parameters
-    )
+    raw = made_once(f"raw/{competition_id}", vector.unpack_raw)
+
+    def make(folder: Path) -> None:
+        prepare_competition(
+            competition_id, data_dir=folder, raw=raw, edition=edition, parameters=vector.parameters
+        )
+
+    data = made_once(f"prepared/{competition_id}-{edition}", make)
+    return dataset_folder(registry.get(competition_id), data, edition).prepared

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from competitions import registry
 from console.views.grading import PastGrading, write_past
@@ -20,6 +19,7 @@ from state.records import DatasetState, StepState
 
 # 2026-03-14 03:14:00 UTC
 from tests.console.world import HOUR, NOW, World
+from tests.shared import made_once
 
 OPERAND = Path(__file__).parent.parent / "engine" / "scoreboard" / "operand_row.csv"
 DEMO = (
@@ -44,15 +44,13 @@ def places_in(folder: Path) -> Places:
 def _built_once(build: Callable[[Places], World]) -> Callable[[Places], World]:
     """Make further worlds by copying the first: building one waits hundreds of times for the disk."""
 
-    @cache
-    def built() -> TemporaryDirectory[str]:
-        folder = TemporaryDirectory(prefix=f"world-{build.__name__}-")
-        build(places_in(Path(folder.name))).database.close()
-        return folder
+    def built(folder: Path) -> None:
+        build(places_in(folder)).database.close()
 
     @wraps(build)
     def make(places: Places) -> World:
-        shutil.copytree(places_in(Path(built().name)).state_dir, places.state_dir, dirs_exist_ok=True)
+        first = places_in(made_once(f"worlds/{build.__name__}", built))
+        shutil.copytree(first.state_dir, places.state_dir, dirs_exist_ok=True)
         return open_world(places)
 
     return make
