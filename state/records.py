@@ -61,6 +61,8 @@ class SweepSpec:
     budget_calls: int | None = None
     budget_tokens: int | None = None
     budget_usd: float | None = None
+    record_calls: bool = False
+    replay_of: int | None = None
 
 
 @dataclass(frozen=True)

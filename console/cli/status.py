@@ -110,10 +110,17 @@ def say_sweeps(sweeps: Sequence[Sweep], counts: Mapping[str, SweepCounts]) -> No
             "state": lambda sweep: sweep.state,
             **{name: partial(number, name) for name in numbers},
             "created": lambda sweep: wording.date_and_time(sweep.created_at),
-            "": lambda sweep: "demo" if sweep.spec.demo else "",
+            "": _mark,
         },
         right=numbers,
     )
+
+
+def _mark(sweep: Sweep) -> str:
+    """Return why a sweep's runs are no results; empty where they are."""
+    if sweep.spec.replay_of is not None:
+        return f"replay of run {sweep.spec.replay_of}"
+    return "demo" if sweep.spec.demo else ""
 
 
 def sweep_facts(sweep: Sweep, counts: SweepCounts | None) -> dict[str, Any]:

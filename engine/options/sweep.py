@@ -248,6 +248,15 @@ class SweepOptions:
         "US dollars for a run's model calls, likewise; models without a price are refused then.",
         bounds=_POSITIVE,
     )
+    record_calls: bool | None = _option(
+        "Keep what runs ask of models and are answered, compressed, in their directories."
+    )
+    replay: int | None = _option(
+        "Serve the recorded model calls of this run in place of a provider; such a run is never a result.",
+        kept_as="replay_of",
+        bounds=_COUNT,
+        metavar="RUN",
+    )
     edition: str | None = _option(
         "v1 is MLE-bench bit for bit; corrected mends its defects.",
         default="v1",

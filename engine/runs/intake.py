@@ -21,7 +21,7 @@ from engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lin
 from environment.container.output import Ending, ServiceRestarted
 from environment.container.redaction import TextRedactor
 from environment.gateway.prices import TokenPrice, price_table
-from environment.gateway.records import NOT_SENT, ModelCall
+from environment.gateway.records import NOT_SENT, WELL, ModelCall
 from environment.gateway.records import Outcome as CallOutcome
 from environment.gateway.records import from_line as call_from_line
 from environment.runner import protocol
@@ -65,6 +65,7 @@ _KEY_REFUSED = (401, 402, 403)
 _PROVIDER_SECONDS = 600.0
 _MOST_OF_BUDGET = 0.8
 _BUDGET_USED_UP = "run.budget_used_up"
+_DEVIATED = "run.deviated"
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
 
 
@@ -288,6 +289,7 @@ class Intake:
                 model_calls.add(self._database, attempt.id, uses, lines.offset)
                 self._note_budget(attempt, folder, before, calls)
                 self._note_providers(attempt, calls)
+                self._note_deviation(attempt, calls)
             offset = lines.offset
 
     def _note_providers(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
@@ -307,6 +309,13 @@ class Intake:
                     attempt_id=attempt.id,
                     most=1,
                 )
+
+    def _note_deviation(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
+        """Tell where an agent asks for something else than the recording has that it is served."""
+        deviating = [call for call in calls if call.outcome is CallOutcome.DEVIATED]
+        if deviating and not events.has(self._database, attempt.id, _DEVIATED):
+            run = runs.get(self._database, attempt.run_id)
+            self._note(run, attempt, _DEVIATED, f"a model call was refused: {deviating[0].problem}")
 
     def _provider_trouble(self, attempt: Attempt, ended_at: float) -> ProviderTrouble | None:
         """Find what kept an agent's models away when it ended; None where they answered."""
@@ -456,8 +465,8 @@ def _use_of(attempt_id: int, call: ModelCall) -> ModelUse:
         call.provider,
         call.model or call.asked_model,
         calls=int(is_sent),
-        errors=int(is_sent and call.outcome is not CallOutcome.OK),
-        limited=int(is_sent and call.status == _TOO_MANY_REQUESTS),
+        errors=int(is_sent and call.outcome not in WELL),
+        limited=int(call.outcome is CallOutcome.ERROR and call.status == _TOO_MANY_REQUESTS),
         refused=int(not is_sent),
         estimated=int(call.estimated),
         input_tokens=usage.input_tokens or 0,

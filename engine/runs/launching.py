@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets as random
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -30,7 +31,9 @@ from environment.gateway.prices import TokenPrice, prices_given
 from environment.runner import layout, protocol, secrets
 from environment.runner.protocol import ModelProvider, Order, Stop
 from foundation import files
-from foundation.problems import DataProblem
+from foundation.problems import DataProblem, UsageProblem
+from state import runs
+from state.database import Database
 from state.records import Attempt, Run, Sweep, SweepSpec
 
 # Options that a sweep and an order have under one name, but for those that an order derives from them.
@@ -40,6 +43,8 @@ _SAME_OPTIONS = tuple(
         & {field.name for field in fields(SweepSpec)} - {"agent_id", "obfuscated", "runtime"}
     )
 )
+# By which the gateway is told what belongs to the agent; no variable has a name with spaces.
+_OF_THE_AGENT = "of the agent"
 
 
 class ForeignDirectory(DataProblem):
@@ -64,8 +69,11 @@ def hand_over(
     gpu_uuids: tuple[str, ...] = (),
     model_providers: tuple[ModelProvider, ...] = (),
     own_prices: Mapping[str, TokenPrice] | None = None,
+    replayed: Path | None = None,
 ) -> None:
     """Make what an attempt needs and give it to its placement; again is harmless.
+
+    Of `replayed`, the directory of another attempt, it is served the recorded calls.
 
     Raises:
         ForeignDirectory: another attempt is in its directory.
@@ -78,14 +86,19 @@ def hand_over(
         agent = agent_of_sweep(state_dir, sweep)
         providers = model_providers if ordered is None else ordered.providers
         token = (ordered.model_token if ordered is not None else "") or new_token()
-        keys = keys_of(providers, os.environ)
+        keys = keys_of(providers, os.environ) if replayed is None else {}
         launch = start_command(agent, without_keys(providers, os.environ, token))
         protocol.make_folders(folder)
         order = make_order(sweep, run, attempt, agent, gpu_uuids)
         if providers:
             prices = tuple((name, prices_given(price)) for name, price in (own_prices or {}).items())
             order = replace(order, providers=providers, model_token=token, model_prices=prices)
+            if order.record_calls or replayed is not None:
+                # Out of a recording they stay as they do out of the log.
+                keys |= {f"{_OF_THE_AGENT} {number}": value for number, value in enumerate(launch.secrets)}
             secrets.leave_keys(folder, keys)
+        if replayed is not None:
+            _copy_recording(replayed, folder)
         if order.secret:
             own = layout.with_hidden_arguments(launch.environment, launch.arguments)
             secrets.leave(folder, secrets.SecretLaunch(own, launch.secrets))
@@ -96,6 +109,32 @@ def hand_over(
             protocol.write(folder / protocol.ORDER, order)
             files.sync_directory(folder)
     placement.place(attempt)
+
+
+def replayed_attempt(database: Database, run_id: int) -> Path:
+    """Return the directory of a run's latest attempt whose model calls can be replayed.
+
+    Raises:
+        UsageProblem: there is no such run, it goes on, or its calls were not recorded.
+    """
+    run, attempt = runs.get(database, run_id), runs.latest_attempt(database, run_id)
+    if not run.has_ended:
+        raise UsageProblem(f"run {run_id} can't be replayed", f"it is {run.state}", "Wait for its end.")
+    folder = database.path.parent / (attempt.directory if attempt is not None else "")
+    if attempt is None or not (folder / protocol.RECORDED_CALLS).is_file():
+        raise UsageProblem(
+            f"run {run_id} can't be replayed",
+            "its model calls were not recorded",
+            "Launch with --record-calls, and replay one of those runs.",
+        )
+    return folder
+
+
+def _copy_recording(replayed: Path, folder: Path) -> None:
+    # A copy of its own: the earlier run may be removed meanwhile.
+    source = replayed / protocol.RECORDED_CALLS
+    with files.replacing(folder / protocol.REPLAY) as stream, files.reading_untrusted(source) as recording:
+        shutil.copyfileobj(recording, stream)
 
 
 def new_token() -> str:

@@ -132,6 +132,11 @@ def _counted(spec: SweepSpec) -> Counted:
 def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) -> Evidence:
     newest = experiment.sweeps[-1]
     spec = newest.spec
+    replays = tuple(
+        f"the runs of {sweep.id} replay the model calls of run {sweep.spec.replay_of}"
+        for sweep in experiment.sweeps
+        if sweep.spec.replay_of is not None
+    )
     gpus_known = spec.gpus >= 0 and spec.runtime != IMPORTED
     return Evidence(
         table="own",
@@ -145,7 +150,7 @@ def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) 
         created_at=newest.created_at,
         limit_hours=spec.time_limit_seconds / 3600 or None,
         planned_seeds=sum(sweep.spec.seeds for sweep in experiment.sweeps),
-        conflict="; ".join(differences(_conditions_of(sweep) for sweep in experiment.sweeps)),
+        conflict="; ".join((*replays, *differences(_conditions_of(sweep) for sweep in experiment.sweeps))),
         note=experiment.note,
         gpus=spec.gpus / max(1, spec.runs_per_gpu) if gpus_known else None,
         prices=ledger.prices,

@@ -16,6 +16,7 @@ from engine.runs.scheduling import Demand, Free, GpuPool, choose, lease
 from engine.settings import EngineSettings
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol, runtimes
+from environment.runner.protocol import Order
 from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import EnvironmentProblem, Problem
@@ -164,6 +165,11 @@ class Starter:
         try:
             if sweep.spec.gpus and not handover.gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "others use them")
+            spec, config_file = sweep.spec, self._places.config_file
+            providers, replayed = providers_of(spec.gateway, config_file), None
+            if spec.replay_of is not None:
+                replayed = launching.replayed_attempt(self._database, spec.replay_of)
+                providers = protocol.read(replayed / protocol.ORDER, Order).providers
             launching.hand_over(
                 self._placements.of(attempt),
                 self._places.state_dir,
@@ -171,8 +177,9 @@ class Starter:
                 run,
                 attempt,
                 handover.gpu_uuids,
-                providers_of(sweep.spec.gateway, self._places.config_file),
-                model_prices(self._places.config_file).own if sweep.spec.gateway else {},
+                providers,
+                model_prices(config_file).own if spec.gateway else {},
+                replayed,
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting unseen
             self._log(f"run {run.id} can't be given to the runner", error)

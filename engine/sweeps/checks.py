@@ -31,9 +31,9 @@ from environment.gateway.dialects import Grant
 from environment.runner import protocol, runtimes
 from environment.runner.docker.daemon import build_command, daemon_problems
 from environment.runner.process.containment import held_limits
-from environment.runner.protocol import ModelProvider
+from environment.runner.protocol import ModelProvider, Order
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from state import database, sweeps
+from state import database, runs, sweeps
 from state.records import Sweep, SweepSpec
 
 if TYPE_CHECKING:
@@ -206,8 +206,13 @@ def check_launch(
             check_name(launch.name)
     except UsageProblem as problem:
         yield failed(problem)
+    try:
+        providers = _providers(launch.spec, places)
+    except Problem as problem:
+        yield failed(problem)
+        return
     if launch.spec.agent_id:
-        yield from _agent(launch.spec, environment, places.config_file)
+        yield from _agent(launch.spec, environment, providers)
     if launch.spec.competitions:
         yield from _data(launch.spec, places)
     yield from _size(launch.spec, capacity)
@@ -226,11 +231,13 @@ def _engine(engine: EngineStatus, *, starts_engine: bool) -> Check:
     return Check(False, "the engine is not running", "mlebench-console engine start", Mend.ENGINE)
 
 
-def _agent(spec: SweepSpec, environment: Mapping[str, str], config_file: Path) -> Iterator[Check]:
+def _agent(
+    spec: SweepSpec, environment: Mapping[str, str], providers: tuple[ModelProvider, ...]
+) -> Iterator[Check]:
     try:
         agent = launching.agent_of(spec)
-        providers = _providers(spec, config_file)
-        keys_of(providers, environment)
+        if spec.replay_of is None:
+            keys_of(providers, environment)
         start_command(agent, without_keys(providers, environment, launching.new_token()))
         agent_snapshots.check(agent.folder)
     except Problem as problem:
@@ -244,17 +251,25 @@ def _agent(spec: SweepSpec, environment: Mapping[str, str], config_file: Path) -
     if providers:
         granted = f", granted {_named(spec.model_grants)}" if spec.model_grants else ""
         names = _named(tuple(provider.name for provider in providers))
-        yield Check(True, f"model calls to {names} go by the gateway{granted}")
+        if spec.replay_of is None:
+            yield Check(True, f"model calls to {names} go by the gateway{granted}")
+        else:
+            text = f"model calls are those of run {spec.replay_of} ({names}), again: its runs are no results"
+            yield Check(True, text, warns=True)
     yield from _runtime(spec, agent, providers)
 
 
-def _providers(spec: SweepSpec, config_file: Path) -> tuple[ModelProvider, ...]:
-    """Return the providers that the gateway of a sweep's runs serves.
+def _providers(spec: SweepSpec, places: Places) -> tuple[ModelProvider, ...]:
+    """Return the providers that the gateway of a sweep's runs serves, or those that served a run which is replayed.
 
     Raises:
-        UsageProblem: one is not known, or what they are granted.
+        Problem: one is not known, or what they are granted, or there is nothing to replay.
     """
-    providers = providers_of(spec.gateway, config_file)
+    if spec.replay_of is not None:
+        return _replayed_providers(spec, spec.replay_of, places)
+    providers = providers_of(spec.gateway, places.config_file)
+    if spec.record_calls and not providers:
+        raise UsageProblem("model calls are recorded by the gateway", "", "Add --gateway PROVIDER.")
     if spec.model_grants and not providers:
         raise UsageProblem(
             "something is granted to providers, but none is served", "", "Add --gateway PROVIDER."
@@ -265,6 +280,25 @@ def _providers(spec: SweepSpec, config_file: Path) -> tuple[ModelProvider, ...]:
     if unknown:
         raise UsageProblem(f"'{unknown[0]}' can't be granted", "", f"Known are: {', '.join(Grant)}.")
     return providers
+
+
+def _replayed_providers(spec: SweepSpec, run_id: int, places: Places) -> tuple[ModelProvider, ...]:
+    if spec.gateway or spec.record_calls:
+        raise UsageProblem(
+            "a run that is replayed asks no provider", "", "Leave --gateway and --record-calls out."
+        )
+    if not database.exists(places.state_dir):
+        raise UsageProblem(f"there is no run {run_id}")
+    with closing(database.open_for_reading(places.state_dir)) as state:
+        folder = launching.replayed_attempt(state, run_id)
+        competition = runs.get(state, run_id).competition_id
+    if spec.competitions and spec.competitions != (competition,):
+        raise UsageProblem(
+            f"run {run_id} is of {competition}",
+            "its model calls are about nothing else",
+            f"Add -c {competition}.",
+        )
+    return protocol.read(folder / protocol.ORDER, Order).providers
 
 
 def _time_limit(spec: SweepSpec, agent: Agent) -> Iterator[Check]:

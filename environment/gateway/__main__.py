@@ -1,6 +1,7 @@
 """`python -m environment.gateway ATTEMPT`: pass the model calls of one attempt on until its agent has ended.
 
-Keys come through memory, not by argument or variable; what a provider is asked and answers stays here.
+Keys come through memory, not by argument or variable; what a provider is asked and answers stays here unless the order
+asks for a recording.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from environment.container.relay import MAX_CONNECTIONS
 from environment.gateway.budget import Budget, Ledger
 from environment.gateway.dialects import Grant
 from environment.gateway.prices import TokenPrice, price_table
+from environment.gateway.recording import Recorder, Replay, Secrets
 from environment.gateway.records import Journal
 from environment.gateway.server import Gateway, Service
 from environment.runner import protocol, secrets
@@ -48,11 +50,21 @@ def main() -> int:
         order.model_token,
         order.providers,
         frozenset(Grant(name) for name in order.model_grants),
-        {provider.name: by_variable[provider.key] for provider in order.providers if provider.key},
+        {
+            provider.name: by_variable[provider.key]
+            for provider in order.providers
+            if provider.key in by_variable
+        },
     )
+    hidden = Secrets((*by_variable.values(), order.model_token))
+    recorder = Recorder(attempt / protocol.RECORDED_CALLS, hidden) if order.record_calls else None
+    replay = None
+    if order.replay_of is not None:
+        replay = Replay(attempt / protocol.REPLAY, hidden, run_id=order.replay_of)
     prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
     ledger = Ledger(Budget(order.budget_calls, order.budget_tokens, order.budget_usd), prices)
-    asyncio.run(_serve(attempt, Gateway(service, Journal(attempt, ledger.add), ledger)))
+    journal = Journal(attempt, ledger.add)
+    asyncio.run(_serve(attempt, Gateway(service, journal, ledger, recorder=recorder, replay=replay)))
     return 0
 
 

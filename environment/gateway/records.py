@@ -34,9 +34,12 @@ class Outcome(StrEnum):
     LOST = "lost"  # the gateway died while it was under way
     REFUSED = "refused"  # the gateway passed nothing on
     BUDGET = "budget"  # likewise, since the run's budget is used up
+    DEVIATED = "deviated"  # likewise, since a recording that is served has another call next
+    REPLAYED = "replayed"  # answered from a recording: a provider was neither asked nor paid
 
 
-NOT_SENT = frozenset({Outcome.REFUSED, Outcome.BUDGET})
+NOT_SENT = frozenset({Outcome.REFUSED, Outcome.BUDGET, Outcome.DEVIATED})
+WELL = frozenset({Outcome.OK, Outcome.REPLAYED})
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class ModelCall:
         first_seconds: until the first byte of the answer's body.
         retry_after: seconds after which the provider wants to be asked again.
         problem: what went wrong, in the words of the provider or ours.
+        recorded: how much of what was asked and answered is recorded; empty where nothing was to be.
     """
 
     id: str
@@ -74,6 +78,7 @@ class ModelCall:
     answer_bytes: int = 0
     retry_after: float | None = None
     problem: str = ""
+    recorded: str = ""
 
 
 @dataclass(frozen=True)

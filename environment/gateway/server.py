@@ -34,6 +34,7 @@ from environment.gateway.dialects import (
     Route,
     Usage,
 )
+from environment.gateway.recording import Deviation, RecordedCall, Recorder, Replay, Tape, pieces_of
 from environment.gateway.records import Journal, ModelCall, OpenCall, Outcome, estimated_tokens, new_id
 from environment.runner.protocol import ModelProvider
 
@@ -108,6 +109,7 @@ class _Call:
     answer_bytes: int = 0
     first_seconds: float | None = None
     retry_after: float | None = None
+    tape: Tape | None = None
 
     def begun(self) -> OpenCall:
         return OpenCall(
@@ -168,10 +170,19 @@ class Gateway:
     """Serves one agent."""
 
     def __init__(
-        self, service: Service, journal: Journal, ledger: Ledger, *, drain_seconds: float = DRAIN_SECONDS
+        self,
+        service: Service,
+        journal: Journal,
+        ledger: Ledger,
+        *,
+        drain_seconds: float = DRAIN_SECONDS,
+        recorder: Recorder | None = None,
+        replay: Replay | None = None,
     ) -> None:
         self._service = service
         self._ledger = ledger
+        self._recorder = recorder
+        self._replay = replay
         self._providers = {provider.name: provider for provider in service.providers}
         self._journal = journal
         self._drain_seconds = drain_seconds
@@ -213,9 +224,17 @@ class Gateway:
             sent = None
             if request.method == "POST":
                 sent = self._checked(call, await self._read_body(request))
+            content = b"" if sent is None else sent.content
+            if self._replay is not None:
+                return await self._serve_recorded(
+                    request, call, self._recorded(call, request, query, content)
+                )
+            if sent is not None:
                 self._hold_to_budget(call, sent)
         except _Refusal as refusal:
             return self._refuse(provider, call, refusal)
+        if self._recorder is not None:
+            call.tape = Tape(request.method, call.route.path, query, content)
         try:
             if route.api is not Api.UNCOUNTED:
                 self._journal.begin(call.begun())
@@ -321,10 +340,38 @@ class Gateway:
             self._journal.end(call.ended(refusal.outcome, AnswerReader(call.route.api), str(refusal)))
         body = dialects.error_body(dialect, str(refusal), kind=refusal.kind, status=refusal.status)
         answer = web.Response(status=refusal.status, body=msgspec.json.encode(body), content_type=_JSON)
-        if refusal.outcome is Outcome.BUDGET:
+        if refusal.outcome in (Outcome.BUDGET, Outcome.DEVIATED):
             answer.headers["x-should-retry"] = "false"
         if refusal.status == 413:
             answer.force_close()  # what is left of the body is not read
+        return answer
+
+    def _recorded(
+        self, call: _Call, request: web.BaseRequest, query: Mapping[str, str], content: bytes
+    ) -> RecordedCall:
+        assert self._replay is not None
+        try:
+            return self._replay.next(request.method, call.provider.name, call.route.path, query, content)
+        except Deviation as error:
+            raise _Refusal(400, _sentence(error), "request", Outcome.DEVIATED) from None
+
+    async def _serve_recorded(
+        self, request: web.BaseRequest, call: _Call, recorded: RecordedCall
+    ) -> web.StreamResponse:
+        """Answer as it was recorded, in the same pieces; one that broke off then does so now."""
+        answer = web.StreamResponse(status=recorded.status, headers=recorded.headers)
+        call.status = recorded.status
+        reader = AnswerReader(call.route.api)
+        try:
+            await answer.prepare(request)
+            for piece in pieces_of(recorded):
+                self._note(call, piece)
+                await answer.write(piece)
+            if not recorded.is_whole and request.transport is not None:
+                request.transport.abort()
+        finally:
+            if call.route.api is not Api.UNCOUNTED:
+                self._journal.end(call.ended(Outcome.REPLAYED, reader))
         return answer
 
     async def _send(
@@ -356,8 +403,13 @@ class Gateway:
                     outcome = Outcome.ERROR
                     status = upstream.status if upstream.status >= 400 else 502
                     return self._own_error(call, status, problem)
-                answer = web.StreamResponse(status=upstream.status, headers=_passed_back(upstream))
+                headers = _passed_back(upstream)
+                answer = web.StreamResponse(status=upstream.status, headers=headers)
+                if call.tape is not None:
+                    call.tape.status, call.tape.headers = upstream.status, headers
                 await self._pass_on(request, call, upstream, answer, reader, sent, gone)
+                if call.tape is not None:
+                    call.tape.is_whole = True
                 if call.status >= 400:
                     outcome = Outcome.ERROR
                 elif not gone.is_set():
@@ -375,12 +427,23 @@ class Gateway:
                 request.transport.abort()  # so that the agent sees an end that is none
             return answer
         finally:
+            ended = call.ended(outcome, reader, problem)
+            if self._recorder is not None and call.tape is not None:
+                kept = self._recorder.keep(
+                    call.tape, id=call.id, at=call.at, ended_at=time.time(), provider=call.provider.name
+                )
+                ended = replace(ended, recorded=str(kept))
             if call.route.api is not Api.UNCOUNTED:
-                self._journal.end(call.ended(outcome, reader, problem))
+                self._journal.end(ended)
 
     def _own_error(self, call: _Call, status: int, text: str) -> web.StreamResponse:
         body = dialects.error_body(Dialect(call.provider.dialect), text, kind="server", status=status)
-        return web.Response(status=status, body=msgspec.json.encode(body), content_type=_JSON)
+        content = msgspec.json.encode(body)
+        if call.tape is not None:
+            call.tape.status, call.tape.headers = status, {"content-type": _JSON}
+            call.tape.add(content)
+            call.tape.is_whole = True
+        return web.Response(status=status, body=content, content_type=_JSON)
 
     def _headers(self, request: web.BaseRequest, provider: ModelProvider) -> dict[str, str]:
         headers = {name: request.headers[name] for name in _HEADERS_THERE if name in request.headers}
@@ -412,6 +475,8 @@ class Gateway:
         """Pass an answer on, piece by piece, and read it meanwhile."""
 
         async def write(piece: bytes) -> None:
+            if call.tape is not None:
+                call.tape.add(piece)
             if gone.is_set() or not piece:
                 return
             try:

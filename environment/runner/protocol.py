@@ -36,6 +36,8 @@ EXIT = "exit.json"
 VALIDATIONS = "validations.jsonl"
 MODEL_CALLS = "model_calls.jsonl"
 OPEN_CALLS = "model_calls.open.jsonl"
+RECORDED_CALLS = "recorded_calls.jsonl"
+REPLAY = "replay.jsonl"
 GATEWAY_LOCK = "gateway.lock"
 GATEWAY_LOG = "gateway.log"
 RESTARTS = "restarts.jsonl"
@@ -121,6 +123,8 @@ class Order:
         model_grants: what providers may do for the agent beside answering.
         budget_calls, budget_tokens, budget_usd: what its model calls may come to; None for any amount.
         model_prices: the operator's own, by patterns of models' names.
+        record_calls: whether what is asked and answered is kept, too.
+        replay_of: the run whose recorded calls are served in place of providers; None for none.
     """
 
     version: int
@@ -172,6 +176,8 @@ class Order:
     budget_tokens: int | None = None
     budget_usd: float | None = None
     model_prices: tuple[tuple[str, dict[str, float]], ...] = ()
+    record_calls: bool = False
+    replay_of: int | None = None
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from environment.gateway import records
 from environment.gateway.budget import Budget, Ledger
 from environment.gateway.dialects import Grant, Usage
 from environment.gateway.prices import price_table
+from environment.gateway.recording import Recorder, Replay, Secrets, read_recording
 from environment.gateway.records import Journal, ModelCall, Outcome
 from environment.gateway.server import Gateway, Service
 from environment.runner import protocol
@@ -80,6 +81,8 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             url: str = "",
             drain_seconds: float = 5.0,
             budget: Budget | None = None,
+            recorder: Recorder | None = None,
+            replay: Replay | None = None,
         ) -> Between:
             provider = Provider()
             runner = web.AppRunner(provider.app(), shutdown_timeout=1.0)
@@ -91,7 +94,10 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             served = tuple(ModelProvider(name, name, roots.get(name, there)) for name in names)
             service = Service(TOKEN, served, grants, dict.fromkeys(names, KEY))
             ledger = Ledger(budget or Budget(), price_table({}))
-            gateway = Gateway(service, Journal(tmp_path, ledger.add), ledger, drain_seconds=drain_seconds)
+            journal = Journal(tmp_path, ledger.add)
+            gateway = Gateway(
+                service, journal, ledger, drain_seconds=drain_seconds, recorder=recorder, replay=replay
+            )
             own = await gateway.open()
             here = await stack.enter_async_context(serving(own))
             stack.push_async_callback(gateway.close)
@@ -570,3 +576,104 @@ def test_a_call_under_way_when_the_gateway_died_counts_once(tmp_path: Path) -> N
     kept = {call.id: call for call in records.read_calls(tmp_path / protocol.MODEL_CALLS)}
     assert kept["1"].usage == USAGE
     assert (kept["2"].outcome, kept["2"].estimated) == (Outcome.LOST, True)
+
+
+async def answered(between: Between, path: str, body: Any) -> tuple[int, bytes, bool]:
+    """The status and what came of an answer, and whether it came to its end."""
+    async with between.post(path, body) as answer:
+        content = b""
+        try:
+            async for piece in answer.content.iter_any():
+                content += piece
+        except aiohttp.ClientError:
+            return answer.status, content, False
+        return answer.status, content, True
+
+
+async def test_recorded_calls_are_served_again_as_they_came_and_without_a_provider(
+    start: Start, tmp_path: Path
+) -> None:
+    recording = tmp_path / protocol.RECORDED_CALLS
+    between = await start(recorder=Recorder(recording, Secrets([KEY, TOKEN])))
+    asked = [
+        asking("chat", "plain", stream=True),
+        asking("messages", "plain", stream=False),
+        asking("responses", "cut", stream=True),
+        asking("generateContent", "busy", stream=False),
+        ("/openai/v1/chat/completions", {"model": "plain", "messages": [{"role": "user", "content": TOKEN}]}),
+    ]
+    first = [await answered(between, *each) for each in asked]
+    assert [status for status, _, _ in first] == [200, 200, 200, 429, 200]
+    assert [whole for _, _, whole in first] == [True, True, False, True, True]
+    assert [call.recorded for call in between.calls] == ["whole"] * 5
+    assert KEY.encode() not in b"".join(each.request + each.answer for each in read_recording(recording))
+    assert not any(secret in recording.read_text() for secret in (KEY, TOKEN))
+
+    for name in (protocol.MODEL_CALLS, protocol.OPEN_CALLS):
+        (tmp_path / name).unlink()
+    replay = Replay(recording, Secrets(["another-key", TOKEN]), run_id=12)
+    again = await start(replay=replay, url="http://127.0.0.1:1")
+    assert [await answered(again, *each) for each in asked] == first
+    assert {(call.outcome, call.usage) for call in again.calls} == {(Outcome.REPLAYED, Usage())}
+    status, content, _ = await answered(again, *asked[0])
+    assert (status, "which made 5; all were served" in content.decode()) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "where"),
+    [
+        ("/openai/v1/chat/completions", {"temperature": 1}, "call 1: temperature is new"),
+        ("/openai/v1/chat/completions", {"model": "plain-2"}, "call 1: model, character 6: "),
+        (
+            "/openai/v1/chat/completions",
+            {"messages": [{"role": "user", "content": "Say goodbye."}]},
+            'call 1: messages[0].content, character 5: "hello, please." was recorded, "goodbye." is asked',
+        ),
+        ("/openai/v1/chat/completions", {"messages": []}, "messages has 0 entries instead of 1"),
+        ("/openai/v1/completions", {}, "/openai/chat/completions, and POST /openai/completions was asked"),
+    ],
+)
+async def test_a_replay_says_where_an_agent_deviates_and_goes_on_when_it_does_not(
+    start: Start, tmp_path: Path, path: str, change: dict[str, Any], where: str
+) -> None:
+    recording = tmp_path / protocol.RECORDED_CALLS
+    between = await start(recorder=Recorder(recording, Secrets([KEY, TOKEN])))
+    known, body = asking("chat", "plain", stream=False)
+    first = await answered(between, known, body)
+    again = await start(replay=Replay(recording, Secrets([]), run_id=12), url="http://127.0.0.1:1")
+    status, content, _ = await answered(again, path, {**body, **change})
+    message = json.loads(content)["error"]["message"]
+    assert (status, where in message) == (400, True), message
+    assert message.startswith("This run replays the model calls of run 12")
+    assert again.calls[-1].outcome is Outcome.DEVIATED
+    assert await answered(again, known, body) == first
+
+
+async def test_calls_that_overlapped_may_come_in_another_order(start: Start, tmp_path: Path) -> None:
+    recording = tmp_path / protocol.RECORDED_CALLS
+    between = await start(recorder=Recorder(recording, Secrets([])))
+    slow, quick = asking("chat", "pause", stream=True), asking("chat", "plain", stream=False)
+    waiting = asyncio.ensure_future(answered(between, *slow))
+    await between.provider.reached_pause.wait()
+    during = await answered(between, *quick)
+    between.provider.go_on.set()
+    before = await waiting
+    again = await start(replay=Replay(recording, Secrets([]), run_id=1), url="http://127.0.0.1:1")
+    assert [await answered(again, *quick), await answered(again, *slow)] == [during, before]
+
+
+async def test_what_a_recording_has_no_room_for_is_marked(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = tmp_path / protocol.RECORDED_CALLS
+    between = await start(recorder=Recorder(recording, Secrets([])))
+    await answered(between, *asking("chat", "huge", stream=False))
+    (kept,) = read_recording(recording)
+    assert (kept.kept, kept.answer_bytes > 6 << 20, sum(kept.pieces)) == ("cut", True, 4 << 20)
+    monkeypatch.setattr("environment.gateway.recording.MOST_FILE_BYTES", 10)
+    await answered(between, *asking("chat", "plain", stream=False))
+    assert [call.recorded for call in between.calls] == ["cut", "nothing"]
+    assert len(list(read_recording(recording))) == 1
+    again = await start(replay=Replay(recording, Secrets([]), run_id=1), url="http://127.0.0.1:1")
+    status, content, _ = await answered(again, *asking("chat", "huge", stream=False))
+    assert (status, b"the answer to call 1 was too long to be recorded" in content) == (400, True)
