@@ -71,6 +71,17 @@ def get(competition_id: str) -> Competition:
     return read_competition(folders[competition_id])
 
 
+def readable(ids: Iterable[str]) -> tuple[list[Competition], dict[str, DataProblem]]:
+    """The facts of competitions, and the problems of those whose facts can't be read, which hide no others."""
+    found, problems = [], {}
+    for competition_id in ids:
+        try:
+            found.append(get(competition_id))
+        except DataProblem as problem:
+            problems[competition_id] = problem
+    return found, problems
+
+
 def is_own(competition: Competition) -> bool:
     """Whether it is none of the benchmark's: it comes from a user's folder, or with a package."""
     return competition.folder.parent != _HOME

@@ -281,16 +281,11 @@ def _parameters(given: list[str] | None) -> Mapping[str, Parameter]:
 
 
 def _members(split: str) -> tuple[list[Competition], list[DataProblem]]:
-    """The competitions of a split, and the problems of those whose facts can't be read, which hide no others."""
+    """The competitions of a split, and the problems of those whose facts can't be read."""
     from competitions import registry
 
-    members, problems = [], []
-    for competition_id in registry.read_split(split) if split else registry.all_ids():
-        try:
-            members.append(registry.get(competition_id))
-        except DataProblem as problem:
-            problems.append(problem)
-    return members, problems
+    members, problems = registry.readable(registry.read_split(split) if split else registry.all_ids())
+    return members, list(problems.values())
 
 
 def _end(problems: Sequence[DataProblem]) -> None:

@@ -58,14 +58,15 @@ def list_datasets(
     known = _known_datasets(context, base, edition)
     found: list[dict[str, Any]] = []
     for competition_id in registry.read_split(split) if split else registry.all_ids():
-        competition = registry.get(competition_id)
-        folder = dataset_folder(competition, base, edition)
         row = known.get(competition_id)
-        unreadable = ""
+        prepared, raw, size_gb, unreadable = False, False, None, ""
         try:
+            competition = registry.get(competition_id)
+            size_gb = competition.size_gb
+            folder = dataset_folder(competition, base, edition)
             prepared, raw = is_prepared(competition, folder), folder.has_raw_data
         except DataProblem as problem:  # of this one alone
-            prepared, raw, unreadable = False, False, problem.in_one_line()
+            unreadable = problem.in_one_line()
         found.append(
             {
                 "competition_id": competition_id,
@@ -75,9 +76,9 @@ def list_datasets(
                 "problem": unreadable or (row.problem if row else ""),
                 "priority": row.priority if row else 0,
                 "raw": raw,
-                "size_gb": competition.size_gb,
+                "size_gb": size_gb,
                 "bytes_on_disk": row.bytes_on_disk if row and prepared else None,
-                "folder": str(folder.root),
+                "folder": str(base / competition_id),
             }
         )
     if json:
@@ -608,21 +609,22 @@ def _with_manifests(
     from engine.datasets import mirrors
     from engine.layout import dataset_folder, is_prepared, require_prepared
 
-    wanted = _chosen_ids(named, split)
-    for name in named or ():
-        if not any(
-            is_prepared(registry.get(name), dataset_folder(registry.get(name), base, one)) for one in EDITIONS
-        ):
-            require_prepared(registry.get(name), dataset_folder(registry.get(name), base, edition or "v1"))
-    found = [one for one in mirrors.datasets_in(base) if one.competition_id in wanted]
+    wanted, problems = registry.readable(_chosen_ids(named, split))
+    for problem in problems.values():
+        complain(problem.in_one_line())
+    for competition in wanted if named else ():
+        if not any(is_prepared(competition, dataset_folder(competition, base, one)) for one in EDITIONS):
+            require_prepared(competition, dataset_folder(competition, base, edition or "v1"))
+    ids = {competition.id for competition in wanted}
+    found = [one for one in mirrors.datasets_in(base) if one.competition_id in ids]
     chosen = [one for one in found if edition in (None, one.edition)]
     listed = {one.key for one in found}
     left_out = [
-        name
-        for name in wanted
+        competition.id
+        for competition in wanted
         for one in ([edition] if edition else EDITIONS)
-        if is_prepared(registry.get(name), dataset_folder(registry.get(name), base, one))
-        and (name, one) not in listed
+        if is_prepared(competition, dataset_folder(competition, base, one))
+        and (competition.id, one) not in listed
     ]
     if not chosen:
         raise DataProblem(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from console.cli.common import Json, new_app, new_group, places_of, reading_state
-from console.cli.output import say, say_columns, say_json, say_table
+from console.cli.output import complain, say, say_columns, say_json, say_table
 from foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
@@ -147,6 +147,7 @@ def aggregate(
                 "name": evidence.name,
                 "edition": edition,
                 "padded": pad,
+                "note": evidence.note,
                 "lines": [
                     {"name": name, "runs_of": covered, "measures": measures_document(measures)}
                     for name, covered, measures in lines
@@ -155,6 +156,8 @@ def aggregate(
         )
         return
     say(f"{evidence.name}, edition {edition}, mean ± SEM over seeds{', padded' if pad else ''}")
+    if evidence.note:
+        complain(evidence.note)
     medal, *others = MEASURES_BY_INTEREST
     headings = ("runs of", "seeds", medal.words, "95 % interval", *(measure.words for measure in others))
     rows: list[tuple[str, ...]] = []
@@ -321,6 +324,8 @@ def import_reports(
     about = reports.About(name, agent, llms, hours, hardware)
     evidence = reports.import_reports(places_of(context).state_dir, found, about, replace=replace)
     count = len(evidence.competitions)
+    for text in filter(None, (evidence.note, reports.about_ungraded(paths))):
+        complain(text)
     if json:
         told = {"name": name, "results": len(evidence.trials), "competitions": count, "files": len(found)}
         say_json(told | {"conflict": evidence.conflict})

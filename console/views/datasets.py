@@ -23,6 +23,7 @@ from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
 from engine.layout import dataset_folder, prepared_with
 from engine.places import Places
 from engine.space import free_bytes
+from foundation.problems import DataProblem
 from state import datasets, events
 from state.database import Database
 from state.records import Dataset, DatasetState, DatasetStep, Event, KaggleState, StepState
@@ -252,9 +253,12 @@ def board_of_disk(data_dir: Path) -> DatasetBoard:
     rows = []
     for name in registry.all_ids():
         found = None
-        if is_ready(name, "v1", data_dir):
-            prepared = DatasetState.PREPARED
-            found = Dataset(name, "v1", prepared, "", "", None, None, None, 0.0)
+        try:
+            if is_ready(name, "v1", data_dir):
+                found = Dataset(name, "v1", DatasetState.PREPARED, "", "", None, None, None, 0.0)
+        except DataProblem as problem:  # of this one alone
+            text = problem.in_one_line()
+            found = Dataset(name, "v1", DatasetState.FAILED, text, "", None, None, None, 0.0)
         rows.append(DatasetRow(name, "v1", split_of(name), found, (), KaggleState()))
     return DatasetBoard(tuple(sorted(rows, key=_place)), free=free_bytes(data_dir))
 

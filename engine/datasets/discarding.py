@@ -20,6 +20,7 @@ from foundation.files import write_json
 from foundation.problems import DataProblem
 
 _LOCAL_HEADER_BYTES = 30
+_LEFTOVERS = (".consuming.json", ".raw.partial", ".prepared*.partial", f"{TRASH}*")
 _BLOCK_BYTES = 512  # what `st_blocks` counts
 
 
@@ -57,6 +58,11 @@ def marked(folder: DatasetFolder) -> Marker | None:
         return msgspec.json.decode(folder.consuming.read_bytes(), type=Marker)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
+
+
+def unsettled(data_dir: Path) -> set[str]:
+    """Name the folders of a data directory in which killed preparations have left something."""
+    return {path.parent.name for pattern in _LEFTOVERS for path in data_dir.glob(f"*/{pattern}")}
 
 
 def settle(folder: DatasetFolder) -> None:

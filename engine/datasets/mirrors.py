@@ -106,16 +106,15 @@ def datasets_of(store: Store) -> list[Mirrored]:
 
 
 def datasets_in(data_dir: Path) -> list[Mirrored]:
-    """Find the datasets of a data directory that are prepared and have a manifest."""
+    """Find the datasets of a data directory that are prepared and have a manifest, of competitions that can be read."""
     found = []
-    for competition_id, edition in product(registry.all_ids(), EDITIONS):
-        competition = registry.get(competition_id)
+    for competition, edition in product(registry.readable(registry.all_ids())[0], EDITIONS):
         folder = dataset_folder(competition, data_dir, edition)
         marker = prepared_with(folder) or {}
         seal = manifest.seal_of(marker)
         if seal is not None and is_prepared(competition, folder):
-            path = f"{competition_id}/{folder.prepared.name}"
-            found.append(Mirrored(competition_id, edition, path, marker, seal))
+            path = f"{competition.id}/{folder.prepared.name}"
+            found.append(Mirrored(competition.id, edition, path, marker, seal))
     return found
 
 

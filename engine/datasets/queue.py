@@ -15,6 +15,7 @@ from pathlib import Path
 from competitions import registry
 from competitions.model import EDITIONS, edition_named
 from engine.claims import Claimed
+from engine.datasets import discarding
 from engine.datasets.access import CHECK_ACCESS, state_after
 from engine.datasets.descriptions import KAGGLE
 from engine.datasets.limits import Hours, Limits, OutsideHours, outside
@@ -44,7 +45,7 @@ from state.records import Dataset, DatasetState, StepState, VerificationKind
 _TASKS = "engine.datasets.tasks"
 FETCH = f"{_TASKS}:fetch_zip"
 PREPARE_DATASET, VERIFY = f"{_TASKS}:prepare_dataset", f"{_TASKS}:verify_dataset"
-PRUNE = f"{_TASKS}:prune_dataset"
+PRUNE, SETTLE = f"{_TASKS}:prune_dataset", f"{_TASKS}:settle_dataset"
 PRELOAD = ("pandas", _TASKS)
 
 # How long to wait for another round after a failure that may be over the next time; after the last it stays failed.
@@ -121,6 +122,7 @@ class DatasetQueue:
         self.verifications = Verifications(database, pool, self.records, clock, data_dir=data_dir)
         self._working: dict[int, _Work] = {}
         self._pruning: dict[int, str] = {}
+        self._settling: dict[int, str] = {}
         self._blocked: dict[Key, Callable[[], bool]] = {}
         self._loaded: deque[tuple[float, int]] = deque()
         self._loading_since = 0.0
@@ -148,6 +150,7 @@ class DatasetQueue:
             self.records.put_back(dataset)
         self.refresh()
         self.verifications.recover()
+        self._settle()
 
     def step(self) -> None:
         """Start what there is capacity for, and record progress that came too soon after other progress."""
@@ -236,6 +239,15 @@ class DatasetQueue:
                     state = DatasetState.FAILED
                     datasets.set_state(self._database, competition_id, edition, state, now=now, problem=text)
 
+    def _settle(self) -> None:
+        """Have settled what killed preparations left; what is in the queue is settled when its turn comes."""
+        queued = {
+            dataset.competition_id for dataset in datasets.in_state(self._database, DatasetState.WAITING)
+        }
+        for competition_id in sorted(discarding.unsettled(self._data_dir) & {*registry.all_ids()} - queued):
+            wanted = {"competition_id": competition_id, "data_dir": str(self._data_dir)}
+            self._settling[self._pool.start(SETTLE, wanted)] = competition_id
+
     def take_news(self, news: Progressed | Ended) -> bool:
         """Take news of a job; False when it is not one of these. What the state could not take is not forgotten."""
         if news.number in self._pruning:
@@ -246,6 +258,13 @@ class DatasetQueue:
                 else:
                     self.records.pruned(competition_id, int(news.value["bytes"]))
                 del self._pruning[news.number]
+                self.refresh()
+            return True
+        if news.number in self._settling:
+            if isinstance(news, Ended):
+                competition_id = self._settling.pop(news.number)
+                if news.problem is not None:
+                    self.records.not_settled(competition_id, news.problem)
                 self.refresh()
             return True
         if self.verifications.take_news(news):

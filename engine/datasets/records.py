@@ -130,6 +130,11 @@ class DatasetRecords:
         text = f"not pruned: {problem.in_one_line()}"
         self._append("dataset.pruned", competition_id, text, {"problem": str(problem)})
 
+    def not_settled(self, competition_id: str, problem: Problem) -> None:
+        """What a killed preparation left could not be brought in order."""
+        text = f"left over from a killed preparation: {problem.in_one_line()}"
+        self._append("dataset.leftover", competition_id, text, {"problem": str(problem)})
+
     def to_verify(self, dataset: Dataset, kind: VerificationKind) -> None:
         """It is to be compared with what is known of it."""
         with self._database.transaction():

@@ -6,15 +6,16 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
 from competitions import registry
-from competitions.model import Edition
-from engine.claims import claimed_folder
-from engine.datasets import access, raw_data
+from competitions.model import EDITIONS, Edition
+from engine.claims import Claimed, claimed_folder
+from engine.datasets import access, discarding, raw_data
 from engine.datasets.limits import Limits
 from engine.datasets.mirrors import import_dataset
 from engine.datasets.plans import DEMO, Options
@@ -23,6 +24,7 @@ from engine.datasets.pruning import prune
 from engine.datasets.steps import CHECKSUM, DOWNLOAD, throttled, within
 from engine.datasets.stores import store_at
 from engine.datasets.verification import record, verify
+from engine.datasets.workspace import resolve_leftovers
 from engine.kaggle import KaggleUnreachable
 from engine.kaggle.credentials import find_credentials
 from engine.layout import dataset_folder
@@ -147,6 +149,19 @@ def prune_dataset(
     """Remove parts of a competition's data from the disk: `bytes` is what that gave back."""
     del report_progress
     return {"bytes": prune(registry.get(competition_id), Path(data_dir), parts)}
+
+
+def settle_dataset(competition_id: str, data_dir: str, *, report_progress: ReportProgress) -> dict[str, Any]:
+    """Bring in order what killed preparations left of a dataset on which nobody works."""
+    del report_progress
+    competition = registry.get(competition_id)
+    folders = [dataset_folder(competition, data_dir, edition) for edition in EDITIONS]
+    root, claim = folders[0].root, folders[0].claim
+    with suppress(Claimed), claimed_folder(root, claim, competition_id):  # its holder has settled it
+        discarding.settle(folders[0])
+        for folder in folders:
+            resolve_leftovers(folder)
+    return {}
 
 
 def _share_with_group(data_dir: str) -> None:

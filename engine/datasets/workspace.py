@@ -23,15 +23,23 @@ def workspace(folder: DatasetFolder) -> Iterator[Path]:
 
     Only for who holds the dataset's claim.
     """
-    prefix = f".{folder.prepared.name}."
-    for left in folder.root.glob(f"{prefix}*{PARTIAL_SUFFIX}"):
-        _resolve(left, folder)
-    work = Path(tempfile.mkdtemp(prefix=prefix, suffix=PARTIAL_SUFFIX, dir=folder.root))
+    resolve_leftovers(folder)
+    work = Path(tempfile.mkdtemp(prefix=_prefix(folder), suffix=PARTIAL_SUFFIX, dir=folder.root))
     work.chmod(0o755)
     try:
         yield work
     finally:
         shutil.rmtree(work)
+
+
+def resolve_leftovers(folder: DatasetFolder) -> None:
+    """Remove the workspaces of killed preparations; only for who holds the dataset's claim."""
+    for left in folder.root.glob(f"{_prefix(folder)}*{PARTIAL_SUFFIX}"):
+        _resolve(left, folder)
+
+
+def _prefix(folder: DatasetFolder) -> str:
+    return f".{folder.prepared.name}."
 
 
 def _resolve(left: Path, folder: DatasetFolder) -> None:

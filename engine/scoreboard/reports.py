@@ -9,7 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 # As MLE-bench looks for them.
 _REPORTS_OF_A_GROUP = "*grading_report*.json"
+
+_MOST_NAMED = 5
 
 _MEDALS = frozenset({Measure.GOLD, Measure.SILVER, Measure.BRONZE})
 
@@ -80,7 +82,8 @@ def load_evidence(
     if len(paths) == 1 and paths[0].suffix.lower() == ".csv":
         return _read_outcomes(paths[0], About(paths[0].stem))
     name = About(experiment_id or (paths[0].stem if len(paths) == 1 else "reports"))
-    return _read_reports(report_files(paths, experiment_id), name)
+    evidence = _read_reports(report_files(paths, experiment_id), name)
+    return replace(evidence, note="; ".join(filter(None, (evidence.note, about_ungraded(paths)))))
 
 
 def _load_by_name(name: str, state_dir: Path | None, prices: PriceTable | None) -> Evidence:
@@ -236,13 +239,27 @@ def _reports_at(path: Path) -> list[Path]:
     return found
 
 
+def about_ungraded(paths: Sequence[Path]) -> str:
+    """Name the run groups in folders that `report_files` has passed, as they have no report; empty: there are none."""
+    found = [
+        metadata.parent
+        for path in paths
+        if path.is_dir() and _report_of_group(path) is None
+        for metadata in sorted(path.glob(f"*/{METADATA}"))
+        if _report_of_group(metadata.parent) is None
+    ]
+    named = ", ".join(group.name for group in found[:_MOST_NAMED])
+    more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    return f"left out, run groups without a grading report: {named}{more}" if found else ""
+
+
 def _report_of_group(folder: Path) -> Path | None:
     """The report of a run group, None where there is none; which of several would count is for its owner to say."""
     found = sorted(folder.glob(_REPORTS_OF_A_GROUP))
     if len(found) > 1:
         raise DataProblem(
             f"{folder} holds {len(found)} grading reports",
-            ", ".join(path.name for path in found[:5]),
+            ", ".join(path.name for path in found[:_MOST_NAMED]),
             "Keep the one that counts, or name the reports themselves instead of their folder.",
         )
     return found[0] if found else None
@@ -335,7 +352,7 @@ def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:
         created_at=max((trial.decided_at or 0.0 for trial in trials), default=0.0),
         limit_hours=about.hours,
         conflict="; ".join(differences(conditions)),
-        note=f"left out, not of this benchmark: {', '.join(unknown[:5])}" if unknown else "",
+        note=f"left out, not of this benchmark: {', '.join(unknown[:_MOST_NAMED])}" if unknown else "",
         llms=about.llms,
     )
 

@@ -1,4 +1,7 @@
-"""`python -m tests.kaggle.fast SINCE SPEED console|engine ...`: the program with engines whose clock runs faster."""
+"""`python -m tests.kaggle.fast SINCE SPEED console|engine ...`: the program with engines whose clock runs faster.
+
+Competitions have the facts that their vectors need, in the engine's workers too.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,16 @@ def command(clock: FastClock, what: str, *arguments: str) -> list[str]:
 
 
 def main() -> int:
+    from tests.kaggle import vector_facts
+
     clock = FastClock(float(sys.argv[1]), float(sys.argv[2]))
     what, *arguments = sys.argv[3:]
     if what == "engine":
+        from engine.datasets import queue
         from engine.supervisor import __main__ as engine
 
         setattr(engine, "SystemClock", lambda: clock)  # noqa: B010 - not the class that it replaces
+        setattr(queue, "PRELOAD", (*queue.PRELOAD, vector_facts.__name__))  # noqa: B010 - one more than its type says
         return engine.main(arguments)
     from console.cli.program import run
     from engine.control import client

@@ -19,6 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
+from competitions import registry
 from tests.conformance.trees import VECTORS
 
 PORT = 7777
@@ -100,6 +101,23 @@ def vector_zip(competition_id: str) -> bytes:
             elif member.isdir() and name not in ("", "."):
                 archive.writestr(zipfile.ZipInfo(f"{name}/"), b"")
     return target.getvalue()
+
+
+def published_apart(competition_id: str) -> tuple[bytes, dict[str, bytes]]:
+    """The zip that Kaggle delivers of a vector, and by their names the files that others publish."""
+    names = {file.name for file in registry.get(competition_id).published}
+    everything = zipfile.ZipFile(io.BytesIO(vector_zip(competition_id)))
+    delivered = io.BytesIO()
+    with zipfile.ZipFile(delivered, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member in everything.infolist():
+            if member.filename not in names:
+                archive.writestr(member, everything.read(member))
+    return delivered.getvalue(), {name: everything.read(name) for name in names}
+
+
+def storage_url(shelf: str) -> str:
+    """Where the storage has what is on a shelf."""
+    return f"http://127.0.0.1:{PORT}/storage/{shelf}.zip?Signature={SIGNATURE}"
 
 
 def cuts(archive: bytes, count: int, seed: int) -> list[Fault]:
@@ -262,7 +280,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.send_response(302)
             # Another host than the one asked, as with Kaggle, so that credentials must not follow.
-            self.send_header("Location", f"http://127.0.0.1:{PORT}/storage/{name}.zip?Signature={SIGNATURE}")
+            self.send_header("Location", storage_url(name))
             self.send_header("Content-Length", "0")
             self.end_headers()
 

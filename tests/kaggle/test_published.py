@@ -16,7 +16,7 @@ from competitions.model import Competition, PublishedFile
 from engine import prepare_competition
 from engine.datasets import preparing, published
 from tests.conformance.trees import VECTORS, Vector, describe
-from tests.kaggle.loopback import PORT, SIGNATURE, Fault, Loopback, vector_zip
+from tests.kaggle.loopback import Fault, Loopback, published_apart, storage_url
 from tests.kaggle.test_download import Waits
 
 ID = "freesound-audio-tagging-2019"
@@ -35,8 +35,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
 @pytest.fixture
 def competition(monkeypatch: pytest.MonkeyPatch) -> Competition:
     """The competition, with labels that the loopback Kaggle's storage publishes."""
-    url = f"http://127.0.0.1:{PORT}/storage/{SHELF}.zip?Signature={SIGNATURE}"
-    found = replace(registry.get(ID), published=(PublishedFile(NAME, url),))
+    found = replace(registry.get(ID), published=(PublishedFile(NAME, storage_url(SHELF)),))
     monkeypatch.setattr(preparing, "get", lambda _: found)
     return found
 
@@ -44,20 +43,12 @@ def competition(monkeypatch: pytest.MonkeyPatch) -> Competition:
 @pytest.fixture
 def data(tmp_path: Path, loopback: Loopback) -> Path:
     """A data directory; Kaggle delivers everything but the labels."""
-    everything = zipfile.ZipFile(io.BytesIO(vector_zip(ID)))
-    delivered = io.BytesIO()
-    with zipfile.ZipFile(delivered, "w") as archive:
-        for member in everything.infolist():
-            if member.filename == NAME:
-                labels = io.BytesIO(everything.read(member))
-                with zipfile.ZipFile(labels, "a") as more:
-                    more.writestr(
-                        "FSDKaggle2019.meta/large enough to be cut", random.Random(0).randbytes(600_000)
-                    )
-                loopback.add(SHELF, archive=labels.getvalue())
-            else:
-                archive.writestr(member, everything.read(member))
-    loopback.add(ID, archive=delivered.getvalue())
+    delivered, others = published_apart(ID)
+    labels = io.BytesIO(others[NAME])
+    with zipfile.ZipFile(labels, "a") as more:
+        more.writestr("FSDKaggle2019.meta/large enough to be cut", random.Random(0).randbytes(600_000))
+    loopback.add(SHELF, archive=labels.getvalue())
+    loopback.add(ID, archive=delivered)
     return tmp_path / "data"
 
 

@@ -13,7 +13,10 @@ from pathlib import Path
 import pyte
 import pytest
 
+from competitions.registry import OWN_VARIABLE
+from console.views.datasets import board_of_disk
 from engine.places import Places
+from state.records import DatasetState
 from tests.conformance.trees import Vector
 from tests.console.cli.conftest import Cli
 from tests.report_fields import REPORT_FIELDS
@@ -28,6 +31,24 @@ def test_a_prepared_dataset_is_listed_and_not_prepared_twice(cli: Cli, prepared:
     assert [one["competition_id"] for one in listed if one["state"] == "prepared"] == [prepared.id]
     (again,) = cli("prepare", "-c", prepared.id, "--json").document()
     assert again["state"] == "was prepared"
+
+
+def test_own_facts_that_can_not_be_read_spoil_only_their_own_row(
+    cli: Cli, prepared: Vector, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own" / "torn").mkdir(parents=True)
+    (tmp_path / "own" / "torn" / "competition.toml").write_text('id = "torn')
+    monkeypatch.setenv(OWN_VARIABLE, str(tmp_path / "own"))
+    listed = {one["competition_id"]: one for one in cli("datasets", "list", "--json").document()}
+    assert listed[prepared.id]["state"] == "prepared"
+    assert listed["torn"]["state"] == "absent"
+    assert "torn/competition.toml cannot be read" in listed["torn"]["problem"]
+    rows = {row.competition_id: row for row in board_of_disk(places.data_dir).rows}
+    assert rows[prepared.id].state is DatasetState.PREPARED
+    assert "torn/competition.toml cannot be read" in rows["torn"].problem
+    mirrored = cli("datasets", "mirror", tmp_path / "mirror")
+    assert mirrored.code == 0
+    assert "torn/competition.toml cannot be read" in mirrored.err
 
 
 def test_one_failure_stops_none_of_the_others(cli: Cli, prepared: Vector, tmp_path: Path) -> None:

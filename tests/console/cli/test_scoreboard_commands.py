@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.places import Places
+from engine.rungroups import MAPPING_NAME, METADATA
 from engine.scoreboard.audit import audit_of
 from state import database as state_database
 from state import experiments, runs
@@ -128,6 +129,13 @@ def test_own_runs_go_out_as_run_groups_and_come_back_as_an_import(
     told = {"folder": str(folder), "runs": 2, "groups": 2}
     assert cli("export", "runs", "alone", folder, "--json").document() == told
     assert cli("export", "runs", "alone", folder).code == 2
+    (folder / MAPPING_NAME).unlink()
+    (folder / "not-graded").mkdir()
+    (folder / "not-graded" / METADATA).touch()
+    for told_of in (cli("aggregate", folder), cli("import", "reports", "other", folder)):
+        assert told_of.code == 0
+        assert told_of.err == "left out, run groups without a grading report: not-graded\n"
+    assert "not-graded" in cli("aggregate", folder, "--json").document()["note"]
     back = cli("import", "reports", "back", folder, "--agent", "dummy", "--hours", "2", "--json").document()
     assert (back["name"], back["results"], back["files"], back["conflict"]) == ("back", 2, 2, "")
     rows = {row["name"]: row for row in cli("scoreboard", "--own", "--json").document()}

@@ -17,11 +17,17 @@ from competitions import registry
 from competitions.model import Checksums
 from engine.claims import claimed
 from engine.datasets import checksums, discarding, preparing, raw_data
-from engine.datasets.plans import Options
+from engine.datasets.plans import Options, Plan, request
 from engine.datasets.preparing import prepare
+from engine.datasets.steps import no_report
+from engine.datasets.tasks import settle_dataset
 from engine.layout import DatasetFolder, dataset_folder, is_prepared
 from foundation.problems import DataProblem, Problem
+from foundation.workers import Ended
+from state import events
+from state.database import Database
 from tests.conformance.trees import VECTORS, Vector, describe
+from tests.engine.datasets.test_outages import World
 
 ID = "dog-breed-identification"  # of images, which are linked to what was extracted
 DISCARDING = Options(verify=False, discard_zip=True)
@@ -174,3 +180,42 @@ def test_leftovers_of_claims_and_of_zips_that_are_gone_are_removed(folder: Datas
     with claimed(folder.claim, ID):
         discarding.settle(folder)
     assert names(folder) == {".claim.new"}
+
+
+def test_an_engine_that_starts_has_settled_what_killed_preparations_left(
+    folder: DatasetFolder, monkeypatch: pytest.MonkeyPatch, state: Database
+) -> None:
+    killed_at(monkeypatch, checksums, "forget_zip", folder)
+    (folder.root / ".trash.0123").mkdir()
+    # Of a preparation that was killed while it put a tree in the place of another.
+    (folder.root / ".prepared.abc.partial" / "replaced").mkdir(parents=True)
+    (folder.root / ".prepared.abc.partial" / "prepared" / "public").mkdir(parents=True)
+    queued, foreign = (folder.root.parent / name for name in ("leaf-classification", "of another program"))
+    for other in (queued, foreign):
+        (other / ".trash.4567").mkdir(parents=True)
+    request(state, Plan(queued.name, "v1", Options(), download=True), now=1.0)
+    world = World(state, folder.root.parent, lambda _task, _at: None)
+    assert list(world.jobs.going.values()) == [("settle_dataset", ID)]
+    settle_dataset(ID, str(folder.root.parent), report_progress=no_report)
+    assert names(folder) == {".raw", ".consuming.json", "prepared"}
+    assert (folder.prepared / "public").is_dir()
+    assert (queued / ".trash.4567").is_dir() and (foreign / ".trash.4567").is_dir()
+
+
+def test_what_another_process_works_on_is_left_to_it(folder: DatasetFolder) -> None:
+    (folder.root / ".trash.0123").mkdir()
+    with claimed(folder.claim, ID):
+        assert settle_dataset(ID, str(folder.root.parent), report_progress=no_report) == {}
+        assert (folder.root / ".trash.0123").is_dir()
+    settle_dataset(ID, str(folder.root.parent), report_progress=no_report)
+    assert names(folder) == {f"{ID}.zip"}
+
+
+def test_leftovers_that_can_not_be_settled_are_told(folder: DatasetFolder, state: Database) -> None:
+    (folder.root / ".trash.0123").mkdir()
+    world = World(state, folder.root.parent, lambda _task, _at: None)
+    (number,) = world.jobs.going
+    world.queue.take_news(Ended(number, problem=DataProblem("it can't be removed", "no rights")))
+    (event,) = events.newest(state, competition_id=ID)
+    assert event.kind == "dataset.leftover"
+    assert "left over from a killed preparation: it can't be removed: no rights" in event.text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engine.rungroups import MAPPING_NAME, write_mapping
+from engine.rungroups import MAPPING_NAME, METADATA, write_mapping
 from engine.scoreboard import Measure, row_of
 from engine.scoreboard.aggregation import (
     by_category,
@@ -103,6 +103,19 @@ def test_reports_can_be_named_one_by_one_and_metadata_among_them_is_passed_over(
     metadata.write_text("{}")
     found = load_evidence([metadata, *(runs_dir / "3_c").glob("*report.json"), runs_dir / "2_b"])
     assert [trial.competition_id for trial in found.trials] == [LEAF, SPOOKY, LEAF]
+
+
+def test_run_groups_of_a_folder_that_have_no_report_are_named(runs_dir: Path) -> None:
+    (runs_dir / MAPPING_NAME).unlink()
+    assert load_evidence([runs_dir]).note == ""
+    for group in ("3_c", "4_d", "5_e"):
+        (runs_dir / group).mkdir(exist_ok=True)
+        (runs_dir / group / METADATA).write_text("{}")
+    (runs_dir / "notes").mkdir()  # no run group
+    found = load_evidence([runs_dir])
+    assert len(found.trials) == 5
+    assert found.note == "left out, run groups without a grading report: 4_d, 5_e"
+    assert load_evidence([runs_dir / "3_c"]).note == ""
 
 
 def test_reports_of_two_editions_make_no_row_and_it_is_said_why(tmp_path: Path) -> None:
