@@ -49,8 +49,10 @@ def loopback_kaggle(home: Path) -> Iterator[Loopback]:
     with turn:
         login(home)
         server = Loopback()
-        yield server
-        server.close()
+        try:
+            yield server
+        finally:
+            server.close()
 
 
 @pytest.fixture
