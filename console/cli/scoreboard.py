@@ -239,6 +239,8 @@ def compare(
     say_columns(DIFFERENCE_COLUMNS, differences_of(found))
     say()
     say(found.verdict)
+    if found.worth_of_names:
+        say(found.worth_of_names)
     shown = found.duels if everything else found.deciding
     if shown:
         say()

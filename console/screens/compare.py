@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from textwrap import wrap
 
 from console.tui.list_screen import ListScreen
 from console.tui.painting import Line, Pieces, bar, cut, foreign, heading
@@ -93,7 +94,9 @@ def _lines(found: Comparison, width: int, signs: Signs, *, everything: bool) -> 
     differences = differences_of(found)
     by_split = Table(_difference_columns(), differences, width, signs)
     lines = [by_split.heading(), *map(by_split.line, differences)]
-    lines += [Line(), Line(((f"  {found.verdict}", "text"),)), Line()]
+    lines += [Line(), Line(((f"  {found.verdict}", "text"),))]
+    lines += [Line(((f"  {part}", "text"),)) for part in wrap(found.worth_of_names, max(20, width - 3))]
+    lines.append(Line())
     shown = found.duels if everything else found.deciding
     title = "all competitions" if everything else "competitions that decide"
     lines.append(Line(heading(title, width, signs, note=str(len(shown)))))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from competitions import registry
-from engine.scoreboard.model import COLUMNS, Evidence, Measure, differences
+from engine.scoreboard.model import COLUMNS, OBFUSCATED, USUAL, Evidence, Measure, differences
 from foundation.problems import DataProblem, UsageProblem
 
 # Below this chance a difference is usually called significant.
@@ -79,6 +79,7 @@ class Comparison:
         duels: every common competition, those that decide first.
         overall: over all of them; `by_column` over those of each column's split that are common.
         left_out: competitions of which only one has results.
+        descriptions: which kind each of them had; empty: unknown.
     """
 
     first: str
@@ -89,6 +90,19 @@ class Comparison:
     overall: Difference
     by_column: Mapping[str, Difference]
     left_out: tuple[str, ...]
+    descriptions: tuple[str, str] = ("", "")
+
+    @property
+    def worth_of_names(self) -> str:
+        """What knowing which competition it is was worth, where just one of the two did not; empty otherwise."""
+        if set(self.descriptions) != {USUAL, OBFUSCATED}:
+            return ""
+        sign = 1 if self.descriptions[0] == USUAL else -1
+        return (
+            f"{self.measure.words} with usual descriptions less that with obfuscated ones:"
+            f" {sign * self.overall.points:+.1f} points over {self.overall.competitions} competitions"
+            f" (p = {self.overall.p_value:.3f}); what names are worth shows memory, if all else is equal"
+        )
 
     @property
     def verdict(self) -> str:
@@ -119,7 +133,7 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
         if evidence.conflict:
             raise UsageProblem(f"{evidence.name} can't be compared", evidence.conflict)
     both, agents = (first.conditions, second.conditions), ("agent", "agent_version")
-    forbidding = differences(both, ignored=(*agents, "hours", "hardware", "network"))
+    forbidding = differences(both, ignored=(*agents, "hours", "hardware", "network", "descriptions"))
     if forbidding:
         raise UsageProblem(f"{first.name} and {second.name} can't be compared", "; ".join(forbidding))
     ours, theirs = _sides(first, measure), _sides(second, measure)
@@ -147,6 +161,7 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
         overall=_difference(duels),
         by_column={column: _difference(part) for column, part in parts.items() if part},
         left_out=tuple(sorted(ours.keys() ^ theirs.keys(), key=str.lower)),
+        descriptions=(first.conditions.descriptions, second.conditions.descriptions),
     )
 
 

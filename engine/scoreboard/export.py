@@ -33,6 +33,7 @@ from engine.scoreboard.insight import ending_of
 from engine.scoreboard.model import (
     COLUMNS,
     FLAGS,
+    OBFUSCATED,
     Cell,
     Costs,
     Evidence,
@@ -115,6 +116,7 @@ class Disclosure:
         not_held: limits that nothing held where runs ran, each list of them once.
         model_calls: how the model calls of how many runs were counted, in words; empty: unknown.
         tokens, model_costs: what they have come to, in words; empty: unknown.
+        descriptions: `obfuscated` where they did not tell which competition it is; empty: unknown.
     """
 
     edition: str
@@ -142,12 +144,14 @@ class Disclosure:
     model_calls: str = ""
     tokens: str = ""
     model_costs: str = ""
+    descriptions: str = ""
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """List everything as pairs of a name and a text, in reading order."""
         return (
             *((("data", "synthetic: a demo, not a result"),) if self.demo else ()),
             ("edition", self.edition),
+            *((("descriptions", "obfuscated"),) if self.descriptions == OBFUSCATED else ()),
             ("agent", " ".join(part for part in (self.agent, self.agent_version) if part) or _UNKNOWN),
             ("agent images", ", ".join(self.images) or "none known"),
             ("complete seeds", _of(self.seeds_done, self.seeds_planned)),
@@ -222,6 +226,7 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         hours=row.hours,
         hardware=evidence.conditions.hardware,
         network=evidence.conditions.network,
+        descriptions=evidence.conditions.descriptions,
         images=tuple(sorted({_image(one) for one in found} - {""})),
         machines=tuple(sorted({one.machine for one in found} - {""})),
         test_feedback=False if evidence.table == "own" else None,

@@ -12,6 +12,9 @@ from typing import Any, Literal
 from engine.model_costs import CURRENCY, Spending, named
 from environment.gateway.prices import PriceTable
 
+# What a condition calls descriptions that do, and do not, tell which competition it is.
+USUAL, OBFUSCATED = "usual", "obfuscated"
+
 # The columns of the published leaderboard, and the split that each of them covers.
 COLUMNS: Mapping[str, str] = {"low": "low", "medium": "medium", "high": "high", "all": "split75"}
 
@@ -69,6 +72,7 @@ class Conditions:
         hours: the time limit, as text.
         hardware: the processors, memory and GPUs of a run.
         data: `real` or `demo`.
+        descriptions: `usual`, or `obfuscated` where they did not tell which competition it is; empty: unknown.
     """
 
     edition: str
@@ -78,6 +82,7 @@ class Conditions:
     hardware: str = ""
     network: str = ""
     data: str = "real"
+    descriptions: str = ""
 
 
 _PLURALS = {
@@ -88,6 +93,7 @@ _PLURALS = {
     "hardware": "hardware",
     "network": "network policies",
     "data": "kinds of data",
+    "descriptions": "descriptions",
 }
 
 

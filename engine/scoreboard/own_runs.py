@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from competitions import registry
 from engine.model_costs import spending_of
 from engine.scoreboard.model import (
+    OBFUSCATED,
+    USUAL,
     Conditions,
     Counted,
     Evidence,
@@ -167,6 +169,7 @@ def _conditions_of(sweep: Sweep) -> Conditions:
         hardware=_hardware_of(sweep.spec),
         network=sweep.spec.network,
         data="demo" if sweep.spec.demo else "real",
+        descriptions="" if sweep.spec.runtime == IMPORTED else OBFUSCATED if sweep.spec.obfuscated else USUAL,
     )
 
 

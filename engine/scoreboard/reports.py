@@ -20,7 +20,17 @@ from competitions import registry
 from engine.grading.batch import REPORT_SUFFIX
 from engine.rungroups import MAPPING_NAME, METADATA, read_mapping
 from engine.scoreboard.export import RUNS, verify_bundle
-from engine.scoreboard.model import FLAGS, Conditions, Evidence, Measure, Trial, differences, limit_text
+from engine.scoreboard.model import (
+    FLAGS,
+    OBFUSCATED,
+    USUAL,
+    Conditions,
+    Evidence,
+    Measure,
+    Trial,
+    differences,
+    limit_text,
+)
 from engine.scoreboard.own_runs import find_evidence
 from environment.gateway.prices import PriceTable
 from foundation.files import read_csv, write_json
@@ -325,6 +335,11 @@ def _outcome(row: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
+def _descriptions(told: str) -> str:
+    """Return which kind of description a report tells of."""
+    return {"unknown": "", OBFUSCATED: OBFUSCATED}.get(told, USUAL)
+
+
 def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:
     known = set(registry.all_ids())
     unknown = sorted({report["competition_id"] for report in reports} - known)
@@ -335,14 +350,17 @@ def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:
         seeds[report["competition_id"]] += 1
         trials.append(_trial(report, seeds[report["competition_id"]]))
     editions = {str(report.get("edition") or "v1") for report in reports}
+    texts = {_descriptions(str(report.get("descriptions") or "unknown")) for report in reports}
     conditions = [
         Conditions(
             edition=edition,
+            descriptions=text,
             agent=about.agent or about.name,
             hours="" if about.hours is None else limit_text(about.hours),
             hardware=about.hardware,
         )
         for edition in sorted(editions or {"v1"})
+        for text in sorted(texts or {""})
     ]
     return Evidence(
         table="imported",

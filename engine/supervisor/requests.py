@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from engine.agent_snapshots import AgentSnapshots
+from engine.agents import wants_obfuscated
 from engine.options.requests import (
     Answer,
     AssignExperiment,
@@ -126,8 +127,11 @@ class RequestDispatcher:
                 self._checks.forget(launch)
 
     def _create(self, launch: Launch, checks: list[Check]) -> Answer | None:
-        folder = launching.agent_of(launch.spec).folder
-        version = self._agents.take(folder)
+        agent = launching.agent_of(launch.spec)
+        # A condition of the row, whether a flag or the agent's own setting asks for it.
+        obfuscated = launch.spec.obfuscated or wants_obfuscated(agent)
+        launch = replace(launch, spec=replace(launch.spec, obfuscated=obfuscated))
+        version = self._agents.take(agent.folder)
         if version is None:
             return None
         existing = sweeps.find(self._database, launch.name) if launch.name else None
@@ -142,7 +146,7 @@ class RequestDispatcher:
             launch,
             self._places,
             checks,
-            agent_folder=folder,
+            agent_folder=agent.folder,
             agent_version=version,
             now=now,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from competitions.descriptions import obfuscated_description
 from engine.agents import get_agent, wants_obfuscated
 from engine.options.sweep import SweepOptions, options_of, resolve
 from engine.places import Places, own_agents_folder
+from engine.scoreboard import find_evidence
 from environment import __path__ as environment_path
 from environment.runner import protocol
 from environment.runner.protocol import Order
@@ -62,6 +64,8 @@ def test_agent_and_report_have_the_obfuscated_text(
     assert (logs / "names").read_text().split() == sorted(path.name for path in public.iterdir())
     assert protocol.read(harness.folder(run) / protocol.ORDER, Order).obfuscated
     assert description_in_report(harness, run) == "obfuscated"
+    with closing(database.open_for_reading(harness.places.state_dir)) as state:
+        assert find_evidence(state, run.sweep_id).conditions.descriptions == "obfuscated"
     assert (public / "description.md").read_text() != wanted, "the dataset itself stays as it is"
 
 

@@ -71,3 +71,15 @@ def test_editions_are_never_compared_and_other_differences_are_told() -> None:
     assert compare(ours, evidence("b", {LEAF: "+"}, hours="12 h", agent="y")).caveats == (
         "mixed time limits: 12 h, 24 h",
     )
+
+
+def test_without_names_it_is_told_what_names_are_worth() -> None:
+    usual = evidence("usual", {LEAF: "++", SPOOKY: "++", CACTUS: "--"}, descriptions="usual")
+    blind = evidence("blind", {LEAF: "--", SPOOKY: "+-", CACTUS: "--"}, descriptions="obfuscated")
+    found = compare(usual, blind)
+    assert found.caveats == ("mixed descriptions: obfuscated, usual",)
+    assert "descriptions less that with obfuscated ones: +50.0 points over 3" in found.worth_of_names
+    assert f"(p = {found.overall.p_value:.3f})" in found.worth_of_names
+    assert "+50.0 points" in compare(blind, usual).worth_of_names
+    assert compare(usual, usual).worth_of_names == ""
+    assert compare(usual, evidence("imported", {LEAF: "+"})).worth_of_names == ""
