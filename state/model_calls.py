@@ -80,15 +80,6 @@ def of_run(database: Database, run_id: int) -> list[ModelUse]:
     )
 
 
-def of_sweep(database: Database, sweep_id: str) -> list[ModelUse]:
-    """Read what all attempts of all runs of a sweep have used."""
-    return database.records(
-        ModelUse,
-        f"{_OF_RUN} JOIN runs ON runs.id = run_id WHERE sweep_id = ? ORDER BY provider, model, attempt_id",
-        (sweep_id,),
-    )
-
-
 def of_attempt(database: Database, attempt_id: int) -> list[ModelUse]:
     """Read what one attempt has used."""
     return database.records(ModelUse, "SELECT * FROM model_use WHERE attempt_id = ?", (attempt_id,))

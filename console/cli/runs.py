@@ -31,7 +31,6 @@ from state.lifecycle import FailureClass, RunState
 if TYPE_CHECKING:
     from console.views.calls import RunCalls
     from engine.scoreboard.audit import RunAudit
-    from environment.gateway.records import ModelCall
     from state.database import Database
     from state.records import Run
 
@@ -172,28 +171,27 @@ def calls(
     places = places_of(context)
     prices = model_prices(places.config_file)
     with reading_state(context) as database:
-        found = calls_of(database, find_run(database, run).id, places.state_dir, prices)
-    last = found.calls[len(found.calls) - lines :] if lines < len(found.calls) else found.calls
+        found = calls_of(database, find_run(database, run).id, places.state_dir, prices, last=lines)
     if json:
         say_json(
             {
                 "totals": [asdict(total) for total in found.spending.models],
                 **found.spending.document(),
-                "calls": [{"attempt": number, **asdict(call)} for number, call in last],
+                "calls": [{"attempt": number, **asdict(call)} for number, call in found.calls],
             }
         )
         return
     if not found.spending.models:
         say("no model calls were counted; runs of a sweep with --gateway have theirs counted")
         return
-    _say_calls(found, last)
+    _say_calls(found)
 
 
-def _say_calls(found: RunCalls, last: Sequence[tuple[int, ModelCall]]) -> None:
+def _say_calls(found: RunCalls) -> None:
     from console.views.calls import cost_in_words
 
     say_table(
-        last,
+        found.calls,
         {
             "came": lambda one: wording.date_and_time(one[1].at),
             "model": lambda one: one[1].model or one[1].asked_model,

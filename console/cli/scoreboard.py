@@ -111,7 +111,8 @@ def scoreboard(
         say("own experiments, any medal %, mean ± SEM over seeds")
         names = (view.EXPERIMENT, view.AGENT, view.MODELS)
         splits_of_users = [view.split_column(name) for name in user_splits]
-        say_columns((*names, view.OWN, *splits, *splits_of_users, view.EDITION, *facts), own)
+        costs = view.COSTS if view.has_costs(own) else ()
+        say_columns((*names, view.OWN, *splits, *splits_of_users, *costs, view.EDITION, *facts), own)
         say()
     if published:
         say("published rows (all of real data)")

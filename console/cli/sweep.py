@@ -236,7 +236,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one sweep: what was asked for, and every run."""
-    from engine.model_costs import spending_of
+    from console.views.calls import KnownPrices, sweep_costs
     from engine.providers import model_prices
     from state import experiments, model_calls, runs, sweeps
 
@@ -244,30 +244,31 @@ def show(
         sweep = sweeps.get(database, sweep_id)
         counts, members = sweeps.counts(database, sweep.id), runs.of_sweep(database, sweep.id)
         rows = experiments.of_sweep(database, sweep.id)
-        uses = model_calls.of_sweep(database, sweep.id)
+        uses = model_calls.by_run(database, sweep.id)
     if toml:
         from engine.options.sweep import options_of, write_toml
         from engine.sweeps.launch import launch_of
 
         say(write_toml(options_of(launch_of(sweep, rows))).rstrip("\n"))
         return
-    spending = spending_of(uses, model_prices(places_of(context).config_file))
+    prices = KnownPrices(model_prices(places_of(context).config_file))
+    costs = sweep_costs(sweep, members, uses, prices, counts.medals)
     if json:
         say_json(
             sweep_facts(sweep, counts)
             | {
                 "runs": [run_facts(run) for run in members],
-                "model_use": [asdict(use) for use in uses],
-                "spending": spending.document(),
+                "model_use": [asdict(use) for found in uses.values() for use in found],
+                "costs": None if costs is None else costs.document(),
             }
         )
         return
     say_sweeps([sweep], {sweep.id: counts})
     say(spec_text(sweep))
-    if uses:
-        from console.views.calls import in_words
+    if costs is not None and costs.spending.models:
+        from console.views.calls import costs_in_words
 
-        say(in_words(spending))
+        say(costs_in_words(costs))
     say()
     say_runs(members)
 

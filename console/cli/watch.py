@@ -85,7 +85,7 @@ def _summary(places: Places, *, json: bool) -> None:
         engine = control.status(places)
         if database.exists(places.state_dir):
             with closing(database.open_for_reading(places.state_dir)) as opened:
-                found = overview(opened)
+                found = overview(opened, places.config_file)
                 kaggle = datasets.kaggle(opened)
                 failing = tuple(outages.current(opened))
                 preparing = totals_of(opened, places, engine)
@@ -136,6 +136,8 @@ def _engine(engine: EngineStatus | None) -> str:
 
 
 def _sweep(line: SweepLine) -> str:
+    from console.views.calls import money, short_cost
+
     counts = line.counts
     ended = counts.finished + counts.failed + counts.stopped
     parts = [
@@ -148,6 +150,10 @@ def _sweep(line: SweepLine) -> str:
         parts.append(f"any medal {line.any_medal} %")
     if line.seconds_left is not None:
         parts.append(f"about {wording.duration(line.seconds_left)} left")
+    if line.costs is not None and line.costs.spending.models:
+        parts.append(f"models {short_cost(line.costs.spending)}")
+        if line.costs.projected is not None:
+            parts.append(f"about {money(line.costs.projected)} projected {line.costs.basis}")
     return ", ".join(parts)
 
 
@@ -168,6 +174,7 @@ def _say_json(seen: WatchReport) -> None:
                 "counts": asdict(line.counts),
                 "any_medal": None if line.any_medal is None else asdict(line.any_medal),
                 "seconds_left": line.seconds_left,
+                "costs": None if line.costs is None else line.costs.document(),
             }
             for line in seen.sweeps
         ],

@@ -15,13 +15,18 @@ from console.tui.widgets.line_list import TitleClicked
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table, column_of
 from console.views.lists import SortOrder, words_accept
 from console.views.scoreboard import (
+    COSTS,
     DATE,
     LIMIT,
     MODELS,
     NAME,
+    PER_MEDAL,
+    PER_RUN,
     SEEDS,
+    TOKENS,
     Scoreboard,
     Subject,
+    has_costs,
     is_ours,
     notes_of,
     scoreboard,
@@ -201,7 +206,7 @@ def table_lines(
     additional = sorted_rows([row for row in found if row.table == "additional"], sorting)
     footnotes = list(dict.fromkeys(note for row in found for note in notes_of(row)))
     table = Table(
-        _columns(width >= _WIDE, footnotes, signs),
+        _columns(width >= _WIDE, footnotes, signs, with_costs=has_costs(found)),
         found,
         width,
         signs,
@@ -249,7 +254,7 @@ _VALUES: dict[str, Callable[[Row], tuple[float | str, ...]]] = {
 }
 
 
-def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[Row]]:
+def _columns(wide: bool, footnotes: Sequence[str], signs: Signs, *, with_costs: bool) -> list[Column[Row]]:
     def name(row: Row) -> Pieces:
         return ((NAME.text(row), "strong" if is_ours(row) else "text"),)
 
@@ -270,6 +275,11 @@ def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[
         *map(split, COLUMNS),
         column_of(LIMIT, 7, role="dim", gap=1, by="hours", chosen=True),
         column_of(DATE, 10, drop=2, role="dim", by="date", chosen=True),
+        *(
+            [column_of(each, 12, drop=5 - place, gap=1) for place, each in enumerate(COSTS)]
+            if with_costs
+            else []
+        ),
         Column(
             SEEDS.title,
             lambda row: _seeds(row, footnotes),
@@ -330,11 +340,18 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
         demo: Pieces = (("  demo, not comparable", "warn"),) if row.demo else ()
         head: Piece = (f" {foreign(row.name, 20)} ", "strong")
         role: Role = "dim"
+        costs: Pieces = ()
+        if has_costs([row]):
+            told = (
+                f"{TOKENS.text(row)} tokens and {PER_RUN.text(row)} USD a run, {PER_MEDAL.text(row)} a medal"
+            )
+            costs = ((f"   models: {told}", role),)
         forms: list[Pieces] = [
-            (head, (text, role), (earned, "text"), *demo)
-            for text in (
-                f"any medal on its own {wording.plural(standing.of, 'competition')}: ",
-                f"medal on its own {standing.of}: ",
+            (head, (text, role), (earned, "text"), *demo, *more)
+            for text, more in (
+                (f"any medal on its own {wording.plural(standing.of, 'competition')}: ", costs),
+                (f"any medal on its own {wording.plural(standing.of, 'competition')}: ", ()),
+                (f"medal on its own {standing.of}: ", ()),
             )
         ]
         lines.append(fitting(forms, width))

@@ -13,6 +13,7 @@ from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
 from console.tui.widgets.table import REST, Column, Table
+from console.views.calls import many, money
 from console.views.scoreboard import Experiment, Subject, experiment
 from console.views.splits import ORDER, split_of
 from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing, Trial
@@ -23,6 +24,8 @@ from state.lifecycle import FailureClass, Outcome
 
 # A trial's sign and score.
 _CELL = 11
+# On narrower screens costs by competition would cut names.
+_WIDE = 110
 # How wide the names of facts are, and those of bars.
 _FACT = 29
 _LABEL = 26
@@ -132,7 +135,7 @@ def _lines(found: Experiment, column: str, width: int, signs: Signs) -> list[Lin
     members = set(registry.splits()[COLUMNS[column]])
     shown = [name for name in found.evidence.competitions if name in members or column == "all"]
     seeds = max((len(found.trials_of(name)) for name in shown), default=0)
-    trials = Table(_trial_columns(found, seeds, signs), shown, width, signs)
+    trials = Table(_trial_columns(found, seeds, width, signs), shown, width, signs)
     for split in ORDER:
         names = [name for name in shown if split_of(name) == split]
         if names:
@@ -180,7 +183,7 @@ def _measured(standing: Standing | None, measure: Measure, signs: Signs) -> str:
     return wording.UNKNOWN
 
 
-def _trial_columns(found: Experiment, seeds: int, signs: Signs) -> list[Column[str]]:
+def _trial_columns(found: Experiment, seeds: int, width: int, signs: Signs) -> list[Column[str]]:
     def seed(place: int) -> Column[str]:
         def trial(name: str) -> Pieces:
             trials = found.trials_of(name)
@@ -188,7 +191,23 @@ def _trial_columns(found: Experiment, seeds: int, signs: Signs) -> list[Column[s
 
         return Column("", trial, _CELL, gap=1, chosen=True)
 
-    return [Column("", str, 14, grows=48), *map(seed, range(seeds))]
+    by_name = {one.competition_id: one.costs for one in found.insight.model_costs_by_competition}
+
+    def tokens(name: str) -> str:
+        costs = by_name.get(name)
+        return "" if costs is None or not costs.measured else f"{many(costs.tokens_per_run)} tokens"
+
+    def cost(name: str) -> str:
+        costs = by_name.get(name)
+        if costs is None or not costs.measured:
+            return ""
+        return "unknown cost" if costs.per_run is None else f"{money(costs.per_run)} a run"
+
+    columns: list[Column[str]] = [Column("", str, 14, grows=48), *map(seed, range(seeds))]
+    if by_name and width >= _WIDE:
+        columns.append(Column("", cost, 16, drop=1, right=True, role="dim"))
+        columns.append(Column("", tokens, 14, drop=2, right=True, role="dim"))
+    return columns
 
 
 _FACT_COLUMNS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from textual.widget import Widget
 
@@ -15,6 +16,7 @@ from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.run_cell import draw_run, outcome_role
 from console.tui.widgets.table import REST, Column, Forms, Table
+from console.views.calls import cost_forms
 from console.views.overview import Concern, Overview, SweepLine, concerns, overview
 from engine.notifications.news import troubles
 from state.lifecycle import FailureClass, Outcome, SweepState
@@ -46,7 +48,7 @@ class OverviewScreen(ConsoleScreen):
 
     def queries(self) -> Queries:
         """Everything at a glance."""
-        return {"overview": (overview, self._take)}
+        return {"overview": (partial(overview, config_file=self.app.places.config_file), self._take)}
 
     def redraw(self) -> None:
         """Draw it as it is at this moment."""
@@ -120,12 +122,16 @@ class _Drawing:
     def lines(self, host_troubles: Sequence[str], height: int) -> list[Line]:
         """Return all three parts; what needs a person may take most of the height."""
         found, needed = self.found, concerns(self.found, self.now)
-        count = len(needed) + len(host_troubles)
+        count = len(needed) + len(host_troubles) + len(found.outages)
         lines = [Line(heading("sweeps", self.width, self.signs)), *self._sweeps()]
         note = str(count) if count else ""
         lines += [Line(), Line(heading("needs you", self.width, self.signs, note=note))]
         for text in host_troubles:
             lines.append(self._free_line((text, "bad"), Target("host", text)))
+        for outage in found.outages:
+            lines.append(
+                self._free_line((wording.provider_outage(outage), "warn"), Target("events", outage.provider))
+            )
         shown = needed[: max(4, height - len(lines) - 8)]
         lines += self._concerns(shown)
         if len(needed) > len(shown):
@@ -170,6 +176,11 @@ class _Drawing:
                 (wording.mean_and_error(sweep.any_medal, signs.plus_minus), "text"),
             )
 
+        def costs(sweep: SweepLine) -> Forms | str:
+            return (
+                "" if sweep.costs is None else Forms([((text, "dim"),) for text in cost_forms(sweep.costs)])
+            )
+
         columns: list[Column[SweepLine]] = [
             Column("", lambda sweep: sweep.sweep.id, 22, grows=40),
             Column("", progress, 10, grows=20),
@@ -178,6 +189,7 @@ class _Drawing:
             Column("", lambda sweep: f"{signs.queued} {sweep.counts.queued}", 6, gap=1, role="dim"),
             Column("", failed, 5, gap=1),
             Column("", any_medal, 24, drop=1),
+            Column("", costs, 11, grows=24, drop=2),
             Column("", lambda sweep: self._when(sweep, ended(sweep)), 13, grows=REST),
         ]
         table = Table(columns, self.found.sweeps, self.width, signs)

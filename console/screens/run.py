@@ -1,4 +1,4 @@
-"""The run screen: one run's log, attempts, submissions, resources, files and configuration."""
+"""The run screen: one run's log, attempts, submissions, resources, model calls, files and configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from console.screens.logs import FileScreen, LogScreen
 from console.tui.keys import Context
 from console.tui.painting import Line, Piece, Pieces, bar, foreign, joined, spread_fitting, width_of
 from console.tui.screen import Queries
-from console.tui.theme import Signs
+from console.tui.theme import Role, Signs
 from console.tui.widgets.chart import Mark, Series, chart
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogPane
@@ -27,6 +27,7 @@ from console.tui.widgets.painted import Painted
 from console.tui.widgets.ruler import medal_role, ruler
 from console.tui.widgets.run_cell import draw_run, outcome_role, outcome_sign, state_role
 from console.tui.widgets.table import REST, Column, Table
+from console.views.calls import CallHistory, many, money, short_cost, tokens_in_words
 from console.views.run import (
     MOST_ENTRIES,
     FileEntry,
@@ -35,17 +36,21 @@ from console.views.run import (
     RunFacts,
     UsageCurves,
     Validations,
+    read_calls,
     read_listing,
     read_order,
     read_usage,
     read_validations,
     run_facts,
 )
+from engine.model_costs import ModelTotal, named
+from environment.gateway.records import ModelCall
+from environment.gateway.records import Outcome as CallOutcome
 from environment.runner.protocol import Order
 from state.lifecycle import ENGINE, Outcome
 from state.records import Attempt, Event, Submission
 
-PANES = ("log", "timeline", "submissions", "resources", "files", "config")
+PANES = ("log", "timeline", "submissions", "resources", "calls", "files", "config")
 _READERS: dict[str, Callable[[RunFacts], Any]] = {
     "submissions": lambda facts: read_validations(facts.directory) if facts.directory else Validations(),
     "files": read_listing,
@@ -53,7 +58,8 @@ _READERS: dict[str, Callable[[RunFacts], Any]] = {
     "config": read_order,
 }
 
-_GROWING = ("resources", "submissions")
+_GROWING = ("resources", "submissions", "calls")
+_MOST_BUDGET = 0.8
 
 # Values under such names are kept off the screen even where a config file holds them in the open.
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
@@ -62,7 +68,7 @@ _EVIDENCE_LINES = 6
 
 
 class RunScreen(LogScreen):
-    """Facts at the top, one of six panes below."""
+    """Facts at the top, one of seven panes below."""
 
     CONTEXTS = ("run", "log")
     AUTO_FOCUS = ""
@@ -85,7 +91,8 @@ class RunScreen(LogScreen):
 
     def queries(self) -> Queries:
         """Ask for the facts of this run."""
-        return {"facts": (lambda database: run_facts(database, self._run_id), self._take)}
+        ask = partial(run_facts, run_id=self._run_id, config_file=self.app.places.config_file)
+        return {"facts": (ask, self._take)}
 
     def contexts(self) -> tuple[Context, ...]:
         """Return the log's keys, or a list's."""
@@ -201,6 +208,8 @@ class RunScreen(LogScreen):
             return [*drawn, *_submissions(facts, checks, now, width, signs)]
         if self._pane == "resources":
             return _resources(facts, self._read.get("resources"), width - 2, height, now, signs)
+        if self._pane == "calls":
+            return _calls(facts, self._read.get("calls", CallHistory()), width, height, now, signs)
         if self._pane == "files":
             return _files(self._read.get("files", Listing()), width, signs)
         return _config(facts, self._read.get("config"), width, signs)
@@ -213,7 +222,10 @@ class RunScreen(LogScreen):
             self._read[pane] = found
             self.draw()
 
-        if self._facts is not None and pane in _READERS:
+        if self._facts is not None and pane == "calls":
+            known = self._read.get(pane, CallHistory())
+            self.in_background(partial(read_calls, self._facts, known), take, latest="calls")
+        elif self._facts is not None and pane in _READERS:
             self.in_background(partial(_READERS[pane], self._facts), take)
 
 
@@ -298,6 +310,8 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
         valid = sum(each.valid is True for each in facts.submissions)
         text = f"{valid} valid of {wording.plural(len(facts.submissions), 'submission')}"
         groups.append(((text, "dim"),))
+    if facts.spending.models:
+        groups.append(((f"models {short_cost(facts.spending)}", "dim"),))
     return joined(groups, _dot(signs), width)
 
 
@@ -500,6 +514,206 @@ def _resources(
     if not spec.gpus:
         lines.append(Line((("  no GPUs were requested", "dim"),)))
     return lines
+
+
+def _calls(
+    facts: RunFacts, history: CallHistory, width: int, height: int, now: float, signs: Signs
+) -> list[Line]:
+    """Draw what the latest attempt's model calls have come to, their course, the models, and the last calls."""
+    spent = facts.latest_spending
+    if not spent.models:
+        return [Line(((f"  {_why_no_calls(facts)}", "dim"),))]
+    dot = _dot(signs)
+    cost: Pieces = ((f"  {short_cost(spent)}", "strong" if spent.cost is not None else "warn"),)
+    parts: list[Pieces] = [cost, ((wording.plural(spent.calls, "call"), "text"),)]
+    if spent.errors:
+        by_429 = f" ({spent.limited:,} by 429)" if spent.limited else ""
+        parts.append(((f"{spent.errors:,} failed{by_429}", "warn"),))
+    if spent.refused:
+        parts.append(((f"{spent.refused:,} not sent", "warn"),))
+    tokens: list[Pieces] = [((text, "text"),) for text in tokens_in_words(spent)]
+    lines = [
+        Line(joined(parts, dot, width)),
+        *_budgets(facts, signs),
+        Line((("  tokens ", "dim"), *joined(tokens, dot, width - 9))),
+        Line(_pace(history, now, dot, width)),
+    ]
+    for text in _caveats(facts):
+        lines.append(Line(((f"  {foreign(text, width - 3).rstrip()}", "warn"),)))
+    attempt = facts.attempt
+    if history.came and attempt is not None and attempt.started_at is not None:
+        room, begin = width - 2, attempt.started_at
+        took = max(_length(facts, now), 60.0)
+        counts = history.counts(begin, begin + took, max(10, min(60, room // 2)))
+        seconds = counts[1][0]
+        drawn = Series(
+            points=counts,
+            span=(0.0, took),
+            role="running" if facts.run.is_live else "dim",
+            number=lambda value: f"{value:.0f}",
+            floor=0.0,
+            steps=True,
+        )
+        rows = max(3, min(6, height // 4))
+        plotted = chart(drawn, room, rows, signs, ascii_only=signs.bar_parts == " ")
+        lines += [
+            Line(),
+            Line(((f"  calls in each {wording.duration(seconds)}", "dim"),)),
+            *map(Line, plotted),
+        ]
+    models = Table(_MODELS, spent.models, width, signs)
+    lines += [Line(), models.heading()]
+    lines += [models.line(each, key=("model", each.provider, each.model)) for each in spent.models]
+    calls = Table(_LAST_CALLS, history.last, width, signs)
+    lines += [Line(), calls.heading()]
+    return lines + [calls.line(each, key=("call", each.id)) for each in reversed(history.last)]
+
+
+def _why_no_calls(facts: RunFacts) -> str:
+    spec = facts.sweep.spec
+    if spec.gateway:
+        return "no model call yet"
+    if spec.network == "models":
+        return "calls to models pass by the proxy, where only bytes are counted; --gateway counts calls and tokens"
+    return "model calls are not counted: the sweep was launched without --gateway"
+
+
+def _caveats(facts: RunFacts) -> Iterable[str]:
+    """Tell what is not known of the figures."""
+    spent = facts.latest_spending
+    if spent.unpriced:
+        yield f"no price of {named(spent.unpriced)}: name it in [model_prices] of config.toml"
+    if facts.price_problem:
+        yield facts.price_problem
+    if spent.estimated:
+        yield f"~ tokens of {wording.plural(spent.estimated, 'call')} are an estimate: no provider has reported them"
+    earlier = facts.spending.calls - spent.calls
+    if earlier:
+        cost = money(facts.spending.least_cost - spent.least_cost)
+        yield f"earlier attempts: {wording.plural(earlier, 'call')}, {cost}"
+
+
+def _budgets(facts: RunFacts, signs: Signs) -> Iterable[Line]:
+    """Draw how much of each budget of the run is used."""
+    spec, spent = facts.sweep.spec, facts.latest_spending
+    kinds: tuple[tuple[float, float | None, Callable[[float], str]], ...] = (
+        (spent.least_cost, spec.budget_usd, money),
+        (spent.tokens, spec.budget_tokens, lambda count: f"{many(int(count))} tokens"),
+        (spent.calls, spec.budget_calls, lambda count: f"{count:,.0f} calls"),
+    )
+    for used, limit, number in kinds:
+        if limit:
+            share = used / limit
+            role: Role = "bad" if share >= 1 else "warn" if share >= _MOST_BUDGET else "running"
+            full, empty = bar(share, 20, signs)
+            left = (
+                f" {100 * min(share, 9.99):.0f} % of {number(limit)}, {number(max(0.0, limit - used))} left"
+            )
+            yield Line((("  budget ", "dim"), (full, role), (empty, "faint"), (left, "text")))
+
+
+def _pace(history: CallHistory, now: float, dot: Piece, width: int) -> Pieces:
+    """Tell how the last call went, and how long calls take."""
+    if not history.last:
+        return (("  reading calls", "dim"),)
+    call = history.last[-1]
+    ago = wording.age(now - call.at - call.seconds)
+    parts: list[Pieces] = [
+        (
+            (f"  last call {'now' if ago == 'now' else f'{ago} ago'}, ", "dim"),
+            (call.outcome.value, "dim" if call.outcome is CallOutcome.OK else "warn"),
+        )
+    ]
+    for name, typical in (
+        ("first byte", history.typical_first_seconds()),
+        ("whole", history.typical_seconds()),
+    ):
+        if typical is not None:
+            median, most = typical
+            parts.append(((f"{name} {median:.2f} s, 95 % below {most:.2f} s", "dim"),))
+    return joined(parts, dot, width)
+
+
+def _tokens(count: int | None, *, estimated: bool = False) -> str:
+    return "" if count is None else f"{'~' if estimated else ''}{many(count)}"
+
+
+def _cost_of(total: ModelTotal) -> str:
+    return "unknown" if total.cost is None else money(total.cost)
+
+
+def _outcome_of_call(call: ModelCall) -> Pieces:
+    if call.outcome is CallOutcome.OK:
+        return (("ok", "good"),)
+    return ((f"{call.outcome.value} {call.status or ''}".rstrip(), "warn"),)
+
+
+_MODELS = (
+    Column[ModelTotal]("model", lambda each: each.model, 16, grows=48),
+    Column[ModelTotal]("provider", lambda each: each.provider, 10, role="dim", drop=3),
+    Column[ModelTotal]("calls", lambda each: f"{each.calls:,}", 7, right=True, gap=1),
+    Column[ModelTotal](
+        "failed", lambda each: f"{each.errors:,}" if each.errors else "", 6, right=True, gap=1, drop=4
+    ),
+    Column[ModelTotal]("in", lambda each: _tokens(each.usage.input_tokens), 7, right=True, gap=1),
+    Column[ModelTotal](
+        "cached", lambda each: _tokens(each.usage.cached_tokens), 7, right=True, gap=1, role="dim", drop=2
+    ),
+    Column[ModelTotal](
+        "written",
+        lambda each: _tokens(each.usage.cache_write_tokens),
+        7,
+        right=True,
+        gap=1,
+        role="dim",
+        drop=5,
+    ),
+    Column[ModelTotal]("out", lambda each: _tokens(each.usage.output_tokens), 7, right=True, gap=1),
+    Column[ModelTotal](
+        "reasoning",
+        lambda each: _tokens(each.usage.reasoning_tokens),
+        9,
+        right=True,
+        gap=1,
+        role="dim",
+        drop=1,
+    ),
+    Column[ModelTotal]("cost", _cost_of, 12, right=True, gap=1),
+)
+_LAST_CALLS = (
+    Column[ModelCall]("last calls", lambda each: wording.clock_seconds(each.at), 10, role="dim"),
+    Column[ModelCall]("model", lambda each: each.model or each.asked_model, 10, grows=40),
+    Column[ModelCall]("outcome", _outcome_of_call, 10, gap=1),
+    Column[ModelCall](
+        "in", lambda each: _tokens(each.usage.input_tokens, estimated=each.estimated), 7, right=True, gap=1
+    ),
+    Column[ModelCall](
+        "cached", lambda each: _tokens(each.usage.cached_tokens), 7, right=True, gap=1, role="dim", drop=3
+    ),
+    Column[ModelCall](
+        "out", lambda each: _tokens(each.usage.output_tokens, estimated=each.estimated), 7, right=True, gap=1
+    ),
+    Column[ModelCall](
+        "reasoning",
+        lambda each: _tokens(each.usage.reasoning_tokens),
+        9,
+        right=True,
+        gap=1,
+        role="dim",
+        drop=4,
+    ),
+    Column[ModelCall](
+        "first byte",
+        lambda each: "" if each.first_seconds is None else f"{each.first_seconds:.2f} s",
+        10,
+        right=True,
+        gap=1,
+        role="dim",
+        drop=2,
+    ),
+    Column[ModelCall]("whole", lambda each: f"{each.seconds:.1f} s", 8, right=True, gap=1, role="dim"),
+    Column[ModelCall]("problem", lambda each: each.problem, 8, grows=REST, drop=1, role="warn"),
+)
 
 
 def _files(listing: Listing, width: int, signs: Signs) -> list[Line]:

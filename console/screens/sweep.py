@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from console import wording
 from console.actions import runs, sweeps
 from console.screens.dialogs import open_classify
 from console.screens.logs import MergedScreen
 from console.tui.list_screen import MarkedScreen
-from console.tui.painting import Line, Piece, Pieces, cut, foreign, spread, spread_fitting
+from console.tui.painting import Line, Piece, Pieces, cut, foreign, joined, spread, spread_fitting
 from console.tui.screen import Queries
 from console.tui.session import SessionValues
-from console.tui.theme import Signs
+from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import TitleClicked
 from console.tui.widgets.run_cell import draw_run, state_role
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
+from console.views.calls import SweepCosts, money, short_cost, tokens_in_words
 from console.views.lists import Marks, SortOrder
 from console.views.sweep import (
     BENCHMARK,
@@ -30,6 +32,7 @@ from console.views.sweep import (
     parse_filter,
     sweep_board,
 )
+from engine.model_costs import named
 from state.lifecycle import RunState, SweepState
 from state.records import Run, SweepCounts
 
@@ -53,7 +56,8 @@ class SweepScreen(MarkedScreen[int]):
     def queries(self) -> Queries:
         """The board of the sweep that is shown."""
         wanted = self.app.sweep_id
-        return {"board": (lambda database: sweep_board(database, wanted), self._take)}
+        ask = partial(sweep_board, sweep_id=wanted, config_file=self.app.places.config_file)
+        return {"board": (ask, self._take)}
 
     def session_values(self) -> SessionValues:
         """The filter, the order, matrix or table, and the run under the cursor."""
@@ -363,7 +367,30 @@ def _header(board: SweepBoard, width: int, signs: Signs) -> tuple[Pieces, ...]:
         ((f"{words} ", "dim"), (medal, "strong"), (" ", "text")) for words in ("any medal", "medal")
     ]
     counts: list[Pieces] = [((" ", "text"), *_counts(board.counts, signs, words)) for words in _COUNT_WORDS]
-    return spread_fitting(lefts, [others], width), spread_fitting(counts, earned, width)
+    lines = [spread_fitting(lefts, [others], width), spread_fitting(counts, earned, width)]
+    lines += [((f" {wording.provider_outage(outage)}", "warn"),) for outage in board.outages]
+    if board.costs is not None and board.costs.spending.models:
+        lines.append(_costs(board.costs, signs, width))
+    return tuple(lines)
+
+
+def _costs(costs: SweepCosts, signs: Signs, width: int) -> Pieces:
+    """What its model calls have come to, as many of the figures as fit."""
+    spent = costs.spending
+    dot: Piece = (f" {signs.dot} ", "faint")
+    known: Role = "text" if spent.cost is not None else "warn"
+    groups: list[Pieces] = [((" models ", "dim"), (f"{short_cost(spent)} so far", known))]
+    if spent.unpriced:
+        groups.append(((f"no price of {foreign(named(spent.unpriced), 40).rstrip()}", "warn"),))
+    if costs.projected is not None:
+        groups.append(((f"about {money(costs.projected)} projected, {costs.basis}", "text"),))
+    if costs.per_medal is not None:
+        groups.append(((f"{money(costs.per_medal)} a medal", "text"),))
+    groups.append(((wording.plural(spent.calls, "call"), "dim"),))
+    groups += [((text, "dim"),) for text in tokens_in_words(spent)]
+    if costs.price_problem:
+        groups.insert(1, ((foreign(costs.price_problem, 60).rstrip(), "warn"),))
+    return joined(groups, dot, width)
 
 
 def _counts(counts: SweepCounts, signs: Signs, words: tuple[str, ...]) -> Pieces:

@@ -6,14 +6,17 @@ import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
+from console.views.calls import SweepCosts, known_prices, sweep_costs
 from console.views.sweep import any_medal_of
 from engine.notifications.news import idle_since
 from engine.scoreboard import Cell
-from state import datasets, events, runs, sweeps
+from state import datasets, events, model_calls, outages, runs, sweeps
 from state.database import Database
 from state.lifecycle import RunState, SweepState
+from state.outages import ProviderOutage
 from state.records import Dataset, DatasetState, Event, Run, Sweep, SweepCounts
 
 # With a tenth of its time left an agent without a valid submission is about to come out empty-handed.
@@ -28,12 +31,14 @@ class SweepLine:
     Attributes:
         any_medal: over the seeds that every competition has finished.
         seconds_left: from how long its finished runs took; None before the first.
+        costs: of its model calls; None where no gateway counts them.
     """
 
     sweep: Sweep
     counts: SweepCounts
     any_medal: Cell | None
     seconds_left: float | None
+    costs: SweepCosts | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,7 @@ class Overview:
     events: tuple[Event, ...]
     datasets_failed: tuple[Dataset, ...]
     run_of: dict[int, Run]
+    outages: tuple[ProviderOutage, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,13 +66,14 @@ class Concern:
     kind: str
 
 
-def overview(database: Database) -> Overview:
-    """Read how everything is."""
+def overview(database: Database, config_file: Path) -> Overview:
+    """Read how everything is; model calls are priced by config.toml."""
     by_sweep: defaultdict[str, list[Run]] = defaultdict(list)
     for run in runs.of_all_sweeps(database):
         by_sweep[run.sweep_id].append(run)
     known = sweeps.all_sweeps(database)
     counts = sweeps.counts_of_all(database)
+    prices = known_prices(config_file)
     every = [run for found in by_sweep.values() for run in found]
     by_id = {run.id: run for run in every}
     happened = [event for event in events.newest(database, limit=8 * _EVENTS_SHOWN) if _is_news(event, by_id)]
@@ -77,6 +84,15 @@ def overview(database: Database) -> Overview:
                 counts.get(sweep.id, SweepCounts()),
                 any_medal_of(by_sweep[sweep.id], sweep.spec.competitions),
                 _seconds_left(sweep, by_sweep[sweep.id]),
+                sweep_costs(
+                    sweep,
+                    by_sweep[sweep.id],
+                    model_calls.by_run(database, sweep.id),
+                    prices,
+                    counts.get(sweep.id, SweepCounts()).medals,
+                )
+                if sweep.spec.gateway
+                else None,
             )
             for sweep in reversed(known)
         ),
@@ -93,6 +109,7 @@ def overview(database: Database) -> Overview:
             each for state in _NOT_TO_BE_HAD for each in datasets.in_state(database, state)
         ),
         run_of={event.run_id: by_id[event.run_id] for event in happened if event.run_id in by_id},
+        outages=tuple(outages.current(database)),
     )
 
 

@@ -11,12 +11,14 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from competitions.model import Competition
+from console.views.calls import CallHistory, known_prices, read_on
 from console.views.splits import competition
+from engine.model_costs import Spending, spending_of
 from environment.runner import protocol
 from environment.runner.protocol import Order
 from foundation import jsonlines
 from foundation.problems import Problem
-from state import datasets, events, runs, submissions, sweeps
+from state import datasets, events, model_calls, runs, submissions, sweeps
 from state.database import Database
 from state.records import Attempt, Dataset, Event, Run, Submission, Sweep, UsageSample
 from state.samples import DATABASE_NAME, Samples, UnusableSamples
@@ -31,7 +33,13 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Everything that the state knows of one run; `state_dir` is what directories are relative to."""
+    """Everything that the state knows of one run; `state_dir` is what directories are relative to.
+
+    Attributes:
+        spending: what the model calls of all its attempts have come to.
+        latest_spending: of these, those of the latest attempt, which has the run's whole budget.
+        price_problem: why config.toml's prices are not among those used.
+    """
 
     state_dir: Path
     run: Run
@@ -41,6 +49,9 @@ class RunFacts:
     events: tuple[Event, ...]
     submissions: tuple[Submission, ...]
     dataset: Dataset | None
+    spending: Spending
+    latest_spending: Spending
+    price_problem: str = ""
 
     @property
     def attempt(self) -> Attempt | None:
@@ -99,8 +110,8 @@ class Listing:
     is_cut: bool = False
 
 
-def run_facts(database: Database, run_id: int) -> RunFacts:
-    """Read one run.
+def run_facts(database: Database, run_id: int, config_file: Path) -> RunFacts:
+    """Read one run, its model calls priced by config.toml.
 
     Raises:
         UsageProblem: there is none of that number.
@@ -108,6 +119,8 @@ def run_facts(database: Database, run_id: int) -> RunFacts:
     run = runs.get(database, run_id)
     sweep = sweeps.get(database, run.sweep_id)
     attempts = tuple(runs.attempts(database, run_id))
+    uses, prices = model_calls.of_run(database, run_id), known_prices(config_file)
+    latest = [use for use in uses if use.attempt_id == attempts[-1].id]
     return RunFacts(
         state_dir=database.path.parent,
         run=run,
@@ -117,6 +130,9 @@ def run_facts(database: Database, run_id: int) -> RunFacts:
         events=tuple(events.newest(database, run_id=run_id, limit=_EVENTS_SHOWN)),
         submissions=tuple(submissions.of_attempt(database, attempts[-1].id)) if attempts else (),
         dataset=datasets.find(database, run.competition_id, sweep.spec.edition),
+        spending=spending_of(uses, prices.table),
+        latest_spending=spending_of(latest, prices.table),
+        price_problem=prices.problem if uses else "",
     )
 
 
@@ -146,6 +162,11 @@ def read_order(facts: RunFacts) -> Order | None:
     return (
         None if facts.directory is None else protocol.read_if_there(facts.directory / protocol.ORDER, Order)
     )
+
+
+def read_calls(facts: RunFacts, known: CallHistory) -> CallHistory:
+    """Read on in the latest attempt's file of model calls; waits for the disk."""
+    return known if facts.directory is None else read_on(facts.directory, known)
 
 
 def read_usage(facts: RunFacts) -> UsageCurves:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from console import wording
 from console.tables import TextColumn
+from console.views.calls import many
 from engine.places import Places
 from engine.providers import model_prices
 from engine.scoreboard import (
@@ -33,6 +34,7 @@ from engine.scoreboard import (
     row_text,
 )
 from engine.scoreboard.insight import Insight, insight_of
+from engine.scoreboard.model import Costs
 from engine.scoreboard.plots import Plot, plots_of
 from engine.scoreboard.reports import read_import
 from engine.settings import Prices, read_table
@@ -114,7 +116,27 @@ def seeds_text(row: Row) -> str:
 
 def notes_of(row: Row) -> tuple[str, ...]:
     """What a reader must know of a row, as footnotes."""
-    return tuple(note for note in (_PADDED if row.padded else "", row.note) if note)
+    return tuple(note for note in (_PADDED if row.padded else "", row.note, _cost_note(row)) if note)
+
+
+def _cost_note(row: Row) -> str:
+    """Over how many runs a row's costs are, where that is not all; nothing where none were measured."""
+    costs = row.costs
+    if costs is None or not costs.measured or costs.priced == costs.runs:
+        return ""
+    return f"costs of models: over {costs.priced} of {costs.runs} runs, of the others they are not known"
+
+
+def _mean_cost(costs: Costs, mean: float | None) -> str:
+    """A mean in US dollars; `unknown` where calls were measured and no run's cost is known."""
+    if not costs.measured:
+        return ""
+    return "unknown" if not costs.priced else wording.UNKNOWN if mean is None else f"{mean:,.2f}"
+
+
+def has_costs(rows: Iterable[Row]) -> bool:
+    """Whether model calls were measured for any row."""
+    return any(row.costs is not None and row.costs.measured for row in rows)
 
 
 def split_column(name: str) -> TextColumn[Row]:
@@ -135,6 +157,20 @@ LIMIT = TextColumn[Row](
 )
 DATE = TextColumn[Row]("date", lambda row: row.date, right=True)
 SEEDS = TextColumn[Row]("seeds", seeds_text)
+PER_RUN = TextColumn[Row](
+    "USD a run", lambda row: "" if row.costs is None else _mean_cost(row.costs, row.costs.per_run), right=True
+)
+PER_MEDAL = TextColumn[Row](
+    "USD a medal",
+    lambda row: "" if row.costs is None else _mean_cost(row.costs, row.costs.per_medal),
+    right=True,
+)
+TOKENS = TextColumn[Row](
+    "tokens a run",
+    lambda row: "" if row.costs is None or not row.costs.measured else many(row.costs.tokens_per_run),
+    right=True,
+)
+COSTS = (TOKENS, PER_RUN, PER_MEDAL)
 EDITION = TextColumn[Row]("edition", lambda row: row.edition)
 NOTES = TextColumn[Row](
     "notes",

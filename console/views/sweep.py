@@ -6,17 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from competitions.model import Thresholds
+from console.views.calls import SweepCosts, known_prices, sweep_costs
 from console.views.lists import SortOrder
 from console.views.splits import ORDER, split_of, thresholds
 from engine.scoreboard import Cell, Measure, aggregate, results_of
 from engine.scoreboard.aggregation import complete_seeds
 from engine.scoreboard.own_runs import trial_of
-from state import datasets, runs, sweeps
+from state import datasets, model_calls, outages, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, RunState
+from state.outages import ProviderOutage
 from state.records import Dataset, DatasetState, Run, Sweep, SweepCounts
 
 Sorted = TypeVar("Sorted")
@@ -115,7 +118,12 @@ class SplitGroup:
 
 @dataclass(frozen=True)
 class SweepBoard:
-    """Everything about one sweep, and the names of all of them."""
+    """Everything about one sweep, and the names of all of them.
+
+    Attributes:
+        costs: of its model calls; None where no gateway counts them.
+        outages: of the providers that it uses, those that are not over.
+    """
 
     sweep: Sweep
     counts: SweepCounts
@@ -123,6 +131,8 @@ class SweepBoard:
     any_medal: Cell | None
     all_sweeps: tuple[str, ...]
     runs: tuple[Run, ...]
+    costs: SweepCosts | None = None
+    outages: tuple[ProviderOutage, ...] = ()
 
     @property
     def rows(self) -> list[CompetitionRow]:
@@ -153,7 +163,7 @@ class SweepBoard:
         return found[first : last + 1]
 
 
-def sweep_board(database: Database, sweep_id: str | None) -> SweepBoard | None:
+def sweep_board(database: Database, sweep_id: str | None, config_file: Path) -> SweepBoard | None:
     """Read a sweep; without an id the newest that has live runs or else the newest, None when there is none."""
     known = sweeps.all_sweeps(database)
     if not known:
@@ -166,13 +176,17 @@ def sweep_board(database: Database, sweep_id: str | None) -> SweepBoard | None:
         for split in ORDER
         if any(row.split == split for row in rows)
     )
+    counts = sweeps.counts(database, sweep.id)
+    uses = model_calls.by_run(database, sweep.id) if sweep.spec.gateway else {}
     return SweepBoard(
         sweep=sweep,
-        counts=sweeps.counts(database, sweep.id),
+        counts=counts,
         groups=groups,
         any_medal=any_medal_of(found, sweep.spec.competitions),
         all_sweeps=tuple(each.id for each in known),
         runs=tuple(found),
+        costs=sweep_costs(sweep, found, uses, known_prices(config_file), counts.medals),
+        outages=tuple(one for one in outages.current(database) if one.provider in sweep.spec.gateway),
     )
 
 

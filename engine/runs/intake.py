@@ -283,7 +283,7 @@ class Intake:
             if lines.offset == offset:
                 break  # half a line, which its writer completes
             calls = [call for line in lines.values if (call := call_from_line(line)) is not None]
-            uses = [_use_of(attempt.id, call) for call in calls]
+            uses = [use_of(attempt.id, call) for call in calls]
             with self._database.transaction():
                 before = model_calls.of_attempt(self._database, attempt.id)
                 model_calls.add(self._database, attempt.id, uses, lines.offset)
@@ -457,7 +457,8 @@ def _share_of_budget(order: Order, uses: Sequence[ModelUse]) -> float:
     return max((used / limit for used, limit in limits if limit), default=0.0)
 
 
-def _use_of(attempt_id: int, call: ModelCall) -> ModelUse:
+def use_of(attempt_id: int, call: ModelCall) -> ModelUse:
+    """Count one call."""
     usage = call.usage
     is_sent = call.outcome not in NOT_SENT
     return ModelUse(

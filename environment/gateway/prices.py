@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cache
@@ -70,9 +70,16 @@ class PriceTable:
     checked: date
     own: Mapping[str, TokenPrice]
     known: Mapping[str, TokenPrice]
+    # Matching all patterns takes longer than all else that is done with a call, and there are few models.
+    _found: dict[str, TokenPrice | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def price_of(self, model: str) -> TokenPrice | None:
         """Find the price of a model by the name that its provider answers with; None where nothing is known."""
+        if model not in self._found:
+            self._found[model] = self._match(model)
+        return self._found[model]
+
+    def _match(self, model: str) -> TokenPrice | None:
         # OpenRouter and LiteLLM put the maker's name before the model's.
         for name in dict.fromkeys((model, model.rpartition("/")[2])):
             for prices in (self.own, self.known):

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 from engine.control.status import EngineStatus, publish
 from engine.places import Places
+from engine.runs.intake import use_of
+from environment.gateway.dialects import Usage
+from environment.gateway.records import Journal, ModelCall
+from environment.gateway.records import Outcome as CallOutcome
 from environment.runner import protocol
-from state import datasets, runs, submissions, sweeps, transitions
+from state import datasets, model_calls, runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
 from state.records import DatasetState, Grade, StepState, SweepSpec, UsageSample
@@ -52,6 +56,8 @@ class World:
         concurrency: int = 8,
         demo: bool = False,
         gpus: int = 0,
+        gateway: tuple[str, ...] = (),
+        budget_usd: float | None = None,
     ) -> None:
         spec = SweepSpec(
             agent_id=agent,
@@ -61,6 +67,8 @@ class World:
             time_limit_seconds=limit,
             demo=demo,
             gpus=gpus,
+            gateway=gateway,
+            budget_usd=budget_usd,
         )
         sweeps.create(
             self.database,
@@ -186,6 +194,23 @@ class World:
             )
         samples.close()
 
+    def model_calls(self, attempt_id: int, model: str, count: int, *, provider: str = "openai") -> None:
+        """The calls of an attempt, in its file and in the state, one after the other until now or its end."""
+        attempt = runs.attempt(self.database, attempt_id)
+        began = attempt.started_at or NOW
+        took = (attempt.ended_at or NOW) - began - 60
+        # More and more of them, with a pause.
+        moments = [began + took * ((place + 1) / count) ** 0.7 for place in range(count) if place % 20 < 15]
+        calls = [_call(place, at, provider, model) for place, at in enumerate(moments)]
+        folder = self.places.state_dir / attempt.directory
+        journal = Journal(folder)
+        for call in calls:
+            journal.end(call)
+        size = (folder / protocol.MODEL_CALLS).stat().st_size
+        with self.database.transaction():
+            uses = [use_of(attempt_id, call) for call in calls]
+            model_calls.add(self.database, attempt_id, uses, size)
+
     def engine(self, *, live: int = 0, queued: int = 0, data_free: int | None = None) -> None:
         publish(
             self.places,
@@ -200,6 +225,48 @@ class World:
                 data_disk_free=data_free,
             ),
         )
+
+
+def _call(place: int, at: float, provider: str, model: str) -> ModelCall:
+    """Mostly good calls; some that are put off, break off or have no usage of the provider's own."""
+    name, wave = f"{model}-{place}", 1 + math.sin(place / 3)
+    if place % 17 == 11:
+        return ModelCall(
+            name,
+            at,
+            provider,
+            "chat",
+            CallOutcome.ERROR,
+            model,
+            model,
+            429,
+            seconds=0.2,
+            problem="Rate limit reached",
+        )
+    usage = Usage(
+        input_tokens=2000 + 400 * place,
+        cached_tokens=1000 + 300 * place,
+        cache_write_tokens=0,
+        output_tokens=300 + round(200 * wave),
+        reasoning_tokens=round(150 * wave),
+    )
+    is_cut = place % 23 == 13
+    return ModelCall(
+        name,
+        at,
+        provider,
+        "chat",
+        CallOutcome.CUT if is_cut else CallOutcome.OK,
+        model,
+        model,
+        200,
+        stream=True,
+        usage=usage,
+        estimated=is_cut,
+        first_seconds=0.4 + 0.2 * wave,
+        seconds=4 + 3 * wave,
+        problem="the provider's answer broke off" if is_cut else "",
+    )
 
 
 def _slug(name: str) -> str:

@@ -12,7 +12,7 @@ from console.views.grading import PastGrading, write_past
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
 from engine.places import Places
 from engine.scoreboard.reports import About, import_reports
-from state import datasets, experiments, runs, sweeps
+from state import datasets, experiments, outages, runs, sweeps
 from state.database import open_for_writing
 from state.lifecycle import FailureClass, Outcome, SweepState
 from state.records import DatasetState, StepState
@@ -214,6 +214,37 @@ def preparing(places: Places) -> World:
     )
     world.engine(data_free=1_712_000_000_000)
     return world
+
+
+@_built_once
+def counted(places: Places) -> World:
+    """A sweep whose model calls are counted, half of the way, with a budget for each run and a provider in trouble."""
+    world = open_world(places)
+    chosen = registry.splits()["low"][:9]
+    for competition in chosen:
+        world.prepared(competition)
+    world.sweep("aide-counted", chosen, gateway=("openai", "local"), budget_usd=3.0)
+    _fill(world, "aide-counted", chosen)
+    for place, run in enumerate(runs.of_sweep(world.database, "aide-counted")):
+        attempt = runs.latest_attempt(world.database, run.id)
+        if attempt is not None:
+            world.model_calls(attempt.id, "gpt-4.1", 40 + 3 * place)
+    for at in (400.0, 300.0, 200.0, 100.0):
+        end = outages.CallEnd(
+            "openai", NOW - at, outages.Trouble.LIMITED, 429, "Rate limit reached for gpt-4.1"
+        )
+        outages.note(world.database, attempt_of(world, "aide-counted"), [end], now=NOW - at)
+    world.engine(live=4, queued=3)
+    return world
+
+
+def attempt_of(world: World, sweep_id: str) -> int:
+    """The first attempt of a sweep that is live."""
+    return next(
+        attempt.id
+        for attempt in runs.live_attempts(world.database)
+        if runs.get(world.database, attempt.run_id).sweep_id == sweep_id
+    )
 
 
 @_built_once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -23,7 +24,7 @@ def run(places: Places) -> Iterator[Run]:
     """A live run that has called two models."""
     places.state_dir.mkdir()
     database = state_database.open_for_writing(places.state_dir)
-    found = sweep(database, "caller", SPEC)[0]
+    found = sweep(database, "caller", replace(SPEC, gateway=("openai", "local")))[0]
     start(database, found)
     attempt = runs.latest_attempt(database, found.id)
     assert attempt is not None

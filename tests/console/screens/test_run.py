@@ -63,7 +63,14 @@ async def test_every_pane_shows_its_facts(opened: OpenConsole, asked: list[Any])
         await console.sees("LOW")
         await console.press("f", "enter")
         await console.sees("infrastructure  GPU lost")
-        for seen in ("events", "no submission yet", "nothing has been measured yet", "run.log", "aide-o3"):
+        for seen in (
+            "events",
+            "no submission yet",
+            "nothing has been measured yet",
+            "not counted",
+            "run.log",
+            "aide-o3",
+        ):
             await console.press("tab")
             await console.sees(seen)
         await console.press("Y")

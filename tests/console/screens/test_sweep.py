@@ -227,7 +227,7 @@ async def test_leaving_the_classes_changes_nothing(
 
 def test_what_needs_a_person_comes_first_in_that_order(places: Places) -> None:
     world = worlds.busy(places)
-    board = sweep_board(world.database, "aide-o3-lite")
+    board = sweep_board(world.database, "aide-o3-lite", world.places.config_file)
     assert board is not None
     ordered = ordered_board(board, SortOrder(RunOrder.NEED))
     states = [run.state for run in ordered.runs]
