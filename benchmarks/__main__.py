@@ -20,6 +20,7 @@ NAMES = (
     "console",
     "engine",
     "gateway",
+    "integrity",
 )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console.cli.common import Json, new_group, places_of, reading_state
+from console.cli.common import CompetitionIds, Json, new_group, places_of, reading_state
 from console.cli.output import complain, say, say_answer, say_json, say_table, show_count
 from foundation.problems import UsageProblem
 from state.integrity import Layer
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.integrity.endpoint import Endpoint
     from engine.integrity.judge import Estimate
     from engine.integrity.judged_runs import DetectorRow, JudgedRun
+    from engine.integrity.material import Subject
     from engine.options.requests import LookedAt
     from engine.places import Places
     from state.database import Database
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from state.records import Run
 
 app = new_group("Look for signs that scores were not earned, show and review them.")
+kernels_app = new_group("Fetch the public kernels that code is compared with, and list them.")
+app.add_typer(kernels_app, name="kernels")
 
 Source = Annotated[
     str | None,
@@ -36,6 +39,12 @@ Source = Annotated[
 ]
 Runs = Annotated[
     list[int] | None, typer.Option("--runs", metavar="N", help="A run by its number; repeatable.")
+]
+KernelsDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--kernels-dir", metavar="DIR", help="Where public kernels lie; by default beside the data."
+    ),
 ]
 _AT_ONCE = 25
 
@@ -52,27 +61,33 @@ def look(
     again: Annotated[
         bool, typer.Option("--again", help="Look also at what has been looked at and has not changed.")
     ] = False,
+    kernels_dir: KernelsDir = None,
     json: Json = False,
 ) -> None:
     """Look at runs; what was looked at before and has not changed is left out, so that it may be interrupted."""
     from console.cli.engine import engine_for
-    from engine.integrity import facts
+    from engine.integrity import facts, plagiarism
     from engine.integrity.material import subjects
     from foundation.clock import SystemClock
     from state import integrity
     from state.database import open_for_reading
 
     own = places_of(context)
-    looks = {Layer.FACTS: facts.look}
+    layers = layer or [Layer.FACTS, Layer.PLAGIARISM]
+    if Layer.JUDGE in layers:
+        raise UsageProblem(f"the layer {Layer.JUDGE} needs a model", "", "Use 'integrity judge --model'.")
+    clock = SystemClock()
     with engine_for(own, own.data_dir) as places:
         with closing(open_for_reading(places.state_dir)) as database:
             wanted = run_ids_of(database, experiment, runs)
             chosen = subjects(database, wanted)
             known = {} if again else integrity.of_runs(database, wanted)
-        for one in layer or looks:
-            if one not in looks:
-                raise UsageProblem(f"the layer {one} needs a model", "", "Use 'integrity judge --model'.")
-            take_in(places, looks[one](chosen, known, SystemClock()), len(chosen), one)
+            others = subjects(database, _others(database, chosen)) if Layer.PLAGIARISM in layers else []
+        if Layer.FACTS in layers:
+            take_in(places, facts.look(chosen, known, clock), len(chosen), Layer.FACTS)
+        if Layer.PLAGIARISM in layers:
+            compared = plagiarism.look(chosen, others, known, clock, _kernels_dir(context, kernels_dir))
+            take_in(places, compared, len(chosen), Layer.PLAGIARISM)
     with reading_state(context) as database:
         _say_all(database, wanted, json=json)
 
@@ -228,6 +243,132 @@ def review(
     ensure_running(places)
     arguments = {"run_id": run_id, "finding": finding, "cleared": cleared, "reason": reason}
     say_answer(ask(places, "integrity.review", arguments), json=json)
+
+
+@app.command("import-dolos")
+def import_dolos(
+    context: typer.Context,
+    report: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Dolos' pairs.csv, or the report of MLE-bench's detector.")
+    ],
+    experiment: Source = None,
+    runs: Runs = None,
+    json: Json = False,
+) -> None:
+    """Take in what Dolos says of runs; it must have read their code in the attempts' own directories."""
+    from console.cli.engine import engine_for
+    from engine.integrity import plagiarism
+    from engine.integrity.material import subjects
+    from foundation.clock import SystemClock
+    from state.database import open_for_reading
+
+    own = places_of(context)
+    pairs = plagiarism.read_dolos(report)
+    with engine_for(own, own.data_dir) as places:
+        with closing(open_for_reading(places.state_dir)) as database:
+            wanted = run_ids_of(database, experiment, runs)
+            chosen = subjects(database, wanted)
+        found = tuple(plagiarism.take_dolos(chosen, pairs, SystemClock()))
+        take_in(places, found, len(found), Layer.PLAGIARISM)
+    if not found:
+        raise UsageProblem(f"{report} names none of these runs", "no path holds an attempt's directory")
+    with reading_state(context) as database:
+        _say_all(database, wanted, json=json)
+
+
+@kernels_app.command("fetch")
+def fetch_kernels(
+    context: typer.Context,
+    competition_id: CompetitionIds = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Ask again for those that were not to be had.")
+    ] = False,
+    kernels_dir: KernelsDir = None,
+    json: Json = False,
+) -> None:
+    """Download public kernels by your own Kaggle account; what is here already is left out."""
+    from collections import Counter
+
+    from engine.integrity.kernels import fetch, known_kernels
+    from engine.kaggle.client import Kaggle
+
+    folder = _kernels_dir(context, kernels_dir)
+    wanted = _competitions_with_kernels(competition_id)
+    total = sum(len(known_kernels()[name]) for name in wanted)
+    tell = show_count("kernels")
+    outcomes: Counter[str] = Counter()
+    with Kaggle() as kaggle:
+        for done, one in enumerate(fetch(folder, wanted, kaggle, again=again), start=1):
+            outcomes[one.outcome] += 1
+            tell(min(done, total), total)
+    if json:
+        say_json({"folder": str(folder), "fetched": dict(outcomes)})
+        return
+    listed = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
+    say(f"{listed or 'nothing was missing'}; in {folder}, for yourself: their licences are their authors'")
+
+
+@kernels_app.command("list")
+def list_kernels(
+    context: typer.Context,
+    competition_id: CompetitionIds = None,
+    kernels_dir: KernelsDir = None,
+    json: Json = False,
+) -> None:
+    """List how many kernels are known of each competition, and how many are here."""
+    from engine.integrity.kernels import fetched, known_kernels
+
+    folder = _kernels_dir(context, kernels_dir)
+    rows = [
+        (name, len(known_kernels()[name]), sum(one.outcome == "ok" for one in fetched(folder, name).values()))
+        for name in _competitions_with_kernels(competition_id)
+    ]
+    if json:
+        say_json([{"competition_id": name, "known": known, "here": here} for name, known, here in rows])
+        return
+    columns = {
+        "competition": lambda row: row[0],
+        "known": lambda row: str(row[1]),
+        "here": lambda row: str(row[2]),
+    }
+    say_table(rows, columns, right=("known", "here"))
+
+
+def _kernels_dir(context: typer.Context, given: Path | None) -> Path:
+    from engine.integrity.kernels import FOLDER
+
+    return given.expanduser().absolute() if given is not None else places_of(context).data_dir / FOLDER
+
+
+def _competitions_with_kernels(chosen: Collection[str] | None) -> list[str]:
+    """Return the competitions of which kernels are known: those chosen, or all.
+
+    Raises:
+        UsageProblem: of one of them none is known.
+    """
+    from engine.integrity.kernels import known_kernels
+
+    for name in chosen or ():
+        if name not in known_kernels():
+            raise UsageProblem(
+                f"no public kernels of '{name}' are known",
+                "",
+                "'integrity kernels list' names the competitions.",
+            )
+    return list(dict.fromkeys(chosen or known_kernels()))
+
+
+def _others(database: Database, chosen: Collection[Subject]) -> list[int]:
+    """Return the ended runs of the same competitions that are not among the chosen."""
+    from state import runs
+
+    names = {one.run.competition_id for one in chosen}
+    own = {one.run.id for one in chosen}
+    return [
+        one.id
+        for one in runs.of_all_sweeps(database)
+        if one.has_ended and one.competition_id in names and one.id not in own
+    ]
 
 
 def run_ids_of(database: Database, experiment: str | None, runs: Collection[int] | None) -> list[int]:

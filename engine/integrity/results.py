@@ -79,8 +79,16 @@ def is_current(known: RunIntegrity, versions: Mapping[str, int], content: str) -
 
 
 def keep(subject: Subject, layer: Layer, results: Sequence[DetectorResult]) -> LookedAt:
-    """Leave a layer's results beside the run; `integrity.record` with what is returned takes them into the state."""
+    """Leave results beside the run, and those of the layer's other detectors as they are.
+
+    The request `integrity.record` with what is returned takes them into the state.
+    """
     path = _path(subject.folder, layer)
+    fresh = {one.detector for one in results}
+    earlier: tuple[DetectorResult, ...] = ()
+    with suppress(DataProblem):  # none, or damaged: what is found now takes its place
+        earlier = kept(subject.folder, layer)
+    results = [*(one for one in earlier if one.detector not in fresh), *results]
     with writing(path):
         path.parent.mkdir(exist_ok=True)
         write_json(path, [asdict(one) for one in results], durable=False)

@@ -25,6 +25,7 @@ from kagglesdk.competitions.types import competition_api_service as api
 from kagglesdk.kaggle_client import KaggleClient
 from kagglesdk.kaggle_creds import KaggleCredentials
 from kagglesdk.kaggle_http_client import KaggleHttpClient
+from kagglesdk.kernels.types.kernels_api_service import ApiGetKernelRequest
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
@@ -81,6 +82,22 @@ class Team:
     id: int
     name: str
     score: str
+
+
+@dataclass(frozen=True)
+class PublishedKernel:
+    """A kernel as Kaggle delivers it.
+
+    Attributes:
+        kind: `notebook` or `script`.
+        language: `python`, or another one.
+        version: Kaggle's number of it.
+    """
+
+    source: str
+    kind: str
+    language: str
+    version: int
 
 
 def sleep(seconds: float, why: str) -> None:
@@ -204,6 +221,25 @@ class Kaggle:
         request = _about(api.ApiGetCompetitionRequest(), competition_id)
         answer = self._ask(lambda asked: asked.get_competition(request), competition_id)
         return answer.team_count or None
+
+    def kernel(self, ref: str) -> PublishedKernel:
+        """Read a public kernel, which is named by its author and its own name (`author/name`).
+
+        Raises:
+            RulesNotAccepted: it is private (403).
+            NotAvailable: it is gone (404).
+            Problem: as for `data`.
+        """
+        request = ApiGetKernelRequest()
+        request.user_name, _, request.kernel_slug = ref.partition("/")
+        answer = self._ask(lambda _: self._client.kernels.kernels_api_client.get_kernel(request), ref)
+        blob, about = answer.blob, answer.metadata
+        return PublishedKernel(
+            source=blob.source,
+            kind=blob.kernel_type or about.kernel_type or "",
+            language=blob.language or about.language or "",
+            version=about.current_version_number or 0,
+        )
 
     def data_size(self, competition_id: str) -> int | None:
         """Return the size of a competition's data, if they may be downloaded.

@@ -53,6 +53,16 @@ class Fault:
     hang_up: bool = False
 
 
+@dataclass(frozen=True)
+class OfferedKernel:
+    """A public kernel; with a status it is refused."""
+
+    source: str = ""
+    kind: str = "script"
+    language: str = "python"
+    status: int = 200
+
+
 @dataclass
 class Shelf:
     """What Kaggle has of one competition, and how it behaves."""
@@ -140,6 +150,7 @@ class Loopback:
 
     def __init__(self) -> None:
         self.shelves: dict[str, Shelf] = {}
+        self.kernels: dict[str, OfferedKernel] = {}
         self.asked: list[Asked] = []
         self.accepted = {_basic(USERNAME, KEY), f"Bearer {TOKEN}"}
         self.fault = Fault()  # what every request meets
@@ -199,13 +210,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.kaggle.accepted.add(f"Bearer {self.kaggle.next_token}")
             self._json(200, {"token": self.kaggle.next_token, "expiresIn": 3600})
             return
-        name = asked.get("competitionName", "")
+        name = asked.get("competitionName") or f"{asked.get('userName')}/{asked.get('kernelSlug')}"
         part = self.headers.get("Range", "")
         self.kaggle.note(Asked(method, name, part, self.headers.get("Authorization", "")))
         if self._is_refused_to_all():
             return
         if self.headers.get("Authorization") not in self.kaggle.accepted:
             self._json(401, {"code": 401, "message": "Unauthenticated"})
+            return
+        if service == "kernels.KernelsApiService":
+            self._give_kernel(self.kaggle.kernels.get(name, OfferedKernel(status=404)))
             return
         shelf = self.kaggle.shelves.get(name)
         if shelf is None or shelf.gone:
@@ -216,6 +230,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(fault)
             return
         getattr(self, f"_{method}")(name, shelf, asked)
+
+    def _give_kernel(self, kernel: OfferedKernel) -> None:
+        if kernel.status != 200:
+            self._json(kernel.status, {"code": kernel.status, "message": "no"})
+            return
+        blob = {"source": kernel.source, "language": kernel.language, "kernelType": kernel.kind}
+        self._json(200, {"blob": blob, "metadata": {"currentVersionNumber": 7}})
 
     def do_GET(self) -> None:
         path = urlsplit(self.path)

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.integrity import facts
+from engine.integrity import facts, plagiarism
+from engine.integrity.kernels import FOLDER
 from engine.integrity.material import subjects
-from engine.integrity.results import look_with
+from engine.integrity.results import kept
 from state import database as state_database
 from state.database import Database
 from state.integrity import DetectorResult, Layer, Severity
 from tests.console.world import FrozenClock
-from tests.engine.integrity.corpus import GUILTY, INNOCENT, Case, prepare, spec_with
+from tests.engine.integrity.corpus import GUILTY, INNOCENT, Case, prepare
 from tests.engine.integrity.made_runs import add_run
 
 Found = dict[str, list[DetectorResult]]
@@ -29,11 +30,14 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Found]:
     database = state_database.open_for_writing(folder)
     with database.transaction():
         numbers = {case.name: _add(database, case, place, folder / "data") for place, case in enumerate(_ALL)}
-    looked: Found = {}
-    for name, number in numbers.items():
-        (subject,) = subjects(database, [number])
-        looked[name] = look_with(facts.DETECTORS, Layer.FACTS, subject, FrozenClock())
-    yield looked
+    clock = FrozenClock()
+    chosen = subjects(database, numbers.values())
+    list(facts.look(chosen, {}, clock))
+    list(plagiarism.look(chosen, (), {}, clock, folder / "data" / FOLDER))
+    yield {
+        name: [*kept(subject.folder, Layer.FACTS), *kept(subject.folder, Layer.PLAGIARISM)]
+        for name, subject in zip(numbers, chosen, strict=True)
+    }
     database.close()
 
 
@@ -42,13 +46,12 @@ _ALL = (*GUILTY, *INNOCENT)
 
 def _add(database: Database, case: Case, place: int, data_dir: Path) -> int:
     # Each honest submission differs a little: the same bytes in all of them would themselves be a finding.
-    made = replace(case.made, spec=spec_with(data_dir))
+    made = replace(case.made, spec=replace(case.made.spec, data_dir=str(data_dir)))
     if case.twin:
         add_run(database, replace(made, submissions=[case.twin]), f"twin-{place}")
     elif "entropy" not in case.expected and made.submissions:
         rows = str(made.submissions[-1]).split("\n")
-        rows[1 + place % (len(rows) - 2)] += ".0"
-        rows[1 + place * 7 % (len(rows) - 2)] += "0"
+        rows[1] += "." + "0" * place
         made = replace(made, submissions=["\n".join(rows)])
     return add_run(database, made, f"case-{place}")
 

@@ -1,0 +1,243 @@
+"""Public kernels on Kaggle: which there are, downloading them, and the fingerprints of those that are here.
+
+Their texts stay on the operator's disk and are never exported: most are licensed, all are somebody's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import tomllib
+import zipfile
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+import numpy as np
+
+from engine.integrity import winnowing
+from engine.integrity.material import MOST_CODE_BYTES, code_of_notebook, decoded
+from engine.integrity.winnowing import Hashes, Tokens
+from engine.kaggle import NotAvailable, RulesNotAccepted
+from foundation import jsonlines
+from foundation.files import reading_untrusted, replacing, write_text
+from foundation.problems import DataProblem, reading, writing
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from engine.kaggle.client import PublishedKernel
+
+FOLDER = ".kernels"
+_FETCHED = "fetched.jsonl"
+_FINGERPRINTS = "fingerprints.npz"
+_MANY_COMPETITIONS = 3
+_PAUSE_SECONDS = 0.5
+
+
+class KernelSource(Protocol):
+    """Whoever delivers kernels."""
+
+    def kernel(self, ref: str) -> PublishedKernel:
+        """Return a kernel by its author and name."""
+
+
+@dataclass(frozen=True)
+class FetchedKernel:
+    """What became of fetching a kernel.
+
+    Attributes:
+        outcome: `ok`, `not python`, `private` (403), `gone` (404) or `unreadable`.
+        sha256: of its Python; empty where there is none.
+        version: Kaggle's number of it.
+    """
+
+    ref: str
+    outcome: str
+    sha256: str = ""
+    version: int = 0
+    at: float = 0.0
+
+
+@cache
+def known_kernels() -> Mapping[str, Sequence[str]]:
+    """Return the names of the public kernels that this project knows, by competition."""
+    content = files("engine.integrity").joinpath("kernels.toml").read_text(encoding="utf-8")
+    return tomllib.loads(content)
+
+
+def fetched(folder: Path, competition_id: str) -> dict[str, FetchedKernel]:
+    """Read what became of a competition's kernels so far, by their names."""
+    found: dict[str, FetchedKernel] = {}
+    path = folder / competition_id / _FETCHED
+    offset = 0
+    while True:
+        lines = jsonlines.read(path, offset)
+        for line in lines.values:
+            with suppress(msgspec.ValidationError):  # a line of another version: fetched again
+                one = msgspec.convert(line, FetchedKernel)
+                found[one.ref] = one
+        if lines.offset == offset:
+            return found
+        offset = lines.offset
+
+
+def fetch(
+    folder: Path,
+    competition_ids: Collection[str],
+    source: KernelSource,
+    *,
+    again: bool = False,
+    pause: Callable[[float], None] = time.sleep,
+    now: Callable[[], float] = time.time,
+) -> Generator[FetchedKernel, None, None]:
+    """Download the kernels that are not here, one after the other with a pause, and yield what became of each.
+
+    It may be interrupted: what was fetched, or is not to be had, is not asked for again unless `again` is given.
+
+    Raises:
+        Problem: Kaggle can't be reached, or accepts no credentials.
+    """
+    for competition_id in competition_ids:
+        home = folder / competition_id
+        with writing(home):
+            home.mkdir(parents=True, exist_ok=True)
+        here = fetched(folder, competition_id)
+        for ref in known_kernels().get(competition_id, ()):
+            if ref in here and (here[ref].outcome == "ok" or not again):
+                continue
+            one = _fetch_one(home, ref, source, now())
+            with writing(home):
+                jsonlines.append(home / _FETCHED, [asdict(one)])
+            yield one
+            pause(_PAUSE_SECONDS)
+
+
+def _fetch_one(home: Path, ref: str, source: KernelSource, at: float) -> FetchedKernel:
+    try:
+        kernel = source.kernel(ref)
+    except RulesNotAccepted:
+        return FetchedKernel(ref, "private", at=at)
+    except NotAvailable:
+        return FetchedKernel(ref, "gone", at=at)
+    if kernel.language.lower() != "python":
+        return FetchedKernel(ref, "not python", version=kernel.version, at=at)
+    content = kernel.source.encode("utf-8", "replace")
+    try:
+        code = code_of_notebook(content, ref) if kernel.kind == "notebook" else decoded(content)
+    except DataProblem:
+        return FetchedKernel(ref, "unreadable", version=kernel.version, at=at)
+    code = code[:MOST_CODE_BYTES]
+    with writing(home):
+        write_text(home / _file_name(ref), code, durable=False)
+    digest = hashlib.sha256(code.encode()).hexdigest()
+    return FetchedKernel(ref, "ok", digest, kernel.version, at)
+
+
+def _file_name(ref: str) -> str:
+    return ref.replace("/", "__") + ".py"
+
+
+def text_of(folder: Path, competition_id: str, ref: str) -> str:
+    """Read a kernel that is here.
+
+    Raises:
+        DataProblem: it is not, or can't be read.
+    """
+    with reading_untrusted(
+        folder / competition_id / _file_name(ref), max_bytes=4 * MOST_CODE_BYTES
+    ) as stream:
+        return stream.read().decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, eq=False)
+class KernelIndex:
+    """The fingerprints of a competition's kernels.
+
+    Attributes:
+        refs: the kernels, by their numbers.
+        hashes: all fingerprints in order, those of each kernel once.
+        owners: the number of the kernel that each belongs to.
+        digest: of what they were made from.
+    """
+
+    refs: tuple[str, ...]
+    hashes: Hashes
+    owners: npt.NDArray[np.int32]
+    digest: str
+
+    def without(self, dropped: Hashes) -> KernelIndex:
+        """Leave out fingerprints that many competitions share."""
+        keep = ~winnowing.is_in(self.hashes, dropped)
+        return KernelIndex(self.refs, self.hashes[keep], self.owners[keep], self.digest)
+
+    def counts(self, chosen: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.int64]:
+        """Count the fingerprints of each kernel, or the chosen ones of them."""
+        owners = self.owners if chosen is None else self.owners[chosen]
+        return np.bincount(owners, minlength=len(self.refs))
+
+    def of(self, number: int) -> Hashes:
+        """Return the fingerprints of one kernel, in order."""
+        found: Hashes = self.hashes[self.owners == number]
+        return found
+
+
+def index_of(folder: Path, competition_id: str) -> KernelIndex:
+    """Return the fingerprints of the kernels that are here; made anew only when another one is.
+
+    Raises:
+        DataProblem: a kernel, or the file of fingerprints, can't be read or written.
+    """
+    here = sorted(
+        (one for one in fetched(folder, competition_id).values() if one.outcome == "ok"),
+        key=lambda one: one.ref,
+    )
+    made_from = json.dumps([winnowing.VERSION, *([one.ref, one.sha256] for one in here)])
+    digest = hashlib.sha256(made_from.encode()).hexdigest()
+    path = folder / competition_id / _FINGERPRINTS
+    refs = tuple(one.ref for one in here)
+    # None yet, or damaged: made anew.
+    with (
+        suppress(OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError),
+        np.load(path, allow_pickle=False) as kept,
+    ):
+        if str(kept["digest"]) == digest:
+            return KernelIndex(refs, kept["hashes"], kept["owners"], digest)
+    single = [np.unique(_tokens(folder, competition_id, ref).fingerprints[0]) for ref in refs]
+    hashes = np.concatenate(single) if single else np.empty(0, np.uint64)
+    owners = np.repeat(np.arange(len(single), dtype=np.int32), [len(one) for one in single])
+    order = np.argsort(hashes, kind="stable")
+    index = KernelIndex(refs, hashes[order], owners[order], digest)
+    if here:
+        with writing(path), replacing(path, durable=False) as stream:
+            np.savez(stream, hashes=index.hashes, owners=index.owners, digest=np.array(digest))
+    return index
+
+
+def _tokens(folder: Path, competition_id: str, ref: str) -> Tokens:
+    return winnowing.tokens_of(text_of(folder, competition_id, ref))
+
+
+def competitions_here(folder: Path) -> list[str]:
+    """Name the competitions of which kernels were fetched."""
+    if not folder.is_dir():
+        return []
+    with reading(folder):
+        return sorted(path.parent.name for path in folder.glob(f"*/{_FETCHED}"))
+
+
+def common_fingerprints(sets: Sequence[Hashes]) -> Hashes:
+    """Return the fingerprints that three or more competitions share, given those of each one: starters, imports.
+
+    Of 598 public notebooks, 99 % of the unrelated pairs are at most 0.17 alike without them, and 0.85 with them.
+    """
+    if not sets:
+        return np.empty(0, np.uint64)
+    values, counts = np.unique(np.concatenate([np.unique(one) for one in sets]), return_counts=True)
+    return values[counts >= _MANY_COMPETITIONS]

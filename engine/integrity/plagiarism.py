@@ -1,0 +1,297 @@
+"""Plagiarism: code of runs compared with public kernels, with runs of other agents and with the agent's own seeds."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from engine.integrity import winnowing
+from engine.integrity.code import SourceFile
+from engine.integrity.kernels import KernelIndex, common_fingerprints, competitions_here, index_of, text_of
+from engine.integrity.material import Subject
+from engine.integrity.results import is_current, keep
+from engine.integrity.winnowing import Hashes, Likeness, Tokens
+from engine.options.requests import LookedAt
+from foundation.clock import Clock
+from foundation.files import reading_untrusted
+from foundation.problems import DataProblem
+from state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
+
+KERNELS = "public-kernels"
+RUNS = "other-runs"
+DOLOS = "dolos-report"
+_VERSION = 1
+
+# MLE-bench's paper reviews what is more than 60 % alike; its number is Dolos', this one is our own.
+FLAG = 0.6
+LEAST_TOKENS = 150
+_NOTED = 0.35
+_MOST_FINDINGS = 3
+_LEAST_FILE_TOKENS = 50
+_MOST_REPORT_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The code of a run: each of its files, and all of them together."""
+
+    subject: Subject
+
+    @cached_property
+    def files(self) -> list[tuple[SourceFile, Tokens]]:
+        """The files with enough tokens to be compared."""
+        read = [(file, winnowing.tokens_of(file.text)) for file in self.subject.code.files]
+        return [(file, tokens) for file, tokens in read if len(tokens.codes) >= _LEAST_FILE_TOKENS]
+
+    @cached_property
+    def parts(self) -> list[Tokens]:
+        """What is compared: each file and, where there are several, all of them as one."""
+        single = [tokens for _, tokens in self.files]
+        return single if len(single) < 2 else [*single, winnowing.joined(single)]
+
+    @property
+    def whole(self) -> Tokens | None:
+        """All of it as one; None where there is too little."""
+        return self.parts[-1] if self.parts else None
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of its fingerprints."""
+        return hashlib.sha256(b"".join(part.fingerprints[0].tobytes() for part in self.parts)).hexdigest()
+
+
+def look(
+    chosen: Sequence[Subject],
+    others: Sequence[Subject],
+    known: Mapping[int, RunIntegrity],
+    clock: Clock,
+    kernels: Path,
+) -> Iterator[LookedAt]:
+    """Compare runs with kernels and with other runs, and yield each that is done; those that are current are not.
+
+    Args:
+        chosen: the runs to look at.
+        others: runs that they are compared with as well.
+        known: what was found before.
+        clock: tells when it was looked.
+        kernels: the folder of the kernels that are here.
+
+    Raises:
+        DataProblem: a kernel that is here can't be read.
+    """
+    solutions = {one.run.id: Solution(one) for one in (*others, *chosen)}
+    indexes = {name: index_of(kernels, name) for name in competitions_here(kernels)}
+    dropped = _shared_by_competitions(solutions.values(), indexes)
+    indexes = {name: index.without(dropped) for name, index in indexes.items()}
+    rivals: dict[str, list[Solution]] = defaultdict(list)
+    for solution in solutions.values():
+        rivals[solution.subject.run.competition_id].append(solution)
+    versions = {KERNELS: _VERSION, RUNS: _VERSION}
+    shared = hashlib.sha256(dropped.tobytes()).hexdigest()
+    for subject in chosen:
+        name = subject.run.competition_id
+        index = indexes.get(name)
+        compared = [one.digest for one in rivals[name]]
+        about = [subject.content, index.digest if index else "", shared, *compared]
+        content = hashlib.sha256(json.dumps(about).encode()).hexdigest()
+        before = known.get(subject.run.id)
+        if before is not None and is_current(before, versions, content):
+            continue
+        solution = solutions[subject.run.id]
+        of_kernels = DetectorResult(
+            KERNELS,
+            Layer.PLAGIARISM,
+            _VERSION,
+            content,
+            clock.now(),
+            tuple(_like_kernels(solution, index, dropped, kernels)) if index else (),
+            coverage=_coverage(solution, index),
+        )
+        found = tuple(_like_runs(solution, rivals[name], dropped))
+        of_runs = DetectorResult(RUNS, Layer.PLAGIARISM, _VERSION, content, clock.now(), found)
+        yield keep(subject, Layer.PLAGIARISM, [of_kernels, of_runs])
+
+
+def _shared_by_competitions(solutions: Iterable[Solution], indexes: Mapping[str, KernelIndex]) -> Hashes:
+    by_competition: dict[str, list[Hashes]] = defaultdict(list)
+    for name, index in indexes.items():
+        by_competition[name].append(index.hashes)
+    for solution in solutions:
+        if solution.whole is not None:
+            by_competition[solution.subject.run.competition_id].append(solution.whole.fingerprints[0])
+    return common_fingerprints([np.concatenate(parts) for parts in by_competition.values()])
+
+
+def _coverage(solution: Solution, index: KernelIndex | None) -> str:
+    name = solution.subject.run.competition_id
+    if index is None or not index.refs:
+        return f"no public kernels of {name} are here: mlebench-console integrity kernels fetch -c {name}"
+    return f"{len(index.refs)} public kernels of {name} compared" + (
+        "" if solution.parts else ", with no code"
+    )
+
+
+def _like_kernels(
+    solution: Solution, index: KernelIndex, dropped: Hashes, kernels: Path
+) -> Iterator[Finding]:
+    """Find the kernels that a solution, or one of its files, is most like."""
+    sizes = index.counts()
+    best: dict[int, Likeness] = {}
+    for part in solution.parts:
+        hashes, places = part.fingerprints
+        rare = ~winnowing.is_in(hashes, dropped)
+        hashes, places = hashes[rare], places[rare]
+        mine = np.unique(hashes)
+        if not len(mine):
+            continue
+        common = index.counts(winnowing.is_in(index.hashes, mine))
+        similarity = 2 * common / np.maximum(len(mine) + sizes, 1)
+        containment = common / np.maximum(np.minimum(len(mine), sizes), 1)
+        for number in np.flatnonzero((similarity >= _NOTED) | (containment >= _NOTED)):
+            covered = winnowing.covered(places[winnowing.is_in(hashes, index.of(int(number)))])
+            one = Likeness(float(similarity[number]), float(containment[number]), covered)
+            if covered >= LEAST_TOKENS and _grade(one) > _grade(best.get(int(number))):
+                best[int(number)] = one
+    for found, one in sorted(best.items(), key=lambda each: _grade(each[1]), reverse=True)[:_MOST_FINDINGS]:
+        ref = index.refs[found]
+        text = text_of(kernels, solution.subject.run.competition_id, ref)
+        yield _finding(one, f"the public kernel {ref}", solution, SourceFile(f"kaggle.com/code/{ref}", text))
+
+
+def _like_runs(solution: Solution, rivals: Sequence[Solution], dropped: Hashes) -> Iterator[Finding]:
+    """Find the runs of other agents, and the other seeds of the same, that a solution is most like."""
+    if solution.whole is None:
+        return
+    found: list[tuple[Likeness, Solution]] = []
+    for other in rivals:
+        if other.subject.run.id != solution.subject.run.id and other.whole is not None:
+            one = winnowing.likeness(solution.whole, other.whole, dropped)
+            if one.tokens >= LEAST_TOKENS and max(one.similarity, one.containment) >= FLAG:
+                found.append((one, other))
+    own = solution.subject.spec.agent_id
+    found.sort(key=lambda each: (each[1].subject.spec.agent_id == own, -_grade(each[0])[2]))
+    for one, other in found[:_MOST_FINDINGS]:
+        run, is_own = other.subject.run, other.subject.spec.agent_id == own
+        whose = "the same agent's" if is_own else f"the agent {other.subject.spec.agent_id}'s"
+        right = max(other.files, key=lambda each: len(each[1].codes))[0]
+        where = SourceFile(f"run {run.id}: {right.path}", right.text)
+        # The same agent tends to write the same again, which is no plagiarism.
+        most = Severity.NOTE if is_own else Severity.SUSPICIOUS
+        yield _finding(
+            one, f"{whose} run {run.id} (seed {run.seed} of {run.sweep_id})", solution, where, most
+        )
+
+
+def _grade(one: Likeness | None) -> tuple[bool, bool, float]:
+    """Order by how grave a likeness is."""
+    if one is None:
+        return False, False, 0.0
+    return _is_flagged(one), one.similarity >= FLAG, max(one.similarity, one.containment)
+
+
+def _is_flagged(one: Likeness) -> bool:
+    return max(one.similarity, one.containment) >= FLAG and one.tokens >= LEAST_TOKENS
+
+
+def _finding(
+    one: Likeness, whose: str, solution: Solution, other: SourceFile, most: Severity = Severity.HIGH
+) -> Finding:
+    """Tell how alike a solution and another text are, with the longest run of equal tokens side by side."""
+    severity = Severity.NOTE
+    if _is_flagged(one):
+        severity = Severity.HIGH if one.similarity >= FLAG else Severity.SUSPICIOUS
+    severity = min(severity, most, key=lambda each: each.rank)
+    right = winnowing.tokens_of(other.text)
+    excerpts: tuple[Excerpt, ...] = ()
+    longest = 0
+    for file, tokens in solution.files:
+        passage = winnowing.longest_passage(tokens, right)
+        if passage is not None and passage.tokens > longest:
+            longest = passage.tokens
+            excerpts = (file.excerpt(*passage.left), other.excerpt(*passage.right))
+    numbers = {
+        "similarity": round(one.similarity, 3),
+        "containment": round(one.containment, 3),
+        "matched tokens": one.tokens,
+        "longest run of tokens": longest,
+    }
+    share = f"similarity {one.similarity:.2f}, containment {one.containment:.2f}"
+    return Finding(severity, f"its code is like {whose}: {share} (not Dolos' number)", excerpts, numbers)
+
+
+# Reports of Dolos itself, for those who have run it
+
+
+@dataclass(frozen=True)
+class DolosPair:
+    """Two files that Dolos has compared."""
+
+    left: str
+    right: str
+    similarity: float
+
+
+def read_dolos(path: Path) -> list[DolosPair]:
+    """Read Dolos' own pairs.csv, or the report that MLE-bench's detector writes (a JSONL file).
+
+    Raises:
+        DataProblem: it is neither.
+    """
+    with reading_untrusted(path, max_bytes=_MOST_REPORT_BYTES) as stream:
+        text = stream.read().decode("utf-8-sig", "replace")
+    try:
+        if path.suffix == ".csv":
+            rows = csv.DictReader(text.splitlines())
+            return [
+                DolosPair(row["leftFilePath"], row["rightFilePath"], float(row["similarity"])) for row in rows
+            ]
+        lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+        pairs = [pair for line in lines for pair in (line if isinstance(line, list) else [line])]
+        return [DolosPair(str(p["leftFile"]), str(p["rightFile"]), float(p["similarity"])) for p in pairs]
+    except (ValueError, KeyError, TypeError, csv.Error, RecursionError) as error:
+        why = f"{type(error).__name__}: {error}"[:200]
+        step = "Give Dolos' pairs.csv, or MLE-bench's *_plagiarism_report.jsonl."
+        raise DataProblem(f"{path} is not a report of Dolos", why, step) from error
+
+
+def take_dolos(chosen: Sequence[Subject], pairs: Sequence[DolosPair], clock: Clock) -> Iterator[LookedAt]:
+    """Keep what Dolos says of runs: a file is a run's if its path holds the name of the attempt's directory."""
+    for subject in chosen:
+        name = f"/{subject.folder.parent.name}/{subject.folder.name}/"
+        own = subject.run.competition_id + name
+        found = []
+        for pair in pairs:
+            sides = [own in side for side in (pair.left, pair.right)]
+            if sum(sides) == 1:
+                found.append((pair.similarity, pair.right if sides[0] else pair.left))
+        if not found:
+            continue
+        found.sort(reverse=True)
+        findings = tuple(
+            Finding(
+                Severity.SUSPICIOUS if similarity >= FLAG else Severity.NOTE,
+                f"Dolos finds its code like {other[-120:]}: {similarity:.2f}",
+                (),
+                {"Dolos' similarity": similarity},
+            )
+            for similarity, other in found[:_MOST_FINDINGS]
+        )
+        content = hashlib.sha256(json.dumps(found).encode()).hexdigest()
+        result = DetectorResult(
+            DOLOS,
+            Layer.PLAGIARISM,
+            _VERSION,
+            content,
+            clock.now(),
+            findings,
+            coverage=f"{len(found)} pairs of a report of Dolos",
+        )
+        yield keep(subject, Layer.PLAGIARISM, [result])

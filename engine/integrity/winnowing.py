@@ -1,0 +1,221 @@
+"""Similarity of Python code by its tokens: fingerprints that survive renaming, reformatting and other texts.
+
+Names, texts and numbers count by their kind alone, comments and layout not at all. Of each window of hashes of
+K tokens the smallest is kept (winnowing), so that any passage of K + WINDOW - 1 equal tokens is found.
+What comes of it is not Dolos' similarity, which parses and counts otherwise.
+"""
+
+from __future__ import annotations
+
+import io
+import keyword
+import re
+import tokenize
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+# Shorter than Dolos' 23 and 17: cells that are put into another order keep half of their fingerprints.
+K = 12
+WINDOW = 8
+# Counts up when the same text would get other fingerprints.
+VERSION = 1
+
+_MOST_TOKENS = 100_000
+_MOST_FAULTS = 200
+_BASE = np.uint64(0x9E3779B97F4A7C15)
+_IGNORED = frozenset(
+    {
+        *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT),
+        *(tokenize.ENCODING, tokenize.ENDMARKER, tokenize.ERRORTOKEN),
+    }
+)
+# What is no Python in a notebook.
+_COMMAND = re.compile(r"^\s*[%!?].*$|^.*get_ipython\(\).*$", re.MULTILINE)
+
+Hashes = npt.NDArray[np.uint64]
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """The tokens of a text as numbers, and the line of each."""
+
+    codes: Hashes
+    lines: Positions
+
+    @cached_property
+    def grams(self) -> Hashes:
+        """The hash of each K tokens in a row."""
+        count = len(self.codes) - K + 1
+        if count <= 0:
+            return np.empty(0, np.uint64)
+        total = np.zeros(count, np.uint64)
+        for place in range(K):
+            total = total * _BASE + self.codes[place : place + count]
+        # Mixed, so that the smallest are not those that begin with the smallest token.
+        total ^= total >> np.uint64(31)
+        total *= np.uint64(0xD6E8FEB86659FD93)
+        return total ^ (total >> np.uint64(29))
+
+    @cached_property
+    def fingerprints(self) -> tuple[Hashes, Positions]:
+        """The smallest hash of each window, and where it is; each place once."""
+        grams = self.grams
+        if len(grams) == 0:
+            return grams, np.empty(0, np.int64)
+        if len(grams) < WINDOW:
+            place = int(np.argmin(grams))
+            return grams[place : place + 1], np.array([place])
+        windows = np.lib.stride_tricks.sliding_window_view(grams[::-1], WINDOW)
+        # The rightmost of equal ones, so that runs of the same token leave few.
+        places = len(grams) - 1 - (np.arange(len(windows)) + np.argmin(windows, axis=1))
+        kept = np.unique(places)
+        return grams[kept], kept
+
+
+def tokens_of(text: str) -> Tokens:
+    """Read the tokens of Python code; where it is none, the rest is read from the next line on."""
+    codes: list[int] = []
+    lines: list[int] = []
+    code = _COMMAND.sub("", text)
+    start = faults = 0
+    while True:
+        stream = io.StringIO(code[_line_start(code, start) :] if start else code)
+        reached = 0
+        try:
+            for token in tokenize.generate_tokens(stream.readline):
+                reached = max(reached, token.start[0])
+                if token.type not in _IGNORED:
+                    codes.append(_code(token.type, token.string))
+                    lines.append(start + token.start[0])
+                if len(codes) >= _MOST_TOKENS:
+                    break
+            break
+        except (tokenize.TokenError, SyntaxError, ValueError):
+            faults += 1
+            start += max(reached, 1)
+            if faults > _MOST_FAULTS or start >= code.count("\n") + 1:
+                break
+    return Tokens(np.array(codes, np.uint64), np.array(lines, np.int64))
+
+
+def _line_start(text: str, line: int) -> int:
+    """Where a line begins, counted from 0; the end of the text if there is none."""
+    place = 0
+    for _ in range(line):
+        found = text.find("\n", place)
+        if found < 0:
+            return len(text)
+        place = found + 1
+    return place
+
+
+def _code(kind: int, text: str) -> int:
+    if kind == tokenize.NAME:
+        if not keyword.iskeyword(text):
+            return 1
+    elif kind == tokenize.NUMBER:
+        return 2
+    elif kind == tokenize.STRING:
+        return 3
+    # Of the few keywords and operators; hash() would change with each process.
+    return 4 + int.from_bytes(text.encode("utf-8", "replace")[:6])
+
+
+@dataclass(frozen=True)
+class Passage:
+    """The longest run of equal tokens of two texts: how many, and the lines of either side."""
+
+    tokens: int
+    left: tuple[int, int]
+    right: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How alike two sets of fingerprints are.
+
+    Attributes:
+        similarity: twice what they share, by what both have.
+        containment: what they share, by what the smaller one has.
+        tokens: how many tokens of the left one what they share covers.
+    """
+
+    similarity: float
+    containment: float
+    tokens: int
+
+
+def covered(places: Positions) -> int:
+    """Count the tokens that lie in the K tokens from any of these places on."""
+    if len(places) == 0:
+        return 0
+    ordered = np.sort(places)
+    return int(np.minimum(np.diff(ordered), K).sum()) + K
+
+
+def likeness(left: Tokens, right: Tokens, dropped: Hashes | None = None) -> Likeness:
+    """Compare two texts, but for the fingerprints that are to be dropped, since many have them."""
+    left_hashes, left_places = left.fingerprints
+    right_hashes = right.fingerprints[0]
+    if dropped is not None and len(dropped):
+        keep = ~is_in(left_hashes, dropped)
+        left_hashes, left_places = left_hashes[keep], left_places[keep]
+        right_hashes = right_hashes[~is_in(right_hashes, dropped)]
+    mine, theirs = np.unique(left_hashes), np.unique(right_hashes)
+    shared = np.intersect1d(mine, theirs, assume_unique=True)
+    if len(shared) == 0:
+        return Likeness(0.0, 0.0, 0)
+    return Likeness(
+        2 * len(shared) / (len(mine) + len(theirs)),
+        len(shared) / min(len(mine), len(theirs)),
+        covered(left_places[is_in(left_hashes, shared)]),
+    )
+
+
+def is_in(values: Hashes, ordered: Hashes) -> npt.NDArray[np.bool_]:
+    """Tell which values are among those that are in order, each once."""
+    if len(ordered) == 0:
+        return np.zeros(len(values), bool)
+    places = np.searchsorted(ordered, values)
+    found: npt.NDArray[np.bool_] = ordered[np.minimum(places, len(ordered) - 1)] == values
+    return found
+
+
+def longest_passage(left: Tokens, right: Tokens) -> Passage | None:
+    """Find the longest run of tokens that both have; None where not even K in a row are equal."""
+    places: dict[int, list[int]] = {}
+    for place, value in enumerate(right.grams.tolist()):
+        found = places.setdefault(value, [])
+        if len(found) < 50:  # a table of a thousand equal lines must not cost a thousand squared
+            found.append(place)
+    best, best_left, best_right = 0, 0, 0
+    runs: dict[int, int] = {}
+    for place, value in enumerate(left.grams.tolist()):
+        current: dict[int, int] = {}
+        for other in places.get(value, ()):
+            length = runs.get(other - 1, 0) + 1
+            current[other] = length
+            if length > best:
+                best, best_left, best_right = length, place, other
+        runs = current
+    if not best:
+        return None
+    first_left, first_right, count = best_left - best + 1, best_right - best + 1, best + K - 1
+    return Passage(count, _lines(left.lines, first_left, count), _lines(right.lines, first_right, count))
+
+
+def _lines(lines: Positions, first: int, count: int) -> tuple[int, int]:
+    return int(lines[first]), int(lines[first + count - 1])
+
+
+def joined(parts: Sequence[Tokens]) -> Tokens:
+    """Put texts together to one; its lines are those of the single texts."""
+    return Tokens(
+        np.concatenate([part.codes for part in parts]) if parts else np.empty(0, np.uint64),
+        np.concatenate([part.lines for part in parts]) if parts else np.empty(0, np.int64),
+    )
