@@ -11,7 +11,7 @@ ARGS ?=
 # Compiled modules are kept: the tests start hundreds of processes, each of which would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-setup test-bare soak check bench snapshots docs pictures format lock clean environment
+.PHONY: run test test-setup test-clients test-bare soak check bench snapshots docs pictures format lock clean environment
 
 run: environment  ## open the console on the demo; again: resume it
 	@$(BIN)/mlebench-console demo $(ARGS)
@@ -21,6 +21,9 @@ test: environment  ## run all tests that this machine can run (ARGS='-k name' fo
 
 test-setup:  ## as root: install and start what all tests need
 	@bash tools/test-setup.sh
+
+test-clients: environment  ## install the official clients of model providers, for the tests of the model gateway
+	@sh tools/test-clients.sh $(BIN)/python
 
 test-bare:  ## as root: run 'make test' and 'make run' as a user of a bare machine would
 	@bash tools/test-bare.sh $(ARGS)

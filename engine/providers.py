@@ -12,12 +12,14 @@ from urllib.parse import urlsplit
 from engine.settings import read_values
 from environment.gateway.dialects import Dialect
 from environment.gateway.prices import PriceTable, TokenPrice, price_table
+from environment.runner import layout
 from environment.runner.protocol import ModelProvider
 from foundation.fields import FieldError, read_fields
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 TABLE = "providers"
 PRICES = "model_prices"
+_LEAST_KEY_CHARACTERS = 8  # what is shorter is part of other texts by chance
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _KNOWN = (
     ModelProvider("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -138,5 +140,19 @@ def keys_of(providers: Iterable[ModelProvider], operator: Mapping[str, str]) -> 
 def without_keys(
     providers: Iterable[ModelProvider], operator: Mapping[str, str], token: str
 ) -> dict[str, str]:
-    """Return the operator's environment as an agent may be given parts of it: a run's token in place of each key."""
-    return {**operator, **{provider.key: token for provider in providers if provider.key}}
+    """Return the operator's environment as an agent may be given parts of it: a run's token in place of each key.
+
+    An operator may have a key in several variables, also as a part of others, and another key where a provider's
+    clients look for one.
+    """
+    providers = tuple(providers)
+    own = {provider.key for provider in providers if provider.key}
+    usual = {name for provider in providers for name in layout.key_variables(provider) if name in operator}
+    given = dict(operator)
+    keys = {operator[name] for name in own | usual if operator.get(name)}
+    for key in sorted(keys, key=len, reverse=True):
+        is_long = len(key) >= _LEAST_KEY_CHARACTERS
+        for name, value in given.items():
+            if value == key or is_long:
+                given[name] = value.replace(key, token)
+    return {**given, **dict.fromkeys(own | usual, token)}

@@ -16,7 +16,7 @@ from xdist.scheduler import LoadFileScheduling
 from engine.places import Places
 from tests import failures, shared
 from tests.leftovers import wait_for_none
-from tests.machine import LeavesOutGroups
+from tests.machine import CLIENTS_PYTHON, LeavesOutGroups
 
 _FOREIGN = ("MLEBENCH_", "KAGGLE_", "XDG_", "TEXTUAL", "DOCKER_", "_TYPER_", "_MLEBENCH_")
 _ALSO_FOREIGN = (
@@ -145,6 +145,13 @@ def chromium(pytestconfig: pytest.Config) -> str:
 def root(pytestconfig: pytest.Config) -> None:
     """Need root, for file systems of a test's own."""
     _require(pytestconfig, "root")
+
+
+@pytest.fixture(scope="session")
+def official_clients(pytestconfig: pytest.Config) -> Path:
+    """Need the official clients of model providers; the Python that has them."""
+    _require(pytestconfig, "official_clients")
+    return CLIENTS_PYTHON
 
 
 def _require(config: pytest.Config, group: str, program: str = "") -> str:

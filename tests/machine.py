@@ -1,8 +1,8 @@
 """Which groups of tests this machine can run: decided once for a test run, told before and after it.
 
 A test belongs to a group by asking for the group's fixture (`docker_daemon`, `bubblewrap`, `tmux`, `chromium`,
-`root`), directly or through another fixture. A group that can't run here is left out as a whole; what is there
-but broken is not left out: its tests fail. Under CI=true nothing is left out.
+`root`, `official_clients`), directly or through another fixture. A group that can't run here is left out as a whole;
+what is there but broken is not left out: its tests fail. Under CI=true nothing is left out.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ import pytest
 
 BASE_IMAGE = os.environ.get("MLEBENCH_TEST_BASE", "mlebench-test-base")
 _CAP_SYS_ADMIN = 21
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+_CLIENTS = Path(os.environ.get("MLEBENCH_TEST_CLIENTS") or _CACHE / "mlebench-console" / "test-clients")
+CLIENTS_PYTHON = _CLIENTS / "bin" / "python"
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,14 @@ def _root() -> str:
     return "" if capabilities >> _CAP_SYS_ADMIN & 1 else "root may not mount file systems here"
 
 
+def _official_clients() -> str:
+    wanted = Path(__file__).parents[1] / "tools" / "test-clients.txt"
+    installed = _CLIENTS / "installed.txt"
+    if not installed.is_file():
+        return "not installed"
+    return "" if installed.read_bytes() == wanted.read_bytes() else "others than tools/test-clients.txt names"
+
+
 def _run(*command: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
 
@@ -76,6 +87,7 @@ GROUPS = (
     Group("tmux", "terminal", _program("tmux")),
     Group("chromium", "browser", _program("chromium")),
     Group("root", "file systems", _root, "as root: make test"),
+    Group("official_clients", "official clients", _official_clients, "make test-clients"),
 )
 
 
@@ -159,5 +171,6 @@ class LeavesOutGroups:
 
     def require(self, fixture: str) -> None:
         """Fail a test of a group that is missing where nothing may be left out."""
-        if reason := self._missing.get(fixture):
-            pytest.fail(f"{reason}; as root: make test-setup", pytrace=False)
+        for group in GROUPS:
+            if group.fixture == fixture and fixture in self._missing:
+                pytest.fail(f"{group.title}: {self._missing[fixture]}; {group.remedy}", pytrace=False)

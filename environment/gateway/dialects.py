@@ -361,26 +361,32 @@ _KINDS: dict[Dialect, dict[str, str]] = {
         "quota": "insufficient_quota",
         "request": "invalid_request_error",
         "server": "server_error",
+        "key": "invalid_request_error",
     },
     Dialect.ANTHROPIC: {
         "quota": "invalid_request_error",
         "request": "invalid_request_error",
         "server": "api_error",
+        "key": "authentication_error",
     },
-    Dialect.GEMINI: {"quota": "RESOURCE_EXHAUSTED", "request": "INVALID_ARGUMENT", "server": "UNAVAILABLE"},
+    Dialect.GEMINI: {
+        "quota": "RESOURCE_EXHAUSTED",
+        "request": "INVALID_ARGUMENT",
+        "server": "UNAVAILABLE",
+        "key": "UNAUTHENTICATED",
+    },
 }
 
 
 def error_body(dialect: Dialect, text: str, *, kind: str = "request", status: int = 429) -> Json:
-    """Write an error as the provider's own clients read it; `kind` is quota, request or server."""
+    """Write an error as the provider's own clients read it; `kind` is quota, request, server or key."""
     name = _KINDS[dialect][kind]
     if dialect is Dialect.ANTHROPIC:
         return {"type": "error", "error": {"type": name, "message": text}}
     if dialect is Dialect.GEMINI:
         return {"error": {"code": status, "message": text, "status": name}}
-    return {
-        "error": {"message": text, "type": name, "param": None, "code": name if kind == "quota" else None}
-    }
+    code = {"quota": name, "key": "invalid_api_key"}.get(kind)
+    return {"error": {"message": text, "type": name, "param": None, "code": code}}
 
 
 class AnswerReader:

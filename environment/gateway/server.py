@@ -110,6 +110,7 @@ class _Call:
     first_seconds: float | None = None
     retry_after: float | None = None
     tape: Tape | None = None
+    undelivered: bool = False  # whether a part of the answer could not be given to the agent
 
     def begun(self) -> OpenCall:
         return OpenCall(
@@ -217,6 +218,7 @@ class Gateway:
         call: _Call | None = None
         try:
             provider, path = self._provider_of(request)
+            self._check_token(request)
             route, query = self._route_of(request, provider, path)
             call = _Call(provider, route)
             if self._journal.is_full:
@@ -262,10 +264,10 @@ class Gateway:
             raise
 
     def _provider_of(self, request: web.BaseRequest) -> tuple[ModelProvider, str]:
-        """Return which provider a request is for, and the path below it; the agent must have its token.
+        """Return which provider a request is for, and the path below it.
 
         Raises:
-            _Refusal: there is none, or the token is missing.
+            _Refusal: there is none.
         """
         target = request.raw_path
         name, _, path = target.removeprefix("/").partition("/")
@@ -273,6 +275,10 @@ class Gateway:
         if not target.startswith("/") or provider is None:
             served = ", ".join(f"/{name}" for name in self._providers)
             raise _Refusal(404, f"The gateway serves {served} and nothing else.")
+        return provider, f"/{path.partition('?')[0]}"
+
+    def _check_token(self, request: web.BaseRequest) -> None:
+        """Refuse who has not the token of this run."""
         scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
         given = (
             bearer.strip() if scheme.lower() == "bearer" else "",
@@ -282,8 +288,7 @@ class Gateway:
         )
         token = self._service.token.encode()
         if not any(hmac.compare_digest(text.encode("utf-8", "replace"), token) for text in given):
-            raise _Refusal(401, "This is not the key that this run was given.")
-        return provider, f"/{path.partition('?')[0]}"
+            raise _Refusal(401, "This is not the key that this run was given.", "key")
 
     def _route_of(
         self, request: web.BaseRequest, provider: ModelProvider, path: str
@@ -412,7 +417,7 @@ class Gateway:
                     call.tape.is_whole = True
                 if call.status >= 400:
                     outcome = Outcome.ERROR
-                elif not gone.is_set():
+                elif not call.undelivered:  # some clients go when they have all, before the connection's end
                     outcome = Outcome.OK
                 return answer
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -477,7 +482,10 @@ class Gateway:
         async def write(piece: bytes) -> None:
             if call.tape is not None:
                 call.tape.add(piece)
-            if gone.is_set() or not piece:
+            if not piece:
+                return
+            if gone.is_set():
+                call.undelivered = True
                 return
             try:
                 if not answer.prepared:
@@ -485,6 +493,7 @@ class Gateway:
                 await answer.write(piece)
             except (ConnectionError, aiohttp.ClientConnectionResetError):
                 gone.set()
+                call.undelivered = True
 
         key = self._service.keys.get(call.provider.name, "").encode()
         if upstream.status >= 400:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import environment
 from environment.runner import protocol
-from environment.runner.protocol import Order
+from environment.runner.protocol import ModelProvider, Order
 
 _ARGUMENTS = "MLEBENCH_ARGUMENTS"
 _NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]")
@@ -106,6 +106,12 @@ def with_hidden_arguments(
     return (*variables.items(), *hidden)
 
 
+def key_variables(provider: ModelProvider) -> tuple[str, ...]:
+    """Name the variables in which a provider's official clients look for a key."""
+    own = f"{_NOT_IN_A_VARIABLE.sub('_', provider.name.upper())}_API_KEY"
+    return (own, "GOOGLE_API_KEY") if provider.dialect == "gemini" else (own,)
+
+
 def _model_variables(order: Order, port: int) -> dict[str, str]:
     """Point the official clients of all providers at the gateway, with the run's token for a key."""
     found: dict[str, str] = {}
@@ -115,9 +121,9 @@ def _model_variables(order: Order, port: int) -> dict[str, str]:
         if provider.dialect == "openai":
             address = f"{address}/v1"
         found |= {f"{name}_BASE_URL": address, f"{name}_API_BASE": address}
-        found[f"{name}_API_KEY"] = order.model_token
+        found |= dict.fromkeys(key_variables(provider), order.model_token)
         if provider.dialect == "gemini":
-            found |= {"GOOGLE_GEMINI_BASE_URL": address, "GOOGLE_API_KEY": order.model_token}
+            found["GOOGLE_GEMINI_BASE_URL"] = address
             found[f"{name}_API_BASE"] = f"{address}/v1beta"  # as LiteLLM reads it
     return found
 

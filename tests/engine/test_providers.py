@@ -56,3 +56,27 @@ def test_an_agent_gets_the_token_wherever_it_asks_for_a_key(tmp_path: Path) -> N
         keys_of(providers, {"OPENAI_API_KEY": "real"})
     with pytest.raises(UsageProblem, match="no provider 'opnai'"):
         providers_of(["opnai"], tmp_path / "none.toml")
+
+
+def test_a_key_reaches_no_agent_under_another_name(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[providers.openai]\nkey = "TEAM"\n')
+    operator = {
+        "TEAM": "sk-of-the-team",
+        "MINE": "sk-of-the-team",
+        "HEADER": "Authorization: Bearer sk-of-the-team",
+        "OPENAI_API_KEY": "sk-of-my-own",
+        "COPY": "sk-of-my-own",
+        "GOOGLE_API_KEY": "of gemini, which also is served",
+        "GEMINI_API_KEY": "k",
+        "SHORT": "k",
+        "OTHER": "talks of k",
+        "EMPTY": "",
+    }
+    given = without_keys(providers_of(["openai", "gemini"], config), operator, "token")
+    assert given == {
+        **dict.fromkeys(operator, "token"),
+        "HEADER": "Authorization: Bearer token",
+        "OTHER": "talks of k",
+        "EMPTY": "",
+    }

@@ -1,6 +1,6 @@
 """A model provider on localhost that speaks all dialects; the model that is asked for says how it behaves.
 
-python -m tests.environment.gateway.provider [PORT]: serve until killed, with the key `real-key`.
+python -m tests.environment.gateway.provider PORT: serve until killed, with the key `real-key`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from aiohttp import web
 KEY = "real-key"
 PIECES = ("Hel", "lo, ", "wor", "ld")
 TEXT = "".join(PIECES)
+TOOL, ARGUMENTS = "weather", {"city": "Oslo"}
 
 CHAT_USAGE = {
     "prompt_tokens": 20,
@@ -64,6 +65,7 @@ class Provider:
     def __init__(self) -> None:
         self.asked: list[Asked] = []
         self.streams_ended = 0
+        self.was_busy = False
         self.go_on = asyncio.Event()  # for what waits in mid-stream
         self.reached_pause = asyncio.Event()
 
@@ -93,6 +95,11 @@ class Provider:
                 {"error": {"message": f"slow down, {KEY}", "type": "rate_limit_error"}},
                 status=429,
                 headers={"Retry-After": "7", "x-ratelimit-remaining-requests": "0", "Set-Cookie": "a=b"},
+            )
+        if model == "once-busy" and not self.was_busy:
+            self.was_busy = True
+            return web.json_response(
+                {"error": {"message": "again"}}, status=429, headers={"Retry-After-Ms": "1"}
             )
         if model == "broken":
             return web.json_response({"error": {"message": "overloaded"}}, status=503)
@@ -138,6 +145,10 @@ class Provider:
                 assert request.transport is not None
                 request.transport.abort()
                 return response
+            if model == "pings":  # that keep a connection alive while a model thinks
+                await response.write(b": PROCESSING\n\n")
+                if request.path.endswith("/messages"):
+                    await response.write(_PING)
             if number == 2 and model in ("pause", "hang"):
                 self.reached_pause.set()
                 await self.go_on.wait()
@@ -152,6 +163,9 @@ class Provider:
         return response
 
 
+_PING = b'event: ping\ndata: {"type": "ping"}\n\n'
+
+
 def event(data: Any, name: str = "") -> bytes:
     head = f"event: {name}\n" if name else ""
     text = data if isinstance(data, str) else json.dumps(data)
@@ -164,16 +178,24 @@ def chat(body: Any, model: str, *, usage: bool) -> tuple[dict[str, Any], list[by
     def choice(delta: dict[str, Any], finish: str | None = None) -> list[dict[str, Any]]:
         return [{"index": 0, "delta": delta, "finish_reason": finish}]
 
+    pieces: list[dict[str, Any]] = [{"content": piece} for piece in PIECES]
+    message: dict[str, Any] = {"role": "assistant", "content": TEXT}
+    reason, arguments = "stop", json.dumps(ARGUMENTS)
+    if model == "tools":
+        called = {"id": "t1", "type": "function", "function": {"name": TOOL, "arguments": arguments}}
+        message, reason = {"role": "assistant", "content": None, "tool_calls": [called]}, "tool_calls"
+        begun = {**called, "index": 0, "function": {"name": TOOL, "arguments": ""}}
+        rest = [{"index": 0, "function": {"arguments": part}} for part in (arguments[:7], arguments[7:])]
+        pieces = [{"tool_calls": [part]} for part in (begun, *rest)]
     events = [event({**base, "choices": choice({"role": "assistant", "content": ""})})]
-    events += [event({**base, "choices": choice({"content": piece})}) for piece in PIECES]
-    events += [event({**base, "choices": choice({}, "stop")})]
+    events += [event({**base, "choices": choice(piece)}) for piece in pieces]
+    events += [event({**base, "choices": choice({}, reason)})]
     if usage and ((body.get("stream_options") or {}).get("include_usage")):
         events += [event({**base, "choices": [], "usage": CHAT_USAGE})]
-    message = {"role": "assistant", "content": TEXT}
     answer = {
         **base,
         "object": "chat.completion",
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
         **({"usage": CHAT_USAGE} if usage else {}),
     }
     return answer, [*events, event("[DONE]")]
@@ -227,10 +249,14 @@ def responses(model: str, *, usage: bool) -> tuple[dict[str, Any], list[bytes]]:
 
 def messages(model: str, *, usage: bool) -> tuple[dict[str, Any], list[bytes]]:
     base = {"id": "msg1", "type": "message", "role": "assistant", "model": f"{model}-2026"}
+    use: dict[str, Any] = {"type": "tool_use", "id": "t1", "name": TOOL, "input": ARGUMENTS}
+    content, reason = (
+        ([use], "tool_use") if model == "tools" else ([{"type": "text", "text": TEXT}], "end_turn")
+    )
     answer = {
         **base,
-        "content": [{"type": "text", "text": TEXT}],
-        "stop_reason": "end_turn",
+        "content": content,
+        "stop_reason": reason,
         "stop_sequence": None,
         **({"usage": MESSAGES_USAGE} if usage else {}),
     }
@@ -241,14 +267,18 @@ def messages(model: str, *, usage: bool) -> tuple[dict[str, Any], list[bytes]]:
         "stop_reason": None,
         **({"usage": first} if usage else {}),
     }
-    end = {"stop_reason": "end_turn", "stop_sequence": None}
-    block = {"type": "text", "text": ""}
+    end = {"stop_reason": reason, "stop_sequence": None}
+    block = {**use, "input": {}} if model == "tools" else {"type": "text", "text": ""}
+    kind, name, pieces = "text_delta", "text", list(PIECES)
+    if model == "tools":
+        arguments = json.dumps(ARGUMENTS)
+        kind, name, pieces = "input_json_delta", "partial_json", [arguments[:7], arguments[7:]]
     events = [
         event({"type": "message_start", "message": begun}, "message_start"),
         event({"type": "content_block_start", "index": 0, "content_block": block}, "content_block_start"),
     ]
-    for piece in PIECES:
-        delta = {"type": "text_delta", "text": piece}
+    for piece in pieces:
+        delta = {"type": kind, name: piece}
         events.append(
             event({"type": "content_block_delta", "index": 0, "delta": delta}, "content_block_delta")
         )
@@ -266,8 +296,11 @@ def gemini(model: str, *, usage: bool) -> tuple[dict[str, Any], list[bytes]]:
         return {"content": {"role": "model", "parts": [{"text": text}]}, "index": 0, **more}
 
     tail = {"usageMetadata": GEMINI_USAGE} if usage else {}
+    whole = part(TEXT, finishReason="STOP")
+    if model == "tools":
+        whole["content"]["parts"] = [{"functionCall": {"name": TOOL, "args": ARGUMENTS}}]
     answer = {
-        "candidates": [part(TEXT, finishReason="STOP")],
+        "candidates": [whole],
         "modelVersion": f"{model}-2026",
         **tail,
     }
