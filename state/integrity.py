@@ -150,16 +150,19 @@ class RunIntegrity:
         review = self.review_of(finding)
         return review is not None and review.cleared
 
+    def standing(self) -> list[Finding]:
+        """List the findings that nobody has cleared, the gravest first."""
+        found = (one for result in self.results for one in result.findings if not self.is_cleared(one))
+        return sorted(found, key=lambda one: -one.severity.rank)
+
+    def flags(self) -> list[Finding]:
+        """List those of them that somebody should look at."""
+        return [one for one in self.standing() if one.severity.is_flag]
+
     @property
     def severity(self) -> Severity:
         """The gravest of the findings that nobody has cleared."""
-        left = [
-            finding.severity
-            for result in self.results
-            for finding in result.findings
-            if not self.is_cleared(finding)
-        ]
-        return max(left, key=lambda one: one.rank, default=Severity.CLEAN)
+        return next((one.severity for one in self.standing()), Severity.CLEAN)
 
     def result_of(self, detector: str) -> DetectorResult | None:
         """Return what a detector found."""

@@ -441,8 +441,7 @@ def _say_all(database: Database, run_ids: Collection[int], *, json: bool) -> Non
 
 def _gravest(known: RunIntegrity) -> str:
     """The gravest finding that nobody has cleared, and how many there are beside it."""
-    left = [one for result in known.results for one in result.findings if not known.is_cleared(one)]
-    flags = sorted((one for one in left if one.severity.is_flag), key=lambda one: -one.severity.rank)
+    flags = known.flags()
     more = f" (and {len(flags) - 1} more)" if len(flags) > 1 else ""
     return f"{flags[0].statement}{more}" if flags else ""
 

@@ -30,6 +30,7 @@ from engine.rungroups import (
 )
 from engine.scoreboard.audit import RunAudit, audits_of
 from engine.scoreboard.insight import ending_of
+from engine.scoreboard.integrity import IntegritySummary, integrity_document, summary_of
 from engine.scoreboard.model import (
     COLUMNS,
     FLAGS,
@@ -57,6 +58,7 @@ RUNS = "runs"
 AUDIT = "audit"
 MANIFEST = "manifest.json"
 COSTS = "model-costs.csv"
+INTEGRITY = "integrity.json"
 _FORMAT = "mlebench-console bundle"
 _VERSION = 1
 _UNKNOWN = "not known"
@@ -116,6 +118,7 @@ class Disclosure:
         not_held: limits that nothing held where runs ran, each list of them once.
         model_calls: how the model calls of how many runs were counted, in words; empty: unknown.
         tokens, model_costs: what they have come to, in words; empty: unknown.
+        integrity: what detectors and people say of own runs; None: there are none.
         descriptions: `obfuscated` where they did not tell which competition it is; empty: unknown.
     """
 
@@ -145,6 +148,7 @@ class Disclosure:
     tokens: str = ""
     model_costs: str = ""
     descriptions: str = ""
+    integrity: IntegritySummary | None = None
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """List everything as pairs of a name and a text, in reading order."""
@@ -174,8 +178,18 @@ class Disclosure:
             ("model calls", self.model_calls or _UNKNOWN),
             *((("tokens", self.tokens),) if self.tokens else ()),
             *((("cost of models", self.model_costs),) if self.model_costs else ()),
+            *(() if self.integrity is None else self._integrity(self.integrity)),
             ("test-set feedback", {True: "yes", False: "no", None: _UNKNOWN}[self.test_feedback]),
         )
+
+    @staticmethod
+    def _integrity(summary: IntegritySummary) -> tuple[tuple[str, str], ...]:
+        told = [("integrity", summary.in_words())]
+        if summary.flagged:
+            told.append(("runs that detectors flag, none of them excluded", _listed(summary.flagged)))
+        if summary.reviewed:
+            told.append(("findings reviewed by hand", _listed(summary.reviewed)))
+        return tuple(told)
 
     def _isolation(self) -> str:
         counted = _UNKNOWN if self.isolated is None else _of(*self.isolated)
@@ -233,6 +247,7 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         isolated=(sum(isolated), len(isolated)) if evidence.table == "own" else None,
         not_held=tuple(sorted({one.not_held for one in found} - {""})),
         demo=row.demo,
+        integrity=summary_of(evidence),
         model_calls=_model_calls(row.costs, evidence.conditions.network),
         tokens="" if row.costs is None else row.costs.tokens_in_words(),
         model_costs="" if row.costs is None else row.costs.cost_in_words(),
@@ -477,6 +492,8 @@ def write_bundle(
         write_runs(partial / RUNS, evidence, pad_missing=row.padded, now=now, with_files=with_files)
         for form in RowFormat:
             write_text(partial / f"row{form.suffix}", row_text(row, disclosure, form))
+        if found := integrity_document(evidence):
+            write_json(partial / INTEGRITY, found)
         if row.costs is not None:
             write_text(partial / COSTS, csv_text(_cost_lines(evidence)))
         if state_dir is not None:

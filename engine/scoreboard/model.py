@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from engine.model_costs import CURRENCY, Spending, named
 from environment.gateway.prices import PriceTable
+from state.integrity import RunIntegrity
 
 # What a condition calls descriptions that do, and do not, tell which competition it is.
 USUAL, OBFUSCATED = "usual", "obfuscated"
@@ -202,6 +203,7 @@ class Trial:
         decided_at: when that was known, in seconds since the epoch.
         run_id: our own run; None for an imported trial.
         provenance: of our own run, where its experiment was loaded by itself.
+        integrity: what detectors and people say of it, likewise.
         costs: of our own run.
     """
 
@@ -217,6 +219,7 @@ class Trial:
     decided_at: float | None = None
     run_id: int | None = None
     provenance: Provenance | None = None
+    integrity: RunIntegrity | None = None
     costs: TrialCosts | None = None
 
     @property

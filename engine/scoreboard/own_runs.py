@@ -25,7 +25,7 @@ from engine.scoreboard.model import (
 )
 from environment.gateway.prices import PriceTable, price_table
 from foundation.problems import UsageProblem
-from state import datasets, experiments, model_calls, runs, submissions, sweeps
+from state import datasets, experiments, integrity, model_calls, runs, submissions, sweeps
 from state.database import Database
 from state.lifecycle import ENGINE, MEDALS, FailureClass, Outcome, RunState
 from state.model_calls import UseOfRun
@@ -68,6 +68,7 @@ def find_evidence(database: Database, name: str, prices: PriceTable | None = Non
     found = [one for one in known if one.name == name] or [one for one in known if one.name.startswith(name)]
     if len(found) == 1:
         members = [runs.of_sweep(database, sweep.id) for sweep in found[0].sweeps]
+        found_in = integrity.of_runs(database, [run.id for part in members for run in part])
         provenance = {run.id: _provenance(database, run) for part in members for run in part}
         uses = {
             run_id: found_uses
@@ -77,7 +78,14 @@ def find_evidence(database: Database, name: str, prices: PriceTable | None = Non
         evidence = _gather(found[0], members, _Ledger(uses, prices or price_table({})))
         return replace(
             evidence,
-            trials=tuple(replace(one, provenance=provenance.get(one.run_id or 0)) for one in evidence.trials),
+            trials=tuple(
+                replace(
+                    one,
+                    provenance=provenance.get(one.run_id or 0),
+                    integrity=found_in.get(one.run_id or 0),
+                )
+                for one in evidence.trials
+            ),
             unavailable={
                 dataset.competition_id: "no longer offered by Kaggle, asked "
                 + datetime.fromtimestamp(dataset.updated_at, UTC).date().isoformat()

@@ -1,0 +1,161 @@
+"""What detectors and people say of the runs behind a row: counted, in words, and as a document for bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from engine.scoreboard.model import Evidence, Trial
+from state.integrity import DetectorResult, Finding, Layer, Review, RunIntegrity
+
+PUBLIC_KERNEL = "kaggle.com/code/"
+"""How the source of a passage begins that is somebody else's: its text is not exported."""
+
+
+@dataclass(frozen=True)
+class LayerCounts:
+    """How many runs a layer has looked at, and what came of it.
+
+    Attributes:
+        looked_at: runs that all of its detectors could look at.
+        flagged: runs with a finding that is suspicious or worse, and that nobody has cleared.
+        models: that were asked.
+        usd: what that cost.
+    """
+
+    layer: Layer
+    looked_at: int
+    flagged: int
+    models: tuple[str, ...]
+    usd: float
+
+    def in_words(self, runs: int) -> str:
+        """Tell it in one phrase."""
+        if self.models:
+            phrase = f"{self.looked_at}/{runs} judged by {', '.join(self.models)} at {self.usd:.2f} $"
+        else:
+            phrase = f"{self.looked_at}/{runs} {'looked at' if self.flagged else 'clean'}"
+        return f"{self.layer} {phrase}" + (f", {self.flagged} flagged" if self.flagged or self.models else "")
+
+
+@dataclass(frozen=True)
+class IntegritySummary:
+    """What is known of a row's runs; nothing of it excludes a run.
+
+    Attributes:
+        runs: our own that have ended.
+        flagged: the gravest finding of each flagged run, as `competition, seed n: statement`.
+        reviewed: what people said of findings, as `competition, seed n: cleared by whom: why (statement)`.
+        cleared: findings that people have cleared.
+        confirmed: findings that people have confirmed.
+    """
+
+    runs: int
+    layers: tuple[LayerCounts, ...]
+    flagged: tuple[str, ...]
+    reviewed: tuple[str, ...]
+    cleared: int
+    confirmed: int
+
+    def in_words(self) -> str:
+        """Tell it in one line."""
+        if not self.layers:
+            return "not looked at"
+        parts = [one.in_words(self.runs) for one in self.layers]
+        if self.cleared or self.confirmed:
+            counts = ((self.cleared, "cleared"), (self.confirmed, "confirmed"))
+            said = ", ".join(f"{count} {what}" for count, what in counts if count)
+            parts.append(f"reviewed by hand: {said}")
+        return "; ".join(parts)
+
+
+def summary_of(evidence: Evidence) -> IntegritySummary | None:
+    """Count what is known of own runs that have ended; None where there are none, or it was not loaded."""
+    known = [
+        (trial, trial.integrity) for trial in evidence.trials if trial.integrity is not None and trial.ended
+    ]
+    if not known:
+        return None
+    reviews = [(trial, review) for trial, one in known for review in _counting(one.reviews)]
+    return IntegritySummary(
+        runs=len(known),
+        layers=tuple(_counts(layer, [one for _, one in known]) for layer in Layer if _has(layer, known)),
+        flagged=tuple(
+            f"{_name(trial)}: {finding.statement}" for trial, one in known for finding in _gravest(one)
+        ),
+        reviewed=tuple(
+            f"{_name(trial)}: {'cleared' if one.cleared else 'confirmed'} by {one.author}: {one.reason}"
+            f" ({one.statement})"
+            for trial, one in reviews
+        ),
+        cleared=sum(one.cleared for _, one in reviews),
+        confirmed=sum(not one.cleared for _, one in reviews),
+    )
+
+
+def integrity_document(evidence: Evidence) -> list[dict[str, Any]]:
+    """Return all results and reviews for a bundle, without the passages of public kernels, which are others'."""
+    return [
+        {
+            "competition_id": trial.competition_id,
+            "seed": trial.seed,
+            "results": [asdict(_without_kernels(one)) for one in trial.integrity.results],
+            "reviews": [asdict(one) for one in trial.integrity.reviews],
+        }
+        for trial in evidence.trials
+        if trial.integrity is not None and trial.integrity.results
+    ]
+
+
+def _without_kernels(result: DetectorResult) -> DetectorResult:
+    findings = tuple(
+        replace(
+            one,
+            excerpts=tuple(
+                replace(each, text="") if each.source.startswith(PUBLIC_KERNEL) else each
+                for each in one.excerpts
+            ),
+        )
+        for one in result.findings
+    )
+    return replace(result, findings=findings)
+
+
+def _has(layer: Layer, known: Iterable[tuple[Trial, RunIntegrity]]) -> bool:
+    return any(result.layer is layer for _, one in known for result in one.results)
+
+
+def _counts(layer: Layer, known: Sequence[RunIntegrity]) -> LayerCounts:
+    of_layer = [[one for one in run.results if one.layer is layer] for run in known]
+    results = [one for found in of_layer for one in found]
+    return LayerCounts(
+        layer,
+        looked_at=sum(bool(found) and not any(one.problem for one in found) for found in of_layer),
+        flagged=sum(
+            any(
+                finding.severity.is_flag and not run.is_cleared(finding)
+                for one in found
+                for finding in one.findings
+            )
+            for run, found in zip(known, of_layer, strict=True)
+        ),
+        models=tuple(sorted({one.model for one in results} - {""})),
+        usd=sum(one.usd for one in results),
+    )
+
+
+def _gravest(known: RunIntegrity) -> Iterator[Finding]:
+    """Yield the gravest finding of a run, if it is a flag that nobody has cleared."""
+    flags = known.flags()
+    if flags:
+        yield flags[0]
+
+
+def _counting(reviews: Sequence[Review]) -> list[Review]:
+    """The newest review of each finding."""
+    return list({one.finding: one for one in reviews}.values())
+
+
+def _name(trial: Trial) -> str:
+    return f"{trial.competition_id}, seed {trial.seed}"
