@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from contextlib import closing
 from dataclasses import asdict
 from itertools import islice
@@ -13,15 +13,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console.cli.common import CompetitionIds, Json, new_group, places_of, reading_state
+from console.cli.common import (
+    CompetitionIds,
+    DataDir,
+    EditionFlag,
+    Json,
+    data_dir_of,
+    new_group,
+    places_of,
+    reading_state,
+)
 from console.cli.output import complain, say, say_answer, say_json, say_table, show_count
+from console.wording import plural
 from foundation.problems import UsageProblem
 from state.integrity import Layer
 
 if TYPE_CHECKING:
     from engine.integrity.endpoint import Endpoint
-    from engine.integrity.judge import Estimate
-    from engine.integrity.judged_runs import DetectorRow, JudgedRun
+    from engine.integrity.judged_runs import DetectorRow
     from engine.integrity.material import Subject
     from engine.options.requests import LookedAt
     from engine.places import Places
@@ -46,6 +55,18 @@ KernelsDir = Annotated[
         "--kernels-dir", metavar="DIR", help="Where public kernels lie; by default beside the data."
     ),
 ]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", metavar="PROVIDER/MODEL", help="Which model is asked, such as openai/gpt-4o-mini."
+    ),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option("--budget", metavar="USD", min=0, help="What new answers may cost, in US dollars."),
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Calls at once.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask before it starts.")]
 _AT_ONCE = 25
 
 
@@ -97,23 +118,16 @@ def judge(
     context: typer.Context,
     experiment: Source = None,
     runs: Runs = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            "--model", metavar="PROVIDER/MODEL", help="Which model is asked, such as openai/gpt-4o-mini."
-        ),
-    ] = "",
+    model: Model = "",
     questions: Annotated[
         Path | None, typer.Option("--questions", metavar="FILE", help="Questions of your own, as TOML.")
     ] = None,
     windows: Annotated[
         int, typer.Option("--windows", metavar="N", min=1, help="How many windows of a run are read at most.")
     ] = 12,
-    budget: Annotated[
-        float | None, typer.Option("--budget", metavar="USD", min=0, help="What new answers may cost.")
-    ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Calls at once.")] = 4,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask before it starts.")] = False,
+    budget: Budget = None,
+    jobs: Jobs = 4,
+    yes: Yes = False,
     again: Annotated[
         bool, typer.Option("--again", help="Judge also what has been judged so; earlier answers still count.")
     ] = False,
@@ -134,41 +148,39 @@ def judge(
     """
     from console.cli.engine import engine_for
     from engine.integrity import judged_runs
-    from engine.integrity.endpoint import Endpoint, model_named
     from engine.integrity.judge import QUESTIONS, read_questions
     from engine.integrity.material import subjects
-    from engine.providers import model_prices
     from foundation.clock import SystemClock
     from state import integrity
     from state.database import open_for_reading
 
     own = places_of(context)
-    if not model:
-        raise UsageProblem("which model?", "", "Give --model PROVIDER/MODEL, such as openai/gpt-4o-mini.")
+    endpoint = _endpoint(context, model, budget, jobs)
     asked = (*QUESTIONS, *(() if questions is None else read_questions(questions)))
-    prices = model_prices(own.config_file)
-    chosen_model = model_named(model, own.config_file, os.environ)
-    endpoint = Endpoint(chosen_model, prices, own.state_dir / judged_runs.ANSWERS, budget=budget, jobs=jobs)
     with engine_for(own, own.data_dir) as places:
         with closing(open_for_reading(places.state_dir)) as database:
             wanted = run_ids_of(database, experiment, runs)
             chosen = subjects(database, wanted)
             known = integrity.of_runs(database, wanted)
         tell, found = show_count("reading"), []
-        reading = judged_runs.gather(chosen, asked, str(chosen_model), windows, known, again=again)
+        reading = judged_runs.gather(chosen, asked, str(endpoint.model), windows, known, again=again)
         for number, one in enumerate(reading, 1):
             found += [] if one is None else [one]
             tell(number, len(chosen))
         if found:
-            _agree_to_cost(judged_runs.estimate(found, endpoint, asked), found, endpoint, yes=yes)
+            told = judged_runs.estimate(found, endpoint, asked)
+            read, there = sum(len(one.windows) for one in found), sum(one.total for one in found)
+            about = (
+                f"{read:,} of {there:,} windows of {plural(len(found), 'run')}:"
+                f" about {plural(told.calls, 'call')} to {endpoint.model}, of which {told.kept:,} are answered already"
+            )
+            new = told.calls - told.kept
+            _agree_to_cost(about, endpoint, new, told.input_tokens, tokens_out=told.output_tokens, yes=yes)
+        elif chosen:
+            complain("all of these runs have been judged so; --again judges them once more")
         looks = judged_runs.look(found, endpoint, asked, SystemClock())
         take_in(places, looks, len(found), Layer.JUDGE)
-    spent = endpoint.spent
-    cost = "at a price that is not known" if spent.dollars is None else f"for {spent.dollars:,.2f} $"
-    complain(
-        f"{spent.calls:,} calls to {chosen_model} with {spent.input_tokens:,} tokens in and"
-        f" {spent.output_tokens:,} out, {cost}; {spent.kept:,} answers were there already"
-    )
+    _say_spent(endpoint)
     with reading_state(context) as database:
         if mlebench_format is not None:
             rows = _detector_rows(database, wanted)
@@ -177,22 +189,155 @@ def judge(
         _say_all(database, wanted, json=json)
 
 
-def _agree_to_cost(estimate: Estimate, found: Sequence[JudgedRun], endpoint: Endpoint, *, yes: bool) -> None:
-    """Say what judging will come to, and ask whether it shall begin."""
-    read, there = sum(len(one.windows) for one in found), sum(one.total for one in found)
-    cost = "at a price that is not known" if estimate.dollars is None else f"about {estimate.dollars:,.2f} $"
-    whose = "1 run" if len(found) == 1 else f"{len(found)} runs"
-    complain(
-        f"{read:,} of {there:,} windows of {whose}: about {estimate.calls:,} calls to {endpoint.model},"
-        f" of which {estimate.kept:,} are answered already; about {estimate.input_tokens:,} tokens, {cost}"
+@app.command()
+def familiarity(
+    context: typer.Context,
+    model: Model = "",
+    experiment: Annotated[
+        str | None,
+        typer.Option("--experiment", metavar="SOURCE", help="Whose results are compared with familiarity."),
+    ] = None,
+    competition_id: CompetitionIds = None,
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            "--documents", metavar="DIR", help="More texts: ID.md, ID.txt, or such files in a folder ID."
+        ),
+    ] = None,
+    places: Annotated[
+        int, typer.Option("--places", metavar="N", min=1, help="At how many places of a text at most.")
+    ] = 1000,
+    edition: EditionFlag = "v1",
+    data_dir: DataDir = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw it as .svg, .png or .pdf.")
+    ] = None,
+    budget: Budget = None,
+    jobs: Jobs = 4,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Measure how well a model knows the texts of competitions, and whether results are better where it does.
+
+    It is the mean probability of the true tokens at sampled places, as MLE-bench measures it. A server with completions
+    is needed that tells the probabilities of a prompt (vLLM's prompt_logprobs, or echo), or else of the next token.
+    """
+    from competitions import registry
+    from competitions.model import edition_named
+    from console.cli.scoreboard import evidence_for
+    from engine.integrity import familiarity as measuring
+    from engine.scoreboard import plots
+    from foundation.problems import writing
+
+    if experiment is None and not competition_id:
+        raise UsageProblem("which competitions?", "", "Give --experiment, or -c ID for single ones.")
+    form = "" if plot is None else plot.suffix.removeprefix(".")
+    if plot is not None and form not in plots.FORMS:
+        raise UsageProblem(f"{plot} can't be drawn", "", f"Its name must end with {', '.join(plots.FORMS)}.")
+    base = data_dir_of(context, data_dir)
+    evidence = None if experiment is None else evidence_for(context, [experiment])
+    if evidence is not None:
+        edition = edition_named(evidence.conditions.edition)
+    names = competition_id or ([] if evidence is None else evidence.competitions)
+    endpoint = _endpoint(context, model, budget, jobs)
+    texts, told = [], {}
+    for name in names:
+        found, told[name] = measuring.documents_of(registry.get(name), base, edition, documents)
+        texts += found
+    calls, tokens = measuring.Reader(endpoint, places).estimate(texts)
+    about = (
+        f"{plural(len(texts), 'text')} of {plural(len(names), 'competition')}: about {plural(calls, 'call')}"
     )
-    if estimate.calls == estimate.kept or yes:
+    about += f" to {endpoint.model}"
+    more = ", or one for each place where it does not tell the probabilities of a prompt"
+    _agree_to_cost(f"{about}{more if calls else ''}", endpoint, calls, tokens, tokens_out=calls, yes=yes)
+    measured, method = measuring.measure(texts, endpoint, places, show_count("texts"))
+    if evidence is not None:
+        measured = measuring.with_performance(measured, evidence, base)
+    related = measuring.correlation(measured)
+    if plot is not None:
+        drawn = plots.picture(measuring.plot_of(measured, str(endpoint.model), related), form)
+        with writing(plot):
+            plot.write_bytes(drawn)
+    _say_spent(endpoint)
+    if json:
+        say_json(
+            {
+                "model": str(endpoint.model),
+                "method": method,
+                "correlation": None if related is None else asdict(related),
+                "competitions": [
+                    asdict(one) | {"probability": one.probability, "descriptions": told[one.competition_id]}
+                    for one in measured
+                ],
+            }
+        )
+        return
+    say_table(
+        sorted(measured, key=lambda one: -(one.probability or 0.0)),
+        {
+            "competition": lambda one: one.competition_id,
+            "familiarity": lambda one: "-" if one.probability is None else f"{one.probability:.3f}",
+            "texts": lambda one: str(len(one.documents)),
+            "places": lambda one: str(sum(text.places for text in one.documents)),
+            "performance": lambda one: "-" if one.performance is None else f"{one.performance:+.3f}",
+            "": lambda one: "; ".join([*(t.problem for t in one.documents if t.problem), one.problem]),
+        },
+        right=("familiarity", "texts", "places", "performance"),
+        limits={"": 100},
+    )
+    own_texts = sum(whose in ("ours", "obfuscated") for whose in told.values())
+    if own_texts:
+        say(
+            f"\n{own_texts} of the descriptions are this project's own, which say little about what a model has seen:"
+            " prepare with --descriptions kaggle, or give --documents"
+        )
+    if related is not None:
+        say(
+            f"\nSpearman's rho {related.rho:+.2f} between familiarity and performance over {related.competitions}"
+            f" competitions, p = {related.p_value:.4f} by permutation"
+        )
+    elif evidence is not None:
+        say("\nfewer than three competitions have both, so that nothing can be said of a correlation")
+
+
+def _endpoint(context: typer.Context, model: str, budget: float | None, jobs: int) -> Endpoint:
+    """Return the endpoint that a command names, with the operator's key."""
+    from engine.integrity.endpoint import Endpoint, model_named
+    from engine.integrity.judged_runs import ANSWERS
+    from engine.providers import model_prices
+
+    if not model:
+        raise UsageProblem("which model?", "", "Give --model PROVIDER/MODEL, such as openai/gpt-4o-mini.")
+    own = places_of(context)
+    chosen = model_named(model, own.config_file, os.environ)
+    prices = model_prices(own.config_file)
+    return Endpoint(chosen, prices, own.state_dir / ANSWERS, budget=budget, jobs=jobs)
+
+
+def _agree_to_cost(
+    about: str, endpoint: Endpoint, calls: int, tokens_in: int, *, tokens_out: int, yes: bool
+) -> None:
+    """Say what calls will come to, and ask whether they shall be made."""
+    dollars = endpoint.cost_of(tokens_in, tokens_out)
+    cost = "at a price that is not known" if dollars is None else f"about {dollars:,.2f} $"
+    complain(f"{about}; about {tokens_in:,} tokens, {cost}")
+    if not calls or yes:
         return
     if not sys.stdin.isatty():
         raise UsageProblem(
             "nothing was asked", "this may cost money", "Give --yes to do it without being asked."
         )
     typer.confirm("Ask the model?", abort=True, err=True)
+
+
+def _say_spent(endpoint: Endpoint) -> None:
+    spent = endpoint.spent
+    cost = "at a price that is not known" if spent.dollars is None else f"for {spent.dollars:,.2f} $"
+    complain(
+        f"{plural(spent.calls, 'call')} to {endpoint.model} with {spent.input_tokens:,} tokens in and"
+        f" {spent.output_tokens:,} out, {cost}; {spent.kept:,} were answered already"
+    )
 
 
 def _detector_rows(database: Database, run_ids: Collection[int]) -> list[DetectorRow]:

@@ -6,21 +6,20 @@ judge is a finding. A "no" proves nothing; whatever goes wrong counts as "unsure
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import re
 import secrets
 import tomllib
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 import msgspec
 
-from engine.integrity.endpoint import Endpoint, Json, NoAnswer
+from engine.integrity.endpoint import Endpoint, Json, NoAnswer, all_of
 from engine.integrity.windows import HIDDEN, Line, Passage, Rules, Window, shown
 from environment.gateway.budget import OverBudget
 from environment.gateway.dialects import Api
@@ -547,7 +546,7 @@ class Judge:
 
     async def judge(self, windows: Sequence[Window], total: int) -> Judgement:
         """Ask all questions of the windows that are read of a run, which has `total`."""
-        judged = await _all_of([self._judge_window(window) for window in windows])
+        judged = await all_of([self._judge_window(window) for window in windows])
         verdicts: dict[str, list[WindowVerdict]] = {one.id: [] for one in self.questions}
         addressed: dict[Excerpt, bool] = {}
         costs: list[float | None] = []
@@ -570,7 +569,7 @@ class Judge:
 
     async def judge_all(self, runs: Sequence[tuple[Sequence[Window], int]]) -> list[Judgement]:
         """Judge several runs at once."""
-        return await _all_of([self.judge(windows, total) for windows, total in runs])
+        return await all_of([self.judge(windows, total) for windows, total in runs])
 
     def estimate(self, windows: Iterable[Window]) -> Estimate:
         """Reckon what judging windows will come to; on how many the readings disagree is a guess."""
@@ -597,7 +596,7 @@ class Judge:
         questions = self._asked_of(window)
         if not questions:
             return {}, {}, 0.0
-        readings = await _all_of(
+        readings = await all_of(
             [self._read(_Prompt(window, questions, framing)) for framing in _FRAMINGS[:_PASSES]]
         )
         opinions = {one.id: [reading.opinions[one.id] for reading in readings] for one in questions}
@@ -754,21 +753,6 @@ def findings_of(question: Question, verdicts: Sequence[WindowVerdict]) -> tuple[
         numbers = {"windows": float(len(unsure))}
         found.append(Finding(Severity.NOTE, statement, excerpts, numbers))
     return tuple(found)
-
-
-Item = TypeVar("Item")
-
-
-async def _all_of(work: Sequence[Awaitable[Item]]) -> list[Item]:
-    """Do work at once and return what it comes to in order; the first failure ends the rest."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        return list(await asyncio.gather(*tasks))
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
 
 
 def hash_of_questions(questions: Sequence[Question], model: str, most: int) -> str:

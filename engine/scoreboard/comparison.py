@@ -99,9 +99,9 @@ class Comparison:
             return ""
         sign = 1 if self.descriptions[0] == USUAL else -1
         return (
-            f"{self.measure.words} with usual descriptions less that with obfuscated ones:"
-            f" {sign * self.overall.points:+.1f} points over {self.overall.competitions} competitions"
-            f" (p = {self.overall.p_value:.3f}); what names are worth shows memory, if all else is equal"
+            f"to know the competition's name is worth {sign * self.overall.points:+.1f} points of"
+            f" {self.measure.words} over {self.overall.competitions} competitions"
+            f" (p = {self.overall.p_value:.3f}), if all else is equal"
         )
 
     @property

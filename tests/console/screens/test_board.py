@@ -135,6 +135,17 @@ async def test_two_experiments_are_compared_by_competition(opened: OpenConsole) 
         await console.sees("models")
 
 
+async def test_what_names_are_worth_is_told_where_one_had_none(opened: OpenConsole) -> None:
+    async with opened(worlds.scored, screen="board") as console:
+        assert console.world is not None
+        without_names = "UPDATE sweeps SET spec = json_set(spec, '$.obfuscated', json('true')) WHERE id = ?"
+        with console.world.database.transaction():
+            console.world.database.execute(without_names, ("openhands-lite",))
+        await console.sees("ours: aide-o3")
+        await console.press("space", "j", "c")
+        await console.sees("mixed descriptions: obfuscated, usual", "name is worth +6.1 points")
+
+
 async def test_what_cannot_be_compared_says_why(opened: OpenConsole, places: Places) -> None:
     async with opened(worlds.scored, screen="board") as console:
         assert console.world is not None

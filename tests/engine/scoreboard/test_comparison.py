@@ -78,7 +78,7 @@ def test_without_names_it_is_told_what_names_are_worth() -> None:
     blind = evidence("blind", {LEAF: "--", SPOOKY: "+-", CACTUS: "--"}, descriptions="obfuscated")
     found = compare(usual, blind)
     assert found.caveats == ("mixed descriptions: obfuscated, usual",)
-    assert "descriptions less that with obfuscated ones: +50.0 points over 3" in found.worth_of_names
+    assert "worth +50.0 points of any medal over 3 competitions" in found.worth_of_names
     assert f"(p = {found.overall.p_value:.3f})" in found.worth_of_names
     assert "+50.0 points" in compare(blind, usual).worth_of_names
     assert compare(usual, usual).worth_of_names == ""

@@ -1,0 +1,457 @@
+"""Familiarity: how well a model knows the texts of competitions, and whether an experiment did better where it does.
+
+As MLE-bench measures it: the mean probability that a model gives to the true tokens at sampled places of a text. A
+server that tells the probabilities of a prompt is asked once for a piece of text; of others each place is a call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import random
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from competitions import registry
+from competitions.descriptions import description, has_description
+from competitions.grader import PER_PROCESS, Grader
+from competitions.model import Competition, Edition, edition_named
+from engine.grading.grader import request_for
+from engine.integrity.endpoint import Endpoint, Json, NoAnswer, all_of
+from engine.layout import DESCRIPTION, dataset_folder, descriptions_of, is_prepared
+from engine.scoreboard import Evidence
+from engine.scoreboard.plots import Plot, Series
+from environment.gateway.budget import OverBudget
+from environment.gateway.dialects import Api, Dialect
+from environment.gateway.records import estimated_tokens
+from foundation.problems import DataProblem, UsageProblem, reading
+
+MOST_PLACES = 1000
+PERMUTATIONS = 9_999
+_VERSION = 1
+_PIECE = 12_000
+_CONTEXT = 2_000  # of a piece, what only leads up to it
+_MOST_BYTES = 4 << 20
+_TOP = (10, 5)  # tokens told of at each place; some servers tell of no more than five
+_DRAWN_MOST = 1.25
+_WORD = re.compile(r"\s*\S+")
+_SUFFIXES = (".md", ".txt")
+
+
+class Method(StrEnum):
+    """How a server tells how probable the tokens of a text are."""
+
+    PROMPT = "prompt_logprobs"
+    ECHO = "echo"
+    PLACES = "one call a place"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text of a competition."""
+
+    competition_id: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class DocumentFamiliarity:
+    """How well a model knows a document.
+
+    Attributes:
+        probability: the mean over `places`; None where nothing was answered.
+        problem: why not.
+    """
+
+    document: str
+    probability: float | None
+    places: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class CompetitionFamiliarity:
+    """How well a model knows a competition's texts, and how well an experiment did there.
+
+    Attributes:
+        performance: the mean over seeds of where the score lies between that of the sample submission, 0, and gold, 1;
+            no score counts as 0. None where that is not known, for the reason in `problem`.
+    """
+
+    competition_id: str
+    documents: tuple[DocumentFamiliarity, ...]
+    performance: float | None = None
+    problem: str = ""
+
+    @property
+    def probability(self) -> float | None:
+        """The mean over its documents."""
+        known = [one.probability for one in self.documents if one.probability is not None]
+        return fmean(known) if known else None
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Whether an experiment did better where a model is more familiar.
+
+    Attributes:
+        rho: Spearman's rank correlation.
+        p_value: two-sided, by permutation: how often chance alone gives one at least as far from zero.
+    """
+
+    rho: float
+    p_value: float
+    competitions: int
+
+
+# Texts
+
+
+def documents_of(
+    competition: Competition, data_dir: Path, edition: Edition, given: Path | None = None
+) -> tuple[list[Document], str]:
+    """Gather a competition's description and the documents that the operator gives, and say whose description it is.
+
+    Given are `<id>.md`, `<id>.txt` or any such files in a folder `<id>`, below `given`.
+    """
+    found: list[Document] = []
+    folder = dataset_folder(competition, data_dir, edition)
+    whose = ""
+    path = folder.prepared / DESCRIPTION
+    if path.is_file():
+        with reading(path):
+            found.append(Document(competition.id, path.name, path.read_text(encoding="utf-8")))
+        whose = descriptions_of(folder)
+    elif has_description(competition):
+        found.append(Document(competition.id, "description.md", description(competition, edition)))
+        whose = "ours"
+    if given is not None:
+        alone = [given / f"{competition.id}{suffix}" for suffix in _SUFFIXES]
+        inside = sorted(one for one in (given / competition.id).glob("*") if one.suffix in _SUFFIXES)
+        for path in (*(one for one in alone if one.is_file()), *inside):
+            with reading(path):
+                text = path.read_text(encoding="utf-8")
+            if len(text) > _MOST_BYTES:
+                raise DataProblem(f"{path} is too long", f"it has {len(text):,} characters", "Cut it.")
+            found.append(Document(competition.id, path.relative_to(given).as_posix(), text))
+    return [one for one in found if one.text.strip()], whose
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A part of a document; its first `context` characters only lead up to it."""
+
+    text: str
+    context: int
+
+
+def _pieces(text: str) -> list[_Piece]:
+    step = _PIECE - _CONTEXT
+    return [
+        _Piece(text[max(0, start - _CONTEXT) : start + step], min(start, _CONTEXT))
+        for start in range(0, len(text), step)
+    ]
+
+
+# Asking
+
+
+class Reader:
+    """Asks a completions endpoint how probable texts are; the method is found out by the first call."""
+
+    def __init__(self, endpoint: Endpoint, places: int = MOST_PLACES) -> None:
+        """Ask nothing yet.
+
+        Raises:
+            UsageProblem: the endpoint has no completions.
+        """
+        if endpoint.model.provider.dialect == Dialect.ANTHROPIC:
+            raise UsageProblem(
+                f"{endpoint.model} can't be asked for probabilities",
+                "its provider has no completions",
+                "Use a server with completions and logprobs, such as vLLM with a base model.",
+            )
+        self._endpoint = endpoint
+        self._places = places
+        self._top = _TOP[0]
+        self.method: Method | None = None
+
+    def estimate(self, documents: Iterable[Document]) -> tuple[int, int]:
+        """Count the calls and tokens that documents need where a server tells the probabilities of a prompt."""
+        pieces = [piece for one in documents for piece in _pieces(one.text)]
+        left = [piece for piece in pieces if not self._endpoint.is_kept(self._key(piece))]
+        return len(left), sum(estimated_tokens(len(piece.text)) for piece in left)
+
+    async def familiarity(self, document: Document) -> DocumentFamiliarity:
+        """Return how well the model knows a document; what goes wrong is told with it."""
+        try:
+            found = await self._probabilities(document)
+        except (NoAnswer, OverBudget) as failure:
+            return DocumentFamiliarity(document.name, None, problem=str(failure))
+        if not found:
+            return DocumentFamiliarity(document.name, None, problem="it has no tokens that count")
+        draw = random.Random(hashlib.sha256(document.text.encode()).digest())  # noqa: S311 - a sample that comes again
+        chosen = draw.sample(found, min(self._places, len(found)))
+        return DocumentFamiliarity(document.name, fmean(chosen), len(chosen))
+
+    async def _probabilities(self, document: Document) -> list[float]:
+        """Return the probabilities of a document's tokens, or of sampled places of it."""
+        found: list[float] = []
+        for piece in _pieces(document.text):
+            kept = self._endpoint.kept_answer(self._key(piece))
+            if kept is None and self.method is not Method.PLACES:
+                kept = await self._of_prompt(piece)
+            if kept is None:
+                return await self._of_places(document.text)
+            self.method = self.method or Method(kept["method"])
+            found += [float(one) for one in kept["probabilities"]]
+        return found
+
+    def _key(self, piece: _Piece) -> str:
+        return self._endpoint.key_of({"version": _VERSION, "text": piece.text, "context": piece.context})
+
+    async def _of_prompt(self, piece: _Piece) -> Json | None:
+        """Return the probabilities of a piece's tokens and keep them; None where the server does not tell them."""
+        methods = [self.method] if self.method is not None else [Method.PROMPT, Method.ECHO]
+        for method in methods:
+            more: Json = {"prompt_logprobs": 0} if method is Method.PROMPT else {"echo": True, "logprobs": 1}
+            body = {"prompt": piece.text, "max_tokens": 1, "temperature": 0, **more}
+            try:
+                answer, _ = await self._endpoint.ask(
+                    Api.COMPLETIONS, body, characters=len(piece.text), most_output=1
+                )
+            except NoAnswer as refusal:
+                if self.method is not None or refusal.status not in (400, 422):
+                    raise
+                continue
+            read = _of_prompt_logprobs if method is Method.PROMPT else _of_echo
+            found = read(answer, piece)
+            if found is not None:
+                self.method = method
+                kept = {"method": method, "probabilities": [round(one, 6) for one in found]}
+                self._endpoint.keep(self._key(piece), kept)
+                return kept
+        if self.method is not None:
+            raise NoAnswer("it no longer tells the probabilities of a prompt")
+        self.method = Method.PLACES
+        return None
+
+    async def _of_places(self, text: str) -> list[float]:
+        """Ask for the next token at sampled words, each in a call of its own."""
+        words = [(found.start(), found[0]) for found in _WORD.finditer(text)][1:]
+        draw = random.Random(hashlib.sha256(text.encode()).digest())  # noqa: S311 - as above
+        chosen = draw.sample(words, min(self._places, len(words)))
+        return await all_of([self._of_place(text, start) for start, _ in chosen])
+
+    async def _of_place(self, text: str, start: int) -> float:
+        before, after = text[max(0, start - _PIECE) : start], text[start : start + 200]
+        key = self._endpoint.key_of({"version": _VERSION, "before": before, "after": after})
+        kept = self._endpoint.kept_answer(key)
+        if kept is not None:
+            return float(kept["probability"])
+        top = self._top
+        try:
+            answer = await self._next_token(before, top)
+        except NoAnswer as refusal:
+            if refusal.status != 400 or top == _TOP[-1]:
+                raise
+            self._top = _TOP[-1]
+            answer = await self._next_token(before, self._top)
+        try:
+            told = answer["choices"][0]["logprobs"]["top_logprobs"][0]
+            true = [token for token in told if token.strip() and after.startswith(token)]
+            # Of several the longest: that is how the text would have been cut into tokens.
+            probability = math.exp(min(0.0, float(told[max(true, key=len)]))) if true else 0.0
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+            raise NoAnswer("it tells no probabilities (logprobs)") from None
+        self._endpoint.keep(key, {"probability": round(probability, 6)})
+        return probability
+
+    async def _next_token(self, before: str, top: int) -> Json:
+        body = {"prompt": before, "max_tokens": 1, "temperature": 0, "logprobs": top}
+        answer, _ = await self._endpoint.ask(Api.COMPLETIONS, body, characters=len(before), most_output=1)
+        return answer
+
+
+def _of_prompt_logprobs(answer: Json, piece: _Piece) -> list[float] | None:
+    """Read vLLM's probabilities of a prompt: for each token but the first a table with that token alone."""
+    try:
+        told = answer["choices"][0]["prompt_logprobs"]
+        found, place = [], 0
+        for entry in told:
+            if entry is None:
+                continue
+            (token,) = entry.values()
+            if place >= piece.context:
+                found.append(_probability(token["logprob"]))
+            place += len(token.get("decoded_token") or "")
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        return None
+    return found
+
+
+def _of_echo(answer: Json, piece: _Piece) -> list[float] | None:
+    """Read the probabilities of a prompt that is given back with its answer."""
+    try:
+        told = answer["choices"][0]["logprobs"]
+        logprobs, offsets = told["token_logprobs"], told["text_offset"]
+        inside = [
+            _probability(logprob)
+            for logprob, offset in zip(logprobs, offsets, strict=True)
+            if logprob is not None and piece.context <= offset < len(piece.text)
+        ]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+    # A server that does not echo tells of the one token that it has written.
+    return inside if len(inside) > 1 else None
+
+
+def _probability(logprob: Any) -> float:
+    value = float(logprob)
+    if math.isnan(value):
+        raise ValueError("a probability is not a number")
+    return math.exp(min(0.0, value))
+
+
+def measure(
+    documents: Sequence[Document],
+    endpoint: Endpoint,
+    places: int = MOST_PLACES,
+    report: Callable[[int, int], None] = lambda _done, _total: None,
+) -> tuple[list[CompetitionFamiliarity], Method | None]:
+    """Measure how well a model knows documents, by competition, and say by which method.
+
+    Raises:
+        EnvironmentProblem: the endpoint can't be asked; what it has answered before is kept.
+    """
+    reader = Reader(endpoint, places)
+    by_competition: dict[str, list[DocumentFamiliarity]] = {}
+
+    async def measure_one(document: Document) -> None:
+        found = await reader.familiarity(document)
+        by_competition.setdefault(document.competition_id, []).append(found)
+        report(sum(map(len, by_competition.values())), len(documents))
+
+    async def measure_all() -> None:
+        await endpoint.open()
+        try:
+            # The first one finds out the method, which the others then need not.
+            await measure_one(documents[0])
+            await all_of([measure_one(one) for one in documents[1:]])
+        finally:
+            await endpoint.close()
+
+    if documents:
+        asyncio.run(measure_all())
+    order = {name: place for place, name in enumerate(one.name for one in documents)}
+    found = [
+        CompetitionFamiliarity(name, tuple(sorted(some, key=lambda one: order[one.document])))
+        for name, some in sorted(by_competition.items())
+    ]
+    return found, reader.method
+
+
+# Performance
+
+
+def with_performance(
+    found: Sequence[CompetitionFamiliarity], evidence: Evidence, data_dir: Path
+) -> list[CompetitionFamiliarity]:
+    """Add how well an experiment did on each competition; sample submissions are graded for it."""
+    edition = edition_named(evidence.conditions.edition)
+    scores: dict[str, list[float | None]] = {}
+    for trial in evidence.trials:
+        if trial.earned is not None:
+            scores.setdefault(trial.competition_id, []).append(trial.score)
+    wanted = [one.competition_id for one in found if one.competition_id in scores]
+    samples = sample_scores(wanted, data_dir, edition)
+    made = []
+    for one in found:
+        if one.competition_id not in scores:
+            made.append(replace(one, problem="the experiment has no result of it"))
+            continue
+        sample = samples[one.competition_id]
+        if isinstance(sample, str):
+            made.append(replace(one, problem=sample))
+            continue
+        gold = registry.get(one.competition_id).thresholds.gold
+        if math.isclose(gold, sample):
+            made.append(replace(one, problem="its sample submission scores as gold does"))
+            continue
+        made.append(replace(one, performance=performance(scores[one.competition_id], sample, gold)))
+    return made
+
+
+def performance(scores: Sequence[float | None], sample: float, gold: float) -> float:
+    """Return the mean of where scores lie between the sample submission's, 0, and gold, 1; no score counts as 0."""
+    return fmean(
+        0.0 if score is None or not math.isfinite(score) else (score - sample) / (gold - sample)
+        for score in scores
+    )
+
+
+def sample_scores(names: Sequence[str], data_dir: Path, edition: Edition) -> Mapping[str, float | str]:
+    """Grade the sample submissions of prepared datasets: the score, or why there is none."""
+    found: dict[str, float | str] = {}
+    requests = []
+    for name in names:
+        competition = registry.get(name)
+        folder = dataset_folder(competition, data_dir, edition)
+        if is_prepared(competition, folder):
+            path = folder.prepared / competition.sample_submission
+            requests.append(request_for(path, name, data_dir=data_dir, edition=edition, follow_links=True))
+        else:
+            found[name] = "its dataset is not prepared here, so that its sample submission can't be graded"
+    with Grader(per_process=PER_PROCESS) as grader:
+        for place, result in grader.grade_all(requests):
+            judgement, name = result.judgement, requests[place].competition_id
+            if judgement is None or judgement.score is None:
+                why = result.problem or (judgement.message if judgement is not None else "")
+                found[name] = f"its sample submission has no score ({why})"
+            else:
+                found[name] = judgement.score
+    return found
+
+
+def correlation(found: Iterable[CompetitionFamiliarity]) -> Correlation | None:
+    """Correlate familiarity and performance over competitions; None where fewer than three have both."""
+    import numpy as np
+    from scipy.stats import rankdata
+
+    pairs = [
+        (one.probability, one.performance)
+        for one in found
+        if one.probability is not None and one.performance is not None
+    ]
+    if len(pairs) < 3:
+        return None
+    xs, ys = (rankdata(values) - (len(pairs) + 1) / 2 for values in zip(*pairs, strict=True))
+    size = float(np.sqrt((xs**2).sum() * (ys**2).sum()))
+    if not size:
+        return Correlation(0.0, 1.0, len(pairs))
+    rho = float(xs @ ys) / size
+    draw = np.random.default_rng(0)
+    shuffled = draw.permuted(np.tile(ys, (PERMUTATIONS, 1)), axis=1)
+    as_far = int((np.abs(shuffled @ xs / size) >= abs(rho) - 1e-12).sum())
+    return Correlation(rho, (1 + as_far) / (1 + PERMUTATIONS), len(pairs))
+
+
+def plot_of(found: Iterable[CompetitionFamiliarity], model: str, related: Correlation | None) -> Plot:
+    """Plot performance against familiarity; what lies beyond sample submission or gold is drawn at the edge."""
+    points = tuple(
+        (one.probability, min(_DRAWN_MOST, max(0.0, one.performance)))
+        for one in found
+        if one.probability is not None and one.performance is not None
+    )
+    told = "" if related is None else f", rho {related.rho:+.2f}, p {related.p_value:.3f}"
+    title = f"Familiarity and performance{told}"
+    x_label = f"mean probability of true tokens, {model}"
+    y_label = "score: 0 at the sample submission or below, 1 at gold"
+    return Plot("familiarity", title, "points", x_label, y_label, (Series("competitions", points),))
