@@ -97,7 +97,7 @@ class Runner:
         self._disk_worker.shutdown(wait=False, cancel_futures=True)
         if self._docker is not None:
             self._docker.close()
-            if self._remove_leftovers() and self._containers is not None and not self._names():
+            if self._remove_leftovers(ending=True) and self._containers is not None and not self._names():
                 self._containers.unlink(missing_ok=True)
 
     @property
@@ -164,12 +164,12 @@ class Runner:
             return locks.is_held(folder / protocol.LOCK)
         return not self._docker_host().end(name.removesuffix(".json"))
 
-    def _remove_leftovers(self) -> bool:
+    def _remove_leftovers(self, *, ending: bool = False) -> bool:
         """Remove containers of attempts that are over; tell whether the daemon has none of them."""
         if self._docker is None:
             return True
         try:
-            for name in self._docker.remove_leftovers(self._serving):
+            for name in self._docker.remove_leftovers(self._serving, network_too=ending):
                 self._log(f"removed the container {name}, which served nothing any more", None)
         except Exception as error:  # noqa: BLE001 - isolated from the attempts, logged, tried again
             if str(error) != self._leftovers_problem:  # a daemon may be away for days

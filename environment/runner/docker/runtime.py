@@ -134,7 +134,9 @@ class DockerHost:
                 self.remove(container.id)
         return True
 
-    def remove_leftovers(self, attempts: Callable[[], Iterable[str]]) -> list[str]:
+    def remove_leftovers(
+        self, attempts: Callable[[], Iterable[str]], *, network_too: bool = False
+    ) -> list[str]:
         """Remove containers that serve no attempt any more, and the network with the last one; return their names.
 
         Such a one appears when its creation outlives the runner that asked the daemon for it.
@@ -142,6 +144,7 @@ class DockerHost:
         Args:
             attempts: names all attempts that may have containers. It is asked when the containers are listed: each was
                 created for an attempt that was there before, so none that has just begun is missing.
+            network_too: whether the network goes as well where no container is left to be removed.
 
         Raises:
             Unreachable: the daemon does not answer, or does not remove one of them now.
@@ -161,13 +164,14 @@ class DockerHost:
                 removed.append(self.name_of(one.attempt, one.role))
         if problem is not None:
             raise problem
-        if all(one.kept or one in leftovers for one in listed):
+        if (removed or network_too) and all(one.kept or one in leftovers for one in listed):
             self.drop_outside_network()
         return removed
 
     def close(self) -> None:
         """Wait for the containers that are being started: what is asked of the daemon must not outlive who asks."""
         self.starters.shutdown(cancel_futures=True)
+        self.forget()
 
     def forget(self) -> None:
         """List the containers again at the next `find`: something has been changed."""

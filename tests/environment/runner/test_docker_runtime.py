@@ -318,9 +318,12 @@ def test_one_that_can_not_be_removed_keeps_no_other_and_is_tried_again(looking: 
 def test_a_state_whose_containers_may_be_left_gets_a_runner_until_none_is(looking: Looking) -> None:
     """As after a kill of engine and runner while the daemon creates a container of an attempt that is over."""
     assert protocol.needs_runner(looking.state_dir)
+    looking.runner.tick()
+    assert looking.daemon.networks_removed == 0  # it may have been made for what is about to begin
     looking.daemon.add(looking.state_dir, "late", Role.GRADER)
     looking.runner.close()
     assert looking.daemon.there == {}
+    assert looking.daemon.networks_removed == 1
     assert not protocol.needs_runner(looking.state_dir)
     fresh = looking.again()
     fresh._sandbox_for(looking.state_dir, order_with(runtime=protocol.DOCKER))
