@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from environment.gateway.dialects import Usage
-from environment.gateway.prices import PriceTable
+from environment.gateway.prices import PriceTable, TokenPrice, price_table
 from state.model_calls import ModelUse
+from state.records import SweepSpec
 
 CURRENCY = "USD"
 _TOKENS = tuple(field.name for field in fields(Usage))
@@ -109,6 +110,11 @@ class Spending:
             "currency": CURRENCY,
             "models_without_price": list(self.unpriced),
         }
+
+
+def prices_for(spec: SweepSpec, prices: PriceTable) -> PriceTable:
+    """Choose the prices of a sweep's model calls: a replay asks no provider, and so costs nothing."""
+    return price_table({"*": TokenPrice(0.0, 0.0)}) if spec.replay_of is not None else prices
 
 
 def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:

@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 12
+NEWEST_VERSION = 13
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "findings", "hardware", "report", "spec"})
 
@@ -353,6 +353,15 @@ def migrate(connection: sqlite3.Connection) -> None:
     def _placements(database: Database) -> None:
         database.conn.execute("ALTER TABLE attempts ADD COLUMN placement TEXT NOT NULL DEFAULT 'here'")
         database.conn.execute("PRAGMA user_version = 12")
+
+    @steps(name="0013-what-attempts-have-sent-and-received")
+    def _network_use(database: Database) -> None:
+        database.conn.execute(
+            "CREATE TABLE network_use (attempt_id INTEGER NOT NULL REFERENCES attempts, host TEXT NOT NULL,"
+            " connections INTEGER NOT NULL, sent_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL,"
+            " PRIMARY KEY (attempt_id, host)) WITHOUT ROWID, STRICT"
+        )
+        database.conn.execute("PRAGMA user_version = 13")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

@@ -99,6 +99,7 @@ def remove(database: Database, sweep_id: str) -> None:
             f"DELETE FROM grades WHERE submission_id IN ({submissions})",
             f"DELETE FROM submissions WHERE attempt_id IN ({attempts})",
             f"DELETE FROM model_use WHERE attempt_id IN ({attempts})",
+            f"DELETE FROM network_use WHERE attempt_id IN ({attempts})",
             f"DELETE FROM integrity_results WHERE attempt_id IN ({attempts})",
             f"DELETE FROM reviews WHERE run_id IN ({ids})",
             f"DELETE FROM outage_calls WHERE attempt_id IN ({attempts})",

@@ -27,6 +27,7 @@ from engine.scoreboard.model import Standing
 from environment.gateway.records import ModelCall
 from foundation.fields import fields_of
 from state.model_calls import ModelUse
+from state.network_use import NetworkUse
 from state.records import Attempt, Event, Run, Submission, Sweep, SweepCounts, SweepSpec
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -57,10 +58,11 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     (
         "runs show",
         "one run with `attempts_made` (each with `validations` and `last_validation_at`), `submissions_made`, "
-        "`events`, `model_use`, and `spending`: its model calls' `calls`, `errors`, `limited`, `refused`, `estimated`,"
+        "`events`, `model_use`, `network_use` (bytes by allowed host, as the proxy has counted them),"
+        " and `spending`: its model calls' `calls`, `errors`, `limited`, `refused`, `estimated`,"
         " tokens, `cost` (null where a price is not known), `least_cost` (of what has a price), `currency`,"
         " `models_without_price`",
-        (Attempt, Submission, Event, ModelUse),
+        (Attempt, Submission, Event, ModelUse, NetworkUse),
     ),
     (
         "runs calls",
@@ -110,7 +112,8 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     (
         "scoreboard",
         "a list of rows; `columns` holds by name, and `own` for the row's own competitions, how it stands; `costs` of"
-        " its model calls (null where nothing is known) has `runs`, `measured`, `estimated`, `by_bytes`, `priced`,"
+        " its model calls (null where nothing is known) has `runs`, `measured`, `estimated`, `by_bytes`, `sent_bytes`,"
+        " `received_bytes`, `priced`,"
         " `spending`, `total`, `tokens_per_run`, `cost_per_run`, `cost_per_medal`, `medals_per_100_dollars`, `aside`,"
         " `price_date`, `own_prices`",
         (Row, Standing),

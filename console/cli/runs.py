@@ -72,19 +72,21 @@ def list_(
 def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show one run: its attempts, its submissions, what happened."""
     from console.views.run import read_validations
-    from engine.model_costs import spending_of
+    from engine.model_costs import prices_for, spending_of
     from engine.providers import model_prices
-    from state import events, model_calls, runs, submissions
+    from state import events, model_calls, network_use, runs, submissions, sweeps
 
     with reading_state(context) as database:
         found = find_run(database, run)
-        uses = model_calls.of_run(database, found.id)
+        uses, spec = model_calls.of_run(database, found.id), sweeps.get(database, found.sweep_id).spec
+        traffic = network_use.of_run(database, found.id)
         attempts = runs.attempts(database, found.id)
         handed_in = [one for attempt in attempts for one in submissions.of_attempt(database, attempt.id)]
         happened = events.newest(database, run_id=found.id)[::-1]
     state_dir = places_of(context).state_dir
     checks = {attempt.id: read_validations(state_dir / attempt.directory) for attempt in attempts}
-    spending = spending_of(uses, model_prices(places_of(context).config_file))
+    prices = prices_for(spec, model_prices(places_of(context).config_file))
+    spending = spending_of(uses, prices)
     if json:
         say_json(
             run_facts(found)
@@ -101,6 +103,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
                 "submissions_made": [asdict(one) for one in handed_in],
                 "model_use": [asdict(use) for use in uses],
                 "spending": spending.document(),
+                "network_use": [asdict(use) for use in traffic],
                 "events": [asdict(event) for event in happened],
             }
         )
@@ -110,6 +113,10 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         from console.views.calls import in_words
 
         say(in_words(spending))
+    for use in traffic:
+        sent, received = wording.size(use.sent_bytes), wording.size(use.received_bytes)
+        times = wording.plural(use.connections, "connection")
+        say(f"{use.host}, counted by bytes only: {times}, {sent} sent, {received} received")
     for attempt in attempts:
         say(f"attempt {attempt.number}: {state_dir / attempt.directory}")
         asked = checks[attempt.id]

@@ -44,10 +44,10 @@ from console.views.run import (
     run_facts,
 )
 from engine.model_costs import ModelTotal, named
-from environment.gateway.records import ModelCall
-from environment.gateway.records import Outcome as CallOutcome
+from environment.gateway.records import WELL, ModelCall
 from environment.runner.protocol import Order
 from state.lifecycle import ENGINE, Outcome
+from state.network_use import NetworkUse
 from state.records import Attempt, Event, Submission
 
 PANES = ("log", "timeline", "submissions", "resources", "calls", "files", "config")
@@ -521,8 +521,9 @@ def _calls(
 ) -> list[Line]:
     """Draw what the latest attempt's model calls have come to, their course, the models, and the last calls."""
     spent = facts.latest_spending
+    traffic = _traffic(facts, width, signs)
     if not spent.models:
-        return [Line(((f"  {_why_no_calls(facts)}", "dim"),))]
+        return [Line(((f"  {_why_no_calls(facts)}", "dim"),)), *traffic]
     dot = _dot(signs)
     cost: Pieces = ((f"  {short_cost(spent)}", "strong" if spent.cost is not None else "warn"),)
     parts: list[Pieces] = [cost, ((wording.plural(spent.calls, "call"), "text"),)]
@@ -566,7 +567,17 @@ def _calls(
     lines += [models.line(each, key=("model", each.provider, each.model)) for each in spent.models]
     calls = Table(_LAST_CALLS, history.last, width, signs)
     lines += [Line(), calls.heading()]
-    return lines + [calls.line(each, key=("call", each.id)) for each in reversed(history.last)]
+    lines += [calls.line(each, key=("call", each.id)) for each in reversed(history.last)]
+    return [*lines, *traffic]
+
+
+def _traffic(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
+    """List what has passed by the proxy, counted by bytes only; nothing where there is no proxy."""
+    if not facts.traffic:
+        return []
+    table = Table(_HOSTS, facts.traffic, width, signs)
+    lines = [table.line(each, key=("host", each.host)) for each in facts.traffic]
+    return [Line(), table.heading(), *lines]
 
 
 def _why_no_calls(facts: RunFacts) -> str:
@@ -574,13 +585,15 @@ def _why_no_calls(facts: RunFacts) -> str:
     if spec.gateway:
         return "no model call yet"
     if spec.network == "models":
-        return "calls to models pass by the proxy, where only bytes are counted; --gateway counts calls and tokens"
+        return "calls pass by the proxy, where bytes alone are counted; --gateway counts tokens too"
     return "model calls are not counted: the sweep was launched without --gateway"
 
 
 def _caveats(facts: RunFacts) -> Iterable[str]:
     """Tell what is not known of the figures."""
-    spent = facts.latest_spending
+    spent, replayed = facts.latest_spending, facts.sweep.spec.replay_of
+    if replayed is not None:
+        yield f"the calls of run {replayed} are replayed: no provider is asked or paid, and this is no result"
     if spent.unpriced:
         yield f"no price of {named(spent.unpriced)}: name it in [model_prices] of config.toml"
     if facts.price_problem:
@@ -621,7 +634,7 @@ def _pace(history: CallHistory, now: float, dot: Piece, width: int) -> Pieces:
     parts: list[Pieces] = [
         (
             (f"  last call {'now' if ago == 'now' else f'{ago} ago'}, ", "dim"),
-            (call.outcome.value, "dim" if call.outcome is CallOutcome.OK else "warn"),
+            (call.outcome.value, "dim" if call.outcome in WELL else "warn"),
         )
     ]
     for name, typical in (
@@ -643,8 +656,8 @@ def _cost_of(total: ModelTotal) -> str:
 
 
 def _outcome_of_call(call: ModelCall) -> Pieces:
-    if call.outcome is CallOutcome.OK:
-        return (("ok", "good"),)
+    if call.outcome in WELL:
+        return ((call.outcome.value, "good"),)
     return ((f"{call.outcome.value} {call.status or ''}".rstrip(), "warn"),)
 
 
@@ -713,6 +726,14 @@ _LAST_CALLS = (
     ),
     Column[ModelCall]("whole", lambda each: f"{each.seconds:.1f} s", 8, right=True, gap=1, role="dim"),
     Column[ModelCall]("problem", lambda each: each.problem, 8, grows=REST, drop=1, role="warn"),
+)
+
+
+_HOSTS = (
+    Column[NetworkUse]("by bytes only, at", lambda each: each.host, 20, grows=60),
+    Column[NetworkUse]("connections", lambda each: f"{each.connections:,}", 11, right=True, gap=1),
+    Column[NetworkUse]("sent", lambda each: wording.size(each.sent_bytes), 9, right=True, gap=1),
+    Column[NetworkUse]("received", lambda each: wording.size(each.received_bytes), 9, right=True, gap=1),
 )
 
 

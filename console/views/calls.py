@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from engine.model_costs import CURRENCY, Spending, spending_of, together
+from engine.model_costs import CURRENCY, Spending, prices_for, spending_of, together
 from engine.providers import model_prices
 from engine.scoreboard.own_runs import trial_of
 from environment.gateway.prices import PriceTable, price_table
@@ -17,7 +17,7 @@ from environment.gateway.records import NOT_SENT, ModelCall, from_line
 from environment.runner import protocol
 from foundation import jsonlines
 from foundation.problems import Problem
-from state import model_calls, runs
+from state import model_calls, runs, sweeps
 from state.database import Database
 from state.lifecycle import RunState
 from state.model_calls import UseOfRun
@@ -130,7 +130,9 @@ def calls_of(database: Database, run_id: int, state_dir: Path, prices: PriceTabl
         history = read_on(state_dir / attempt.directory, CallHistory(), kept=last)
         calls += [(attempt.number, call) for call in history.last]
     shown = calls[len(calls) - last :] if last < len(calls) else calls
-    return RunCalls(spending_of(model_calls.of_run(database, run_id), prices), tuple(shown))
+    spec = sweeps.get(database, runs.get(database, run_id).sweep_id).spec
+    spending = spending_of(model_calls.of_run(database, run_id), prices_for(spec, prices))
+    return RunCalls(spending, tuple(shown))
 
 
 # What calls have come to
@@ -180,13 +182,14 @@ def sweep_costs(
     """Add up a sweep's model calls; None where no gateway counts them."""
     if not sweep.spec.gateway:
         return None
-    spent = {run.id: spending_of(uses.get(run.id, ()), prices.table) for run in found}
+    table = prices_for(sweep.spec, prices.table)
+    spent = {run.id: spending_of(uses.get(run.id, ()), table) for run in found}
     total = together(spent.values())
     made = SweepCosts(total, None, "", medals, prices.problem)
     left = [run for run in found if not run.has_ended]
     if total.cost is None or not left or not total.calls:
         return made
-    usual, basis = _usual_cost(sweep, found, uses, prices.table)
+    usual, basis = _usual_cost(sweep, found, uses, table)
     if usual is None:
         return made
     ahead = sum(max(0.0, usual - (spent[run.id].cost or 0.0)) for run in left)

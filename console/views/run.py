@@ -13,13 +13,14 @@ from pathlib import Path
 from competitions.model import Competition
 from console.views.calls import CallHistory, known_prices, read_on
 from console.views.splits import competition
-from engine.model_costs import Spending, spending_of
+from engine.model_costs import Spending, prices_for, spending_of
 from environment.runner import protocol
 from environment.runner.protocol import Order
 from foundation import jsonlines
 from foundation.problems import Problem
-from state import datasets, events, model_calls, runs, submissions, sweeps
+from state import datasets, events, model_calls, network_use, runs, submissions, sweeps
 from state.database import Database
+from state.network_use import NetworkUse
 from state.records import Attempt, Dataset, Event, Run, Submission, Sweep, UsageSample
 from state.samples import DATABASE_NAME, Samples, UnusableSamples
 
@@ -39,6 +40,7 @@ class RunFacts:
         spending: what the model calls of all its attempts have come to.
         latest_spending: of these, those of the latest attempt, which has the run's whole budget.
         price_problem: why config.toml's prices are not among those used.
+        traffic: what has passed by the proxy of the latest attempt.
     """
 
     state_dir: Path
@@ -52,6 +54,7 @@ class RunFacts:
     spending: Spending
     latest_spending: Spending
     price_problem: str = ""
+    traffic: tuple[NetworkUse, ...] = ()
 
     @property
     def attempt(self) -> Attempt | None:
@@ -120,6 +123,7 @@ def run_facts(database: Database, run_id: int, config_file: Path) -> RunFacts:
     sweep = sweeps.get(database, run.sweep_id)
     attempts = tuple(runs.attempts(database, run_id))
     uses, prices = model_calls.of_run(database, run_id), known_prices(config_file)
+    table = prices_for(sweep.spec, prices.table)
     latest = [use for use in uses if use.attempt_id == attempts[-1].id]
     return RunFacts(
         state_dir=database.path.parent,
@@ -130,9 +134,12 @@ def run_facts(database: Database, run_id: int, config_file: Path) -> RunFacts:
         events=tuple(events.newest(database, run_id=run_id, limit=_EVENTS_SHOWN)),
         submissions=tuple(submissions.of_attempt(database, attempts[-1].id)) if attempts else (),
         dataset=datasets.find(database, run.competition_id, sweep.spec.edition),
-        spending=spending_of(uses, prices.table),
-        latest_spending=spending_of(latest, prices.table),
+        spending=spending_of(uses, table),
+        latest_spending=spending_of(latest, table),
         price_problem=prices.problem if uses else "",
+        traffic=tuple(
+            use for use in network_use.of_run(database, run_id) if use.attempt_id == attempts[-1].id
+        ),
     )
 
 

@@ -32,6 +32,7 @@ from environment.runner.protocol import (
     Stop,
     SubmissionRefused,
     SubmissionTaken,
+    Traffic,
     Unmeasured,
     Unremoved,
     Unsearched,
@@ -41,10 +42,11 @@ from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import DataProblem, Problem
 from foundation.troubles import Troubles
-from state import events, model_calls, outages, runs, submissions, transitions
+from state import events, model_calls, network_use, outages, runs, submissions, transitions
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.model_calls import ModelUse
+from state.network_use import NetworkUse
 from state.outages import CallEnd, Trouble
 from state.records import Attempt, Run
 from state.samples import DamagedSamples, Samples, UnusableSamples, samples_of
@@ -98,6 +100,8 @@ class Intake:
         # Whose directories are known to be their own, or not to be.
         self._own: set[int] = set()
         self._foreign: set[int] = set()
+        # When each attempt's traffic was written that is in the state.
+        self._traffic_seen: dict[int, int] = {}
 
     @property
     def problem(self) -> str:
@@ -111,6 +115,7 @@ class Intake:
             self._tidy_at = self._clock.monotonic() + _TIDY_SECONDS
             numbers = {attempt.id for attempt in live}
             self._own &= numbers
+            self._traffic_seen = {key: at for key, at in self._traffic_seen.items() if key in numbers}
             self._placements.keep_only(live)
             self._troubles.keep_only({*numbers, *map(_usage_key, numbers), _SAMPLES})
             outages.settle(self._database, now=self._clock.now())
@@ -141,7 +146,11 @@ class Intake:
         # Looked for before the events are read: whatever was reported before it is among them then.
         has_ended = (folder / protocol.EXIT).exists()
         is_overdue = has_ended and self._troubles.seconds(attempt.id) >= _PATIENCE_SECONDS
-        for what, take in (("events", self._take_events), ("model calls", self._take_calls)):
+        for what, take in (
+            ("events", self._take_events),
+            ("model calls", self._take_calls),
+            ("traffic", self._take_traffic),
+        ):
             try:
                 take(attempt, folder)
             except (OSError, DataProblem) as error:
@@ -274,6 +283,22 @@ class Intake:
             if samples:
                 runs.note_activity(self._database, attempt.run_id, samples[-1].at - _idle(lines.values[-1]))
             runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
+
+    def _take_traffic(self, attempt: Attempt, folder: Path) -> None:
+        """Keep what has passed by the attempt's proxy, if that has changed since the last look."""
+        path = folder / protocol.TRAFFIC
+        written = _written_at(path)
+        if written is None or self._traffic_seen.get(attempt.id) == written:
+            return
+        hosts = protocol.read(path, Traffic).hosts
+        network_use.set_use(
+            self._database,
+            [
+                NetworkUse(attempt.id, host, one.connections, one.sent_bytes, one.received_bytes)
+                for host, one in hosts.items()
+            ],
+        )
+        self._traffic_seen[attempt.id] = written
 
     def _take_calls(self, attempt: Attempt, folder: Path) -> None:
         """Count the model calls that have ended since the last look."""
@@ -516,6 +541,13 @@ def _idle(line: Mapping[str, Any]) -> float:
     """Read for how long nothing had happened, which older runners did not measure."""
     idle = line.get("idle_seconds")
     return idle if isinstance(idle, float | int) and math.isfinite(idle) else 0.0
+
+
+def _written_at(path: Path) -> int | None:
+    try:
+        return os.lstat(path).st_mtime_ns
+    except FileNotFoundError:
+        return None
 
 
 def _size(path: Path) -> int:

@@ -176,11 +176,14 @@ class TrialCosts:
     Attributes:
         spending: of its latest attempt, whose result counts.
         earlier: of the attempts before that.
+        sent_bytes, received_bytes: what has passed by its proxy, if it had one.
     """
 
     counted: Counted
     spending: Spending
     earlier: Spending
+    sent_bytes: int = 0
+    received_bytes: int = 0
 
     @property
     def measured(self) -> Spending | None:
@@ -345,6 +348,7 @@ class Costs:
         measured: of them, those whose calls a gateway has counted.
         estimated: of the measured ones, those with calls whose tokens are an estimate.
         by_bytes: of all, those whose calls were counted by bytes only.
+        sent_bytes, received_bytes: of these.
         spending: of the measured runs.
         priced: of the measured runs, those whose cost is known.
         total: US dollars for the priced runs.
@@ -358,6 +362,8 @@ class Costs:
     measured: int
     estimated: int
     by_bytes: int
+    sent_bytes: int
+    received_bytes: int
     spending: Spending
     priced: int
     total: float
@@ -393,7 +399,8 @@ class Costs:
         if self.estimated:
             parts.append(f"in {self.estimated} of these some tokens are estimated")
         if self.by_bytes:
-            parts.append(f"counted by bytes only in {self.by_bytes}")
+            passed = f"{self.sent_bytes:,} sent, {self.received_bytes:,} received"
+            parts.append(f"counted by bytes only in {self.by_bytes} ({passed})")
         if left:
             parts.append(f"not counted in {left}")
         return ", ".join(parts)
@@ -434,6 +441,8 @@ class Costs:
             "measured": self.measured,
             "estimated": self.estimated,
             "by_bytes": self.by_bytes,
+            "sent_bytes": self.sent_bytes,
+            "received_bytes": self.received_bytes,
             "priced": self.priced,
             "spending": self.spending.document(),
             "total": self.total if self.priced else None,

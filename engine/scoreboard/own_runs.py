@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from competitions import registry
-from engine.model_costs import spending_of
+from engine.model_costs import prices_for, spending_of
 from engine.scoreboard.model import (
     OBFUSCATED,
     USUAL,
@@ -25,7 +25,7 @@ from engine.scoreboard.model import (
 )
 from environment.gateway.prices import PriceTable, price_table
 from foundation.problems import UsageProblem
-from state import datasets, experiments, integrity, model_calls, runs, submissions, sweeps
+from state import datasets, experiments, integrity, model_calls, network_use, runs, submissions, sweeps
 from state.database import Database
 from state.lifecycle import ENGINE, MEDALS, FailureClass, Outcome, RunState
 from state.model_calls import UseOfRun
@@ -48,7 +48,9 @@ def own_evidence(database: Database, prices: PriceTable | None = None) -> tuple[
 
     Model calls are priced by the project's prices where no others are given.
     """
-    ledger = _Ledger(model_calls.by_run(database), prices or price_table({}))
+    ledger = _Ledger(
+        model_calls.by_run(database), prices or price_table({}), network_use.latest_by_run(database)
+    )
     runs_of: defaultdict[str, list[Run]] = defaultdict(list)
     for run in runs.of_all_sweeps(database):
         runs_of[run.sweep_id].append(run)
@@ -75,7 +77,8 @@ def find_evidence(database: Database, name: str, prices: PriceTable | None = Non
             for sweep in found[0].sweeps
             for run_id, found_uses in model_calls.by_run(database, sweep.id).items()
         }
-        evidence = _gather(found[0], members, _Ledger(uses, prices or price_table({})))
+        traffic = network_use.latest_by_run(database)
+        evidence = _gather(found[0], members, _Ledger(uses, prices or price_table({}), traffic))
         return replace(
             evidence,
             trials=tuple(
@@ -122,14 +125,16 @@ class _Ledger:
 
     uses: Mapping[int, Sequence[UseOfRun]]
     prices: PriceTable
+    traffic: Mapping[int, tuple[int, int]]
 
     def costs_of(self, run: Run, spec: SweepSpec) -> TrialCosts:
         """Price the model calls of a run."""
-        uses = self.uses.get(run.id, ())
+        uses, prices = self.uses.get(run.id, ()), prices_for(spec, self.prices)
         return TrialCosts(
             _counted(spec),
-            spending_of((use for use in uses if use.is_latest), self.prices),
-            spending_of((use for use in uses if not use.is_latest), self.prices),
+            spending_of((use for use in uses if use.is_latest), prices),
+            spending_of((use for use in uses if not use.is_latest), prices),
+            *self.traffic.get(run.id, (0, 0)),
         )
 
 

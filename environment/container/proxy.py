@@ -1,9 +1,10 @@
 """A forward proxy to a list of hosts and to no others: CONNECT, and plain HTTP by full address.
 
-    python -m environment.container.proxy --socket PATH --allow HOST[:PORT]... [--deny HOST...]
+    python -m environment.container.proxy --socket PATH --allow HOST[:PORT]... [--deny HOST...] [--traffic FILE]
 
 Standard library only. It answers one request a connection, and prints one line for each: where to, and
-whether it was let through. HOST may be `*.example.org`; without a PORT it is open on 443 and 80.
+whether it was let through. FILE tells how many bytes went to the hosts of each rule and came from there.
+HOST may be `*.example.org`; without a PORT it is open on 443 and 80.
 
 Many hosts share their servers with others, so a tunnel's TLS is let through only if the server that it asks for
 is among the hosts too. What is not TLS passes through a tunnel only where a rule names its PORT, and that is not
@@ -15,11 +16,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import ipaddress
+import json
 import re
 import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,6 +34,7 @@ _CHUNK = 1 << 16
 _CONNECT_SECONDS = 30
 _HEAD_SECONDS = 60
 _OPENING_SECONDS = 60
+_RECORD_SECONDS = 1.0
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*)")
 
 
@@ -41,6 +44,10 @@ class Rule:
 
     host: str
     port: int | None
+
+    def __str__(self) -> str:
+        """Write it as it was given."""
+        return f"{self.host}:{self.port}" if self.port else self.host
 
     def allows(self, host: str, port: int) -> bool:
         """Tell whether this rule lets a connection through."""
@@ -63,6 +70,64 @@ def parse_rule(text: str) -> Rule:
     return Rule(host, int(port) if port else None)
 
 
+@dataclass
+class Traffic:
+    """What has passed to the hosts of one rule, and back."""
+
+    connections: int = 0
+    sent_bytes: int = 0
+    received_bytes: int = 0
+
+    def send(self, count: int) -> None:
+        """Count what was sent there."""
+        self.sent_bytes += count
+
+    def receive(self, count: int) -> None:
+        """Count what came from there."""
+        self.received_bytes += count
+
+
+class TrafficRecord:
+    """A file with the traffic of each rule: of rules and not of hosts, since an agent can think of hosts without end.
+
+    It goes on from what a proxy before it has counted, and is written in one step, so that a reader finds it whole.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.by_rule: dict[str, Traffic] = {}
+        self._written = ""
+        if path is not None and path.exists():
+            try:
+                known = json.loads(path.read_text())["hosts"]
+                self.by_rule = {name: Traffic(**one) for name, one in known.items()}
+            except (ValueError, TypeError, AttributeError, KeyError) as error:
+                _say(f"the traffic so far is lost, {path} is damaged: {error}")
+
+    def of(self, rule: Rule) -> Traffic:
+        """Return the counts of a rule."""
+        return self.by_rule.setdefault(str(rule), Traffic())
+
+    def write(self) -> None:
+        """Write the file, if anything has passed since it was written."""
+        text = json.dumps({"hosts": {name: asdict(one) for name, one in self.by_rule.items()}})
+        if self._path is None or text == self._written:
+            return
+        partial = self._path.with_name(f".{self._path.name}.partial")
+        partial.write_text(text)
+        partial.replace(self._path)
+        self._written = text
+
+    async def keep(self) -> None:
+        """Write it again and again."""
+        while True:
+            try:
+                self.write()
+            except OSError as error:
+                _say(f"the traffic can't be written: {error}")
+            await asyncio.sleep(_RECORD_SECONDS)
+
+
 @dataclass(frozen=True)
 class _Request:
     host: str
@@ -82,8 +147,11 @@ class _Refused(Exception):
 class Proxy:
     """Lets requests through to hosts that rules name, and counts those that it refuses."""
 
-    def __init__(self, rules: Sequence[Rule], denied: Sequence[str] = ()) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], denied: Sequence[str] = (), record: TrafficRecord | None = None
+    ) -> None:
         self._rules = rules
+        self._record = record or TrafficRecord(None)
         self._denied = frozenset(host.lower() for host in denied)
         self._refused = 0
 
@@ -93,10 +161,11 @@ class Proxy:
         try:
             request = _parse(await _read_head(client.reader))
             where = f"{request.host}:{request.port}"
-            if not self._allows(request.host, request.port):
+            rule = self._rule(request.host, request.port)
+            if rule is None:
                 text = f"{request.host} is not among the hosts that may be reached."
                 raise _Refused("403 Forbidden", text)
-            await self._forward(client, request, where)
+            await self._forward(client, request, where, self._record.of(rule))
         except _Refused as refusal:
             self._refused += 1
             _say(f"refused {where} ({self._refused} refused so far): {refusal}")
@@ -106,9 +175,14 @@ class Proxy:
             _say(f"broken {where}: {error}")
 
     def _allows(self, host: str, port: int) -> bool:
-        return host not in self._denied and any(rule.allows(host, port) for rule in self._rules)
+        return self._rule(host, port) is not None
 
-    async def _forward(self, client: Connection, request: _Request, where: str) -> None:
+    def _rule(self, host: str, port: int) -> Rule | None:
+        if host in self._denied:
+            return None
+        return next((rule for rule in self._rules if rule.allows(host, port)), None)
+
+    async def _forward(self, client: Connection, request: _Request, where: str, traffic: Traffic) -> None:
         connecting = asyncio.open_connection(request.host, request.port, limit=_CHUNK)
         try:
             server = Connection(*await asyncio.wait_for(connecting, _CONNECT_SECONDS))
@@ -116,20 +190,22 @@ class Proxy:
             _say(f"unreachable {where}: {error or 'no answer'}")
             await _send_refusal(client, _Refused("502 Bad Gateway", f"{request.host} can't be reached."))
             return
+        traffic.connections += 1
         try:
             if request.is_tunnel:
                 client.writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-                forth = self._carry_checked(client, server, request, where)
+                forth = self._carry_checked(client, server, request, where, traffic)
             else:
                 _say(f"allowed {where}")
                 server.writer.write(request.head)
-                forth = carry(client.reader, server.writer)
-            await both_ways(forth, carry(server.reader, client.writer))
+                traffic.send(len(request.head))
+                forth = carry(client.reader, server.writer, traffic.send)
+            await both_ways(forth, carry(server.reader, client.writer, traffic.receive))
         finally:
             server.writer.close()
 
     async def _carry_checked(
-        self, client: Connection, server: Connection, request: _Request, where: str
+        self, client: Connection, server: Connection, request: _Request, where: str, traffic: Traffic
     ) -> None:
         """Carry what a client sends into its tunnel, once what it sends first has shown where that leads."""
         # On a port of its own there may be a service where the server speaks first.
@@ -155,7 +231,8 @@ class Proxy:
             raise _Refused("", "what is sent is not TLS")
         _say(f"allowed {where}")
         server.writer.write(opening.sent)
-        await carry(client.reader, server.writer)
+        traffic.send(len(opening.sent))
+        await carry(client.reader, server.writer, traffic.send)
 
 
 async def _read_head(source: asyncio.StreamReader) -> bytes:
@@ -244,12 +321,20 @@ def main() -> None:
     parser.add_argument(
         "--deny", action="append", default=[], metavar="HOST", help="not even where a rule allows it"
     )
+    parser.add_argument(
+        "--traffic", type=Path, metavar="FILE", help="where to tell how many bytes have passed"
+    )
     options = parser.parse_args()
     options.socket.unlink(missing_ok=True)
+    record = TrafficRecord(options.traffic)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(options.socket))
         listener.listen(MAX_CONNECTIONS)
-        asyncio.run(serve(listener, Proxy(options.allow, options.deny).answer))
+        asyncio.run(_serve(listener, Proxy(options.allow, options.deny, record), record))
+
+
+async def _serve(listener: socket.socket, proxy: Proxy, record: TrafficRecord) -> None:
+    await asyncio.gather(serve(listener, proxy.answer), record.keep())
 
 
 if __name__ == "__main__":

@@ -95,11 +95,15 @@ async def both_ways(forth: Awaitable[None], back: Awaitable[None]) -> None:
         await asyncio.gather(going, coming, return_exceptions=True)
 
 
-async def carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    """Copy until one side ends; a broken connection is an end like any other."""
+async def carry(
+    source: asyncio.StreamReader, sink: asyncio.StreamWriter, count: Callable[[int], None] | None = None
+) -> None:
+    """Copy until one side ends, counting bytes if asked; a broken connection is an end like any other."""
     with suppress(OSError):
         while data := await source.read(_CHUNK):
             sink.write(data)
+            if count is not None:
+                count(len(data))
             await sink.drain()
     with suppress(OSError):  # it is closed already, which is what was wanted
         sink.write_eof()

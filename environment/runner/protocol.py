@@ -40,6 +40,9 @@ RECORDED_CALLS = "recorded_calls.jsonl"
 REPLAY = "replay.jsonl"
 GATEWAY_LOCK = "gateway.lock"
 GATEWAY_LOG = "gateway.log"
+# What the proxy writes lies apart, because its container gets that folder alone.
+PROXY = "proxy"
+TRAFFIC = f"{PROXY}/traffic.json"
 RESTARTS = "restarts.jsonl"
 SUBMISSION = "submission"
 SUBMISSION_FILE = "submission.csv"
@@ -90,6 +93,22 @@ class ModelProvider:
     url: str
     key: str = ""
     include_usage: bool = True
+
+
+@dataclass(frozen=True)
+class HostTraffic:
+    """What has passed by the proxy to the hosts of one rule, and back, so far."""
+
+    connections: int = 0
+    sent_bytes: int = 0
+    received_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """traffic.json: what has passed by the proxy, by the rule that let it through."""
+
+    hosts: dict[str, HostTraffic]
 
 
 @dataclass(frozen=True)
@@ -320,7 +339,7 @@ class DamagedRecord(DataProblem):
     """A record is there and can be read, but is none of its kind: trying again does not help."""
 
 
-Record = TypeVar("Record", Order, Stop, LimitExceeded, Started, Ending, Tidied, InboxEntry)
+Record = TypeVar("Record", Order, Stop, LimitExceeded, Started, Ending, Tidied, InboxEntry, Traffic)
 
 
 def write(path: Path, record: Order | Stop | LimitExceeded | Started | Ending | Tidied | InboxEntry) -> None:

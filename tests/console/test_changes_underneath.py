@@ -36,7 +36,7 @@ def of_the_version_before(places: Places, folder: Path) -> Path:
         now.execute("VACUUM INTO ?", [str(copy)])
     now.close()
     older = sqlite3.connect(copy, isolation_level=None)
-    older.execute("ALTER TABLE attempts DROP COLUMN placement")
+    older.execute("DROP TABLE network_use")
     older.execute(f"DELETE FROM _sqlite_migrations WHERE name LIKE '{NEWEST_VERSION:04}%'")
     older.execute(f"PRAGMA user_version = {NEWEST_VERSION - 1}")
     older.close()

@@ -33,6 +33,7 @@ _COMPETITIONS = "/run/competitions"
 _OWN_COMPETITIONS = "MLEBENCH_COMPETITIONS"
 _VALIDATIONS = "/run/validations.jsonl"
 _RESTARTS = "/run/restarts.jsonl"
+_TRAFFIC = "/run/traffic"
 # What the main process needs to give the agent a user without any, and to end whatever the agent starts.
 _OF_THE_MAIN_PROCESS = ("KILL", "SETGID", "SETPCAP", "SETUID")
 _SERVICE_PROCESSES = 256
@@ -138,6 +139,7 @@ def joining(plan: Plan, container: str) -> Plan:
 def open_folders(attempt: Path) -> None:
     """Let an attempt's containers use its folders."""
     (attempt / protocol.GRADER).mkdir(exist_ok=True)
+    (attempt / protocol.PROXY).mkdir(exist_ok=True)
     (attempt / protocol.VALIDATIONS).touch()
     (attempt / protocol.RESTARTS).touch()
     for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):
@@ -191,7 +193,10 @@ def _own_competition(order: Order) -> tuple[Bind, ...]:
 
 def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
     """Plan the only way out of a `models` network: a socket in a folder, which nothing can go around."""
-    command = ["-m", "environment.container.proxy", f"--socket={SERVICE}/{PROXY_SOCKET}"]
+    command = [
+        *("-m", "environment.container.proxy", f"--socket={SERVICE}/{PROXY_SOCKET}"),
+        f"--traffic={_TRAFFIC}/{Path(protocol.TRAFFIC).name}",
+    ]
     allowed = [f"--allow={host}" for host in order.allowed_hosts]
     return Plan(
         Role.PROXY,
@@ -199,7 +204,7 @@ def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
         (*command, *allowed, *(f"--deny={host}" for host in _hosts_of_the_gateway(order))),
         f"{os.getuid()}:{os.getgid()}",
         (),
-        (Bind(attempt / protocol.GRADER, SERVICE),),
+        (Bind(attempt / protocol.GRADER, SERVICE), Bind(attempt / protocol.PROXY, _TRAFFIC)),
         network=outside_network,
         image_labels=order.grader_labels,
         memory_bytes=_PROXY_MEMORY,

@@ -26,9 +26,9 @@ from environment.runner.protocol import (
     Unmeasured,
     Unsearched,
 )
-from foundation import jsonlines
+from foundation import files, jsonlines
 from foundation.hardware import Hardware
-from state import database, events, runs, samples, submissions, transitions
+from state import database, events, network_use, runs, samples, submissions, transitions
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Attempt, Grade, Run, SweepSpec, UsageSample
@@ -403,6 +403,23 @@ def test_usage_is_taken_in_once(world: World) -> None:
     world.intake.step()
     world.fresh_intake().step()
     assert [sample.at for sample in world.samples.of_attempt(world.attempts[0].id)] == [5.0, 10.0]
+
+
+def test_traffic_is_kept_as_it_grows_each_byte_once(world: World) -> None:
+    path = world.folder(0) / protocol.TRAFFIC
+    path.parent.mkdir()
+    for received in (200, 5000):
+        files.write_json(
+            path,
+            {"hosts": {"api.example.org": {"connections": 2, "sent_bytes": 100, "received_bytes": received}}},
+        )
+        world.intake.step()
+    world.fresh_intake().step()
+    run_id = world.run(0).id
+    assert network_use.of_run(world.state, run_id) == [
+        network_use.NetworkUse(world.attempts[0].id, "api.example.org", 2, 100, 5000)
+    ]
+    assert network_use.latest_by_run(world.state) == {run_id: (100, 5000)}
 
 
 def test_a_secret_that_an_agent_prints_is_not_in_the_evidence(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import ssl
 import threading
@@ -10,11 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from environment.container import proxy
-from environment.container.proxy import Proxy, parse_rule
+from environment.container.proxy import Proxy, TrafficRecord, parse_rule
 from environment.container.relay import serve
 
 
@@ -99,7 +101,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 @contextmanager
-def proxying(*rules: str) -> Iterator[socket.socket]:
+def proxying(*rules: str, record: TrafficRecord | None = None) -> Iterator[socket.socket]:
     """Give a connection to a proxy with these rules."""
 
     stops: list[Callable[[], object]] = []
@@ -108,7 +110,8 @@ def proxying(*rules: str) -> Iterator[socket.socket]:
     async def run() -> None:
         stop = asyncio.Event()
         stops.append(partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set))
-        serving = asyncio.ensure_future(serve(listener, Proxy([parse_rule(rule) for rule in rules]).answer))
+        made = Proxy([parse_rule(rule) for rule in rules], record=record)
+        serving = asyncio.ensure_future(serve(listener, made.answer))
         ready.set()
         await stop.wait()
         serving.cancel()
@@ -300,6 +303,45 @@ def test_a_host_that_no_rule_names_is_refused(server: Server) -> None:
     with proxying("example.org") as client:
         client.sendall(f"CONNECT localhost:{server.port} HTTP/1.1\r\n\r\n".encode())
         assert client.recv(1000).startswith(b"HTTP/1.1 403 ")
+
+
+def test_bytes_are_counted_by_the_rule_that_let_them_through_also_over_restarts(
+    server: Server, tmp_path: Path
+) -> None:
+    path = tmp_path / "traffic.json"
+    for times in (1, 2):
+        record = TrafficRecord(path)
+        with proxying("other.example.org", f"localhost:{server.port}", record=record) as client:
+            answer = requested(client, f"GET http://localhost:{server.port}/ HTTP/1.1")
+        record.write()
+        known = json.loads(path.read_text())["hosts"]
+        assert list(known) == [f"localhost:{server.port}"]
+        counted = known[f"localhost:{server.port}"]
+        assert counted["connections"] == times
+        assert counted["received_bytes"] == times * len(answer)
+        assert counted["sent_bytes"] == sum(map(len, server.received))
+
+
+def test_bytes_of_a_tunnel_are_counted_and_refused_requests_are_not(server: Server, tmp_path: Path) -> None:
+    record = TrafficRecord(tmp_path / "traffic.json")
+    with proxying("localhost", record=record) as client:
+        tunnel(client, "localhost", server.port)
+        assert asked(client, "localhost") == b"answer"
+    with proxying("localhost", record=record) as client:
+        client.sendall(b"CONNECT evil.example.org:443 HTTP/1.1\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 403 ")
+    (counted,) = record.by_rule.values()
+    assert counted.connections == 1
+    assert min(counted.sent_bytes, counted.received_bytes) > len(b"question")
+
+
+def test_a_damaged_record_of_traffic_keeps_no_proxy_from_serving(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "traffic.json"
+    path.write_text('{"hosts": {"a": 1}}')
+    assert TrafficRecord(path).by_rule == {}
+    assert "is damaged" in capsys.readouterr().out
 
 
 async def test_a_denied_host_is_not_even_let_through_where_a_rule_allows_it() -> None:

@@ -39,5 +39,10 @@ def test_hosts_of_the_gateway_are_refused_by_the_proxy(tmp_path: Path) -> None:
     names = {role: role.value for role in Role}
     made = {plan.role: plan for plan in plans(tmp_path, order, names, None, "outside")}
     assert "--deny=api.openai.com" in made[Role.PROXY].command
+    assert "--traffic=/run/traffic/traffic.json" in made[Role.PROXY].command
+    written = [bind.source.name for bind in made[Role.PROXY].binds if not bind.read_only]
+    assert written == ["grader", "proxy"]
+    reached = {bind.source for bind in (*made[Role.AGENT].binds, *made[Role.GRADER].binds)}
+    assert tmp_path / "proxy" not in reached, "what an agent has used is counted where it can't reach"
     assert "--relay=5001:/run/service/gateway.sock" in made[Role.GRADER].command
     assert not any("KEY" in part for plan in made.values() for part in plan.command)

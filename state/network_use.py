@@ -1,0 +1,51 @@
+"""What attempts have sent to the hosts that they may reach, and got from there, as their proxies have counted it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+
+from state.database import Database
+
+
+@dataclass(frozen=True)
+class NetworkUse:
+    """The traffic of one attempt with one allowed host, or with all hosts that one rule allows."""
+
+    attempt_id: int
+    host: str
+    connections: int
+    sent_bytes: int
+    received_bytes: int
+
+
+_NAMES = tuple(field.name for field in fields(NetworkUse))
+
+
+def set_use(database: Database, uses: Sequence[NetworkUse]) -> None:
+    """Keep what the traffic of an attempt has come to so far."""
+    names, marks = ", ".join(_NAMES), ", ".join(f":{name}" for name in _NAMES)
+    with database.transaction():
+        database.execute_many(
+            f"INSERT OR REPLACE INTO network_use ({names}) VALUES ({marks})", [asdict(use) for use in uses]
+        )
+
+
+def of_run(database: Database, run_id: int) -> list[NetworkUse]:
+    """Read the traffic of all attempts of a run."""
+    return database.records(
+        NetworkUse,
+        "SELECT network_use.* FROM network_use JOIN attempts ON attempts.id = attempt_id"
+        " WHERE run_id = ? ORDER BY attempt_id, host",
+        (run_id,),
+    )
+
+
+def latest_by_run(database: Database) -> dict[int, tuple[int, int]]:
+    """Read how many bytes the latest attempts of runs have sent and received."""
+    rows = database.rows(
+        "SELECT run_id, SUM(sent_bytes) AS sent, SUM(received_bytes) AS received FROM network_use"
+        " JOIN attempts ON attempts.id = attempt_id JOIN runs ON runs.id = run_id"
+        " AND attempts.number = runs.attempts GROUP BY run_id"
+    )
+    return {row["run_id"]: (row["sent"], row["received"]) for row in rows}
