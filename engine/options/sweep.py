@@ -232,30 +232,39 @@ class SweepOptions:
     gateway: tuple[str, ...] | None = _option(
         "Pass model calls to this provider on by a gateway, which has its key and counts what they use; repeatable.",
         metavar="PROVIDER",
+        form=FormField("gateway", "openai, anthropic ...", column=1),
     )
     model_grant: tuple[str, ...] | None = _option(
         "What providers may do for agents beside answering: web-search, code-execution, mcp, remote-urls; repeatable.",
         kept_as="model_grants",
         metavar="GRANT",
+        form=FormField("model grants", "web-search, mcp ...", column=1),
     )
     budget_calls: int | None = _option(
-        "Model calls of a run; beyond them its gateway answers as a provider without quota.", bounds=_COUNT
+        "Model calls of a run; beyond them its gateway answers as a provider without quota.",
+        bounds=_COUNT,
+        form=FormField("budget calls", "of a run's models"),
     )
     budget_tokens: int | None = _option(
-        "Tokens of a run's model calls, prompts and answers together, likewise.", bounds=_COUNT
+        "Tokens of a run's model calls, prompts and answers together, likewise.",
+        bounds=_COUNT,
+        form=FormField("budget tokens", "of a run's models"),
     )
     budget_usd: float | None = _option(
         "US dollars for a run's model calls, likewise; models without a price are refused then.",
         bounds=_POSITIVE,
+        form=FormField("budget USD", "of a run's models"),
     )
     record_calls: bool | None = _option(
-        "Keep what runs ask of models and are answered, compressed, in their directories."
+        "Keep what runs ask of models and are answered, compressed, in their directories.",
+        form=FormField("record calls", "record_calls or not", column=1),
     )
     replay: int | None = _option(
         "Serve the recorded model calls of this run in place of a provider; such a run is never a result.",
         kept_as="replay_of",
         bounds=_COUNT,
         metavar="RUN",
+        form=FormField("replay", "the number of a run"),
     )
     edition: str | None = _option(
         "v1 is MLE-bench bit for bit; corrected mends its defects.",

@@ -355,6 +355,8 @@ class DockerSandbox:
             self._host.remove(dead.id, if_possible=True)
         if role is Role.GRADER:
             (self._attempt / protocol.GRADER / READY).unlink(missing_ok=True)
+        if role is Role.PROXY:
+            (self._attempt / protocol.PROXY).mkdir(exist_ok=True)  # older versions have made none
         names = self._names()
         planned = plans(self._attempt, self._order, names, None, self._host.outside_network)
         plan = next(plan for plan in planned if plan.role is role)

@@ -81,6 +81,7 @@ async def test_a_sweep_is_composed_and_launched(
     opened: OpenConsole, asked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.sweeps.checks.is_ready", lambda *_: True)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     async with opened(screen="launch") as console:
         await console.sees("choose an agent")
         await console.press(*"dummy")
@@ -92,12 +93,19 @@ async def test_a_sweep_is_composed_and_launched(
         await console.press("ctrl+t")
         see_running_engine(console)
         await console.sees("the engine runs with 4 slots")
+        for field, text in (("gateway", "openai"), ("budget_usd", "2.5"), ("replay", "x")):
+            console.app.screen.query_one(f"#{field}").focus()
+            await console.press(*text)
+        await console.sees("replay: 'x' is not a whole number, 1 or more")
+        await console.press("backspace")
+        await console.sees("66 runs")
         await console.press("ctrl+l")
         await console.sees("Launch 66 runs?")
         await console.press("y")
         await console.until(lambda: asked)
         kind, arguments = asked[0]
         assert kind == "sweep.launch" and arguments["agent_id"] == "dummy" and arguments["seeds"] == 3
+        assert (arguments["gateway"], arguments["budget_usd"]) == (["openai"], 2.5)
         assert arguments["time_limit_seconds"] == 24 * 3600 and len(arguments["competitions"]) == 22
 
 
