@@ -10,6 +10,7 @@ from state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
     from competitions.model import Thresholds
+    from engine.runs.budgets import BudgetStanding
     from engine.scoreboard import Cell
     from state.outages import ProviderOutage
     from state.records import KaggleState, Run
@@ -53,6 +54,13 @@ def waiting_for_kaggle(kaggle: KaggleState) -> str:
         return ""
     again = "" if kaggle.retry_at is None else f"; asked again at {clock(kaggle.retry_at)}"
     return f"waiting for Kaggle since {date_and_time(kaggle.unreachable_since)}: {kaggle.problem}{again}"
+
+
+def shared_budget(standing: BudgetStanding) -> str:
+    """Write how much of a budget that runs share is used."""
+    budget = standing.budget
+    room = "" if standing.has_room else "; no more runs start"
+    return f"budget of {budget.scope} {budget.name}: {standing.in_words()} used{room}"
 
 
 def provider_outage(outage: ProviderOutage) -> str:

@@ -94,6 +94,7 @@ class NotificationKind(StrEnum):
     PREPARED = "prepared"
     REFUSED = "refused"
     PROVIDER = "provider"
+    BUDGET = "budget"
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class NotificationSettings:
     on: frozenset[NotificationKind] = frozenset(
         {
             *(NotificationKind.FAILED, NotificationKind.IDLE, NotificationKind.DISK),
-            *(NotificationKind.REFUSED, NotificationKind.PROVIDER),
+            *(NotificationKind.REFUSED, NotificationKind.PROVIDER, NotificationKind.BUDGET),
         }
     )
     bell: bool = False

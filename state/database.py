@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 13
+NEWEST_VERSION = 14
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "findings", "hardware", "report", "spec"})
 
@@ -362,6 +362,19 @@ def migrate(connection: sqlite3.Connection) -> None:
             " PRIMARY KEY (attempt_id, host)) WITHOUT ROWID, STRICT"
         )
         database.conn.execute("PRAGMA user_version = 13")
+
+    @steps(name="0014-budgets-that-runs-share")
+    def _budgets(database: Database) -> None:
+        database.conn.execute("ALTER TABLE runs ADD COLUMN excused INTEGER NOT NULL DEFAULT 0")
+        database.conn.execute(
+            "CREATE TABLE budgets (scope TEXT NOT NULL, name TEXT NOT NULL, calls INTEGER, tokens INTEGER, usd REAL,"
+            " told REAL NOT NULL DEFAULT 0, PRIMARY KEY (scope, name)) WITHOUT ROWID, STRICT"
+        )
+        database.conn.execute(
+            "CREATE TABLE allowances (attempt_id INTEGER PRIMARY KEY REFERENCES attempts, calls INTEGER NOT NULL,"
+            " tokens INTEGER NOT NULL, usd REAL NOT NULL) STRICT"
+        )
+        database.conn.execute("PRAGMA user_version = 14")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

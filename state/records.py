@@ -63,6 +63,7 @@ class SweepSpec:
     budget_usd: float | None = None
     record_calls: bool = False
     replay_of: int | None = None
+    over_budget: str = "result"
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,8 @@ class Run:
             empty where it can.
         grading_fails_since: when that began.
         grading_retry_at: when it is graded again.
+        excused: whether its failure counts for nothing until it is launched again for free, as its sweep was to take
+            the end of a budget that runs share.
     """
 
     id: int
@@ -118,6 +121,7 @@ class Run:
     grading_problem: str = ""
     grading_fails_since: float | None = None
     grading_retry_at: float | None = None
+    excused: bool = False
 
     @property
     def is_live(self) -> bool:

@@ -103,6 +103,8 @@ def remove(database: Database, sweep_id: str) -> None:
             f"DELETE FROM integrity_results WHERE attempt_id IN ({attempts})",
             f"DELETE FROM reviews WHERE run_id IN ({ids})",
             f"DELETE FROM outage_calls WHERE attempt_id IN ({attempts})",
+            f"DELETE FROM allowances WHERE attempt_id IN ({attempts})",
+            "DELETE FROM budgets WHERE scope = 'sweep' AND name = ?",
             f"DELETE FROM attempts WHERE run_id IN ({ids})",
             # Its name may be given again: a later sweep must not show what happened to this one.
             "DELETE FROM events WHERE sweep_id = ?",

@@ -22,6 +22,7 @@ class Failure:
 
     Attributes:
         suspected: what of the infrastructure may have caused it, as the agent's own words say; empty for nothing.
+        excused: whether it counts for nothing until the run is launched again.
     """
 
     kind: FailureClass
@@ -29,6 +30,7 @@ class Failure:
     evidence: str = ""
     by: str = ENGINE
     suspected: str = ""
+    excused: bool = False
 
 
 def new_token() -> str:
@@ -69,6 +71,7 @@ def launch(
             failure_class=None,
             failure_text="",
             suspected="",
+            excused=False,
             score=None,
             valid=None,
             submissions=0,
@@ -212,7 +215,7 @@ def stopped(database: Database, run_id: int, *, by: str, now: float) -> None:
 
 
 def requeued(database: Database, run_id: int, *, by: str, now: float) -> None:
-    """Ended to queued: launch it once more. Anything but an infrastructure failure counts as a re-roll."""
+    """Ended to queued: launch it once more. What `is_reroll` says counts as a re-roll."""
     with database.transaction():
         run = runs.get(database, run_id)
         reroll = is_reroll(run)
@@ -242,7 +245,7 @@ def is_reroll(run: Run) -> bool:
 
     That of a run which was stopped while it was queued again would not: what it costs has been counted.
     """
-    spared = run.failure_class is FailureClass.INFRASTRUCTURE or run.last_activity_at is None
+    spared = run.failure_class is FailureClass.INFRASTRUCTURE or run.excused or run.last_activity_at is None
     return run.state in ENDED and not spared
 
 
@@ -266,4 +269,4 @@ def _move(
 def _write_failure(database: Database, run_id: int, attempt_id: int, failure: Failure) -> None:
     what = {"failure_class": failure.kind, "failure_text": failure.text, "suspected": failure.suspected}
     database.update("attempts", attempt_id, **what, evidence=failure.evidence, classified_by=failure.by)
-    database.update("runs", run_id, **what)
+    database.update("runs", run_id, **what, excused=failure.excused)

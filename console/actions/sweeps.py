@@ -11,6 +11,7 @@ from state.lifecycle import SweepState
 if TYPE_CHECKING:
     from engine.options.sweep import Launch
     from engine.sweeps.removal import Loss
+    from state.budgets import BudgetScope
     from state.records import Sweep
 
 
@@ -22,6 +23,15 @@ def launch(wanted: Launch) -> Action:
 def change(kind: str, sweep_id: str, **values: object) -> Action:
     """Change one thing about a sweep by the request of this kind, which says what it is: `sweep.pause` and so on."""
     return Action((Request(kind, {"sweep_id": sweep_id, **values}),))
+
+
+def set_budget(
+    scope: BudgetScope, name: str, calls: int | None, tokens: int | None, usd: float | None
+) -> Action:
+    """Change what the runs of a sweep or an experiment share; what is None stays, 0 takes a limit away."""
+    values = {"calls": calls, "tokens": tokens, "usd": usd}
+    given = {unit: value for unit, value in values.items() if value is not None}
+    return Action((Request("budget.set", {"scope": scope.value, "name": name, **given}),))
 
 
 def pause_or_resume(sweep: Sweep) -> Action:

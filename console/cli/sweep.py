@@ -238,21 +238,25 @@ def show(
     """Show one sweep: what was asked for, and every run."""
     from console.views.calls import KnownPrices, sweep_costs
     from engine.providers import model_prices
-    from state import experiments, model_calls, runs, sweeps
+    from engine.runs.budgets import standings
+    from state import budgets, experiments, model_calls, runs, sweeps
 
     with reading_state(context) as database:
         sweep = sweeps.get(database, sweep_id)
         counts, members = sweeps.counts(database, sweep.id), runs.of_sweep(database, sweep.id)
         rows = experiments.of_sweep(database, sweep.id)
         uses = model_calls.by_run(database, sweep.id)
+        table = model_prices(places_of(context).config_file)
+        shared = standings(database, table, budgets.of_sweep(database, sweep.id))
     if toml:
         from engine.options.sweep import options_of, write_toml
         from engine.sweeps.launch import launch_of
+        from state.budgets import BudgetScope, Limits
 
-        say(write_toml(options_of(launch_of(sweep, rows))).rstrip("\n"))
+        own = [one.budget.limits for one in shared if one.budget.scope is BudgetScope.SWEEP]
+        say(write_toml(options_of(launch_of(sweep, rows, own[0] if own else Limits()))).rstrip("\n"))
         return
-    prices = KnownPrices(model_prices(places_of(context).config_file))
-    costs = sweep_costs(sweep, members, uses, prices, counts.medals)
+    costs = sweep_costs(sweep, members, uses, KnownPrices(table), counts.medals)
     if json:
         say_json(
             sweep_facts(sweep, counts)
@@ -260,10 +264,13 @@ def show(
                 "runs": [run_facts(run) for run in members],
                 "model_use": [asdict(use) for found in uses.values() for use in found],
                 "costs": None if costs is None else costs.document(),
+                "budgets": [standing.document() for standing in shared],
             }
         )
         return
     say_sweeps([sweep], {sweep.id: counts})
+    for standing in shared:
+        say(wording.shared_budget(standing))
     say(spec_text(sweep))
     if costs is not None and costs.spending.models:
         from console.views.calls import costs_in_words
@@ -340,6 +347,37 @@ def priority(
 ) -> None:
     """Change which sweep's runs start first when slots come free."""
     _change(context, "sweep.priority", sweep_id, json=json, value=value)
+
+
+@app.command()
+def budget(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The sweep, or with --experiment that.")],
+    calls: Annotated[int | None, typer.Option(min=0, help="Model calls of all runs together.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=0, help="Tokens of all of them together.")] = None,
+    usd: Annotated[float | None, typer.Option(min=0, help="US dollars for all of them together.")] = None,
+    of_experiment: Annotated[
+        bool, typer.Option("--experiment", help="All sweeps of an experiment share it.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show or change the budget of model calls that runs share; 0 takes a limit away, what is not given stays."""
+    from engine.providers import model_prices
+    from engine.runs.budgets import standings
+    from state import budgets, sweeps
+    from state.budgets import BudgetScope
+
+    scope = BudgetScope.EXPERIMENT if of_experiment else BudgetScope.SWEEP
+    with reading_state(context) as database:
+        known = name if of_experiment else sweeps.get(database, name).id
+        shared = [one for one in budgets.all_budgets(database) if (one.scope, one.name) == (scope, known)]
+        found = standings(database, model_prices(places_of(context).config_file), shared)
+    if (calls, tokens, usd) != (None, None, None):
+        perform(context, actions.set_budget(scope, known, calls, tokens, usd), json=json)
+    elif json:
+        say_json([one.document() for one in found])
+    else:
+        say(wording.shared_budget(found[0]) if found else f"{scope} {known} has no budget of model calls")
 
 
 @app.command()

@@ -30,6 +30,7 @@ _KINDS = {
     NotificationKind.PREPARED: "a dataset is prepared",
     NotificationKind.REFUSED: "Kaggle refuses a dataset",
     NotificationKind.PROVIDER: "a provider of models fails",
+    NotificationKind.BUDGET: "a shared budget is nearly used up",
 }
 
 

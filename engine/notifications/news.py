@@ -18,6 +18,9 @@ IDLE_SECONDS = 2 * 3600.0
 # Below this share of a disk, a person has to look.
 LOW_DISK_SHARE = 0.05
 _MOST_EVENTS = 500
+_OF_BUDGETS = frozenset(
+    f"{scope}.budget_{what}" for scope in ("sweep", "experiment") for what in ("warning", "used_up")
+)
 _OF_DATASETS = {
     "dataset.failed": NotificationKind.FAILED,
     "dataset.prepared": NotificationKind.PREPARED,
@@ -93,6 +96,8 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
             made.append(News(_OF_DATASETS[event.kind], f"{about}, {event.text}"))
         elif event.kind in ("run.failed", "grading.failed"):
             made.append(News(NotificationKind.FAILED, f"{about}: {event.text}"))
+        elif event.kind in _OF_BUDGETS:
+            made.append(News(NotificationKind.BUDGET, f"{about}: {event.text}" if about else event.text))
         elif event.kind in ("provider.outage", "provider.works"):
             made.append(News(NotificationKind.PROVIDER, event.text))
         elif event.kind == "run.finished":

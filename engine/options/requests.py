@@ -9,6 +9,7 @@ from typing import Any
 
 from foundation.fields import FieldError, read_fields
 from foundation.problems import Problem, UsageProblem
+from state.budgets import BudgetScope
 from state.records import VerificationKind
 
 
@@ -55,6 +56,21 @@ class AssignExperiment(OneSweep):
     """Arguments of `experiment.assign`."""
 
     experiment_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetBudget:
+    """Arguments of `budget.set`: what is not given stays, 0 takes the limit away.
+
+    Attributes:
+        name: of the sweep or the experiment whose runs share the budget.
+    """
+
+    scope: BudgetScope
+    name: str
+    calls: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
 
 
 @dataclass(frozen=True)
@@ -213,6 +229,7 @@ _ARGUMENTS: dict[str, type[Any]] = {
     "sweep.remove": RemoveSweep,
     "sweep.import": ImportSweep,
     "experiment.assign": AssignExperiment,
+    "budget.set": SetBudget,
     "run.relaunch": SomeRuns,
     "run.stop": SomeRuns,
     "run.classify": ClassifyRuns,

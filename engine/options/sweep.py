@@ -21,10 +21,12 @@ from engine.places import Places, own_agents_folder
 from environment.runner.runtimes import NETWORKS, RUNTIMES
 from foundation.fields import Bounds, FieldError, convert
 from foundation.problems import DataProblem, UsageProblem, reading
+from state.budgets import Limits
 from state.records import SweepSpec
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _GB = 1e9
+RESULT, RELAUNCH = "result", "relaunch"
 _COUNT = Bounds("a whole number, 1 or more", least=1)
 _POSITIVE = Bounds("a number above 0", above=0)
 _NOT_NEGATIVE = Bounds("a number, 0 or more", least=0)
@@ -255,6 +257,20 @@ class SweepOptions:
         bounds=_POSITIVE,
         form=FormField("budget USD", "of a run's models"),
     )
+    sweep_budget_calls: int | None = _option(
+        "Model calls of all runs of the sweep together; no more of its runs start then.",
+        bounds=_COUNT,
+    )
+    sweep_budget_tokens: int | None = _option("Tokens of all of them together, likewise.", bounds=_COUNT)
+    sweep_budget_usd: float | None = _option(
+        "US dollars for all of them together, likewise.", bounds=_POSITIVE
+    )
+    over_budget: str | None = _option(
+        "What a run counts as that fails because the sweep's or its experiment's budget is used up: a result, or "
+        "nothing until that budget is raised and it is launched again for free.",
+        default=RESULT,
+        choices=(RESULT, RELAUNCH),
+    )
     record_calls: bool | None = _option(
         "Keep what runs ask of models and are answered, compressed, in their directories.",
         form=FormField("record calls", "record_calls or not", column=1),
@@ -376,6 +392,7 @@ class Launch:
         concurrency: how many of its runs may be live at once.
         priority: higher goes first.
         experiment: the leaderboard row it belongs to; empty for none.
+        sweep_budget_calls, sweep_budget_tokens, sweep_budget_usd: what its runs' model calls may come to together.
     """
 
     spec: SweepSpec
@@ -384,6 +401,14 @@ class Launch:
     priority: int = 0
     experiment: str = ""
     note: str = ""
+    sweep_budget_calls: int | None = None
+    sweep_budget_tokens: int | None = None
+    sweep_budget_usd: float | None = None
+
+    @property
+    def sweep_budget(self) -> Limits:
+        """What its runs' model calls may come to together."""
+        return Limits(self.sweep_budget_calls, self.sweep_budget_tokens, self.sweep_budget_usd)
 
     @property
     def run_count(self) -> int:

@@ -10,11 +10,13 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from engine.model_costs import spending_of
+from engine.options.sweep import RELAUNCH
 from engine.placements import Placements
 from engine.runs import launching
 from engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lines, suspicion
@@ -42,7 +44,7 @@ from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import DataProblem, Problem
 from foundation.troubles import Troubles
-from state import events, model_calls, network_use, outages, runs, submissions, transitions
+from state import events, model_calls, network_use, outages, runs, submissions, sweeps, transitions
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.model_calls import ModelUse
@@ -66,7 +68,11 @@ _KEY_REFUSED = (401, 402, 403)
 # So long after its last call that failed an agent's end is taken for that call's doing.
 _PROVIDER_SECONDS = 600.0
 _MOST_OF_BUDGET = 0.8
-_BUDGET_USED_UP = "run.budget_used_up"
+_SHARED_BUDGET_USED_UP = "run.shared_budget_used_up"
+_OVER_BUDGET = {
+    "run.budget_used_up": CallOutcome.BUDGET,
+    _SHARED_BUDGET_USED_UP: CallOutcome.SHARED_BUDGET,
+}
 _DEVIATED = "run.deviated"
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
 
@@ -364,17 +370,18 @@ class Intake:
         now_used = _share_of_budget(order, model_calls.of_attempt(self._database, attempt.id))
         if share < _MOST_OF_BUDGET <= now_used:
             self._note(run, attempt, "run.budget", f"{now_used:.0%} of its budget of model calls is used")
-        over = [call for call in calls if call.outcome is CallOutcome.BUDGET]
-        if over:
-            events.append_or_count(
-                self._database,
-                self._clock.now(),
-                _BUDGET_USED_UP,
-                f"a model call was not made: {over[-1].problem}",
-                run=run,
-                attempt_id=attempt.id,
-                most=1,
-            )
+        for kind, outcome in _OVER_BUDGET.items():
+            over = [call for call in calls if call.outcome is outcome]
+            if over:
+                events.append_or_count(
+                    self._database,
+                    self._clock.now(),
+                    kind,
+                    f"a model call was not made: {over[-1].problem}",
+                    run=run,
+                    attempt_id=attempt.id,
+                    most=1,
+                )
 
     def _close(self, run: Run, attempt: Attempt, folder: Path, *, is_overdue: bool) -> None:
         """Decide what the end of an attempt that is gathered means, and have its placement forget it."""
@@ -396,7 +403,7 @@ class Intake:
                     submissions.add(self._database, attempt.id, final)
                 submissions.set_final(self._database, attempt.id, ending.submission_sequence)
             isolated = runs.attempt(self._database, attempt.id).isolated
-            over_budget = events.has(self._database, attempt.id, _BUDGET_USED_UP)
+            over_budget = any(events.has(self._database, attempt.id, kind) for kind in _OVER_BUDGET)
             provider = self._provider_trouble(attempt, ending.ended_at)
             match classify(ending, tail, isolated=isolated, over_budget=over_budget, provider=provider):
                 case Conclusion.STOPPED:
@@ -413,8 +420,15 @@ class Intake:
                     suspected, _line = suspicion(ending, tail, provider) or ("", "")
                     transitions.collected(self._database, attempt.id, now=now, suspected=suspected)
                 case Failure() as failure:
+                    excused = failure.kind is FailureClass.BUDGET and self._is_excused(run, attempt)
+                    failure = replace(failure, excused=excused)
                     transitions.failed(self._database, attempt.id, failure, now=now)
         self._placements.of(attempt).forget(attempt)
+
+    def _is_excused(self, run: Run, attempt: Attempt) -> bool:
+        """Tell whether an agent whose model calls were refused was kept from them by others that share its budget."""
+        is_shared = events.has(self._database, attempt.id, _SHARED_BUDGET_USED_UP)
+        return is_shared and sweeps.get(self._database, run.sweep_id).spec.over_budget == RELAUNCH
 
     def _ending(self, folder: Path) -> Ending:
         """Read how an attempt ended, from its events where `exit.json` is damaged.

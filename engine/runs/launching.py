@@ -7,7 +7,7 @@ import secrets as random
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from competitions import descriptions, registry
@@ -29,7 +29,7 @@ from engine.places import agents_folders
 from engine.providers import keys_of, without_keys
 from environment.gateway.prices import TokenPrice, prices_given
 from environment.runner import layout, protocol, secrets
-from environment.runner.protocol import ModelProvider, Order, Stop
+from environment.runner.protocol import ModelProvider, Order, RunAllowance, Stop
 from foundation import files
 from foundation.problems import DataProblem, UsageProblem
 from state import runs
@@ -39,8 +39,8 @@ from state.records import Attempt, Run, Sweep, SweepSpec
 # Options that a sweep and an order have under one name, but for those that an order derives from them.
 _SAME_OPTIONS = tuple(
     sorted(
-        {field.name for field in fields(Order)}
-        & {field.name for field in fields(SweepSpec)} - {"agent_id", "obfuscated", "runtime"}
+        {one.name for one in fields(Order)}
+        & {one.name for one in fields(SweepSpec)} - {"agent_id", "obfuscated", "runtime"}
     )
 )
 # By which the gateway is told what belongs to the agent; no variable has a name with spaces.
@@ -49,6 +49,22 @@ _OF_THE_AGENT = "of the agent"
 
 class ForeignDirectory(DataProblem):
     """The directory of an attempt holds the order of another: nothing in it is this one's."""
+
+
+@dataclass(frozen=True)
+class ModelAccess:
+    """What an attempt's model gateway is given.
+
+    Attributes:
+        own_prices: the operator's.
+        replayed: the directory of another attempt, whose recorded calls are served in place of providers.
+        allowance: of the budgets that it shares; None where it shares none.
+    """
+
+    providers: tuple[ModelProvider, ...] = ()
+    own_prices: Mapping[str, TokenPrice] = field(default_factory=dict)
+    replayed: Path | None = None
+    allowance: RunAllowance | None = None
 
 
 def agent_of(spec: SweepSpec) -> Agent:
@@ -67,38 +83,35 @@ def hand_over(
     run: Run,
     attempt: Attempt,
     gpu_uuids: tuple[str, ...] = (),
-    model_providers: tuple[ModelProvider, ...] = (),
-    own_prices: Mapping[str, TokenPrice] | None = None,
-    replayed: Path | None = None,
+    models: ModelAccess | None = None,
 ) -> None:
     """Make what an attempt needs and give it to its placement; again is harmless.
-
-    Of `replayed`, the directory of another attempt, it is served the recorded calls.
 
     Raises:
         ForeignDirectory: another attempt is in its directory.
         Problem: the agent or one of its secrets is missing.
         OSError: its directory can't be written.
     """
+    models = models or ModelAccess()
     folder = state_dir / attempt.directory
     ordered = read_order(state_dir, attempt)
     if not (folder / protocol.CLAIM).exists():
         agent = agent_of_sweep(state_dir, sweep)
-        providers = model_providers if ordered is None else ordered.providers
+        providers = models.providers if ordered is None else ordered.providers
         token = (ordered.model_token if ordered is not None else "") or new_token()
-        keys = keys_of(providers, os.environ) if replayed is None else {}
+        keys = keys_of(providers, os.environ) if models.replayed is None else {}
         launch = start_command(agent, without_keys(providers, os.environ, token))
         protocol.make_folders(folder)
         order = make_order(sweep, run, attempt, agent, gpu_uuids)
         if providers:
-            prices = tuple((name, prices_given(price)) for name, price in (own_prices or {}).items())
+            prices = tuple((name, prices_given(price)) for name, price in models.own_prices.items())
             order = replace(order, providers=providers, model_token=token, model_prices=prices)
-            if order.record_calls or replayed is not None:
+            if order.record_calls or models.replayed is not None:
                 # Out of a recording they stay as they do out of the log.
                 keys |= {f"{_OF_THE_AGENT} {number}": value for number, value in enumerate(launch.secrets)}
             secrets.leave_keys(folder, keys)
-        if replayed is not None:
-            _copy_recording(replayed, folder)
+        if models.replayed is not None:
+            _copy_recording(models.replayed, folder)
         if order.secret:
             own = layout.with_hidden_arguments(launch.environment, launch.arguments)
             secrets.leave(folder, secrets.SecretLaunch(own, launch.secrets))
@@ -106,6 +119,8 @@ def hand_over(
             _write_description(folder, order)
         if ordered is None:
             files.remove_partials(folder)  # nobody else writes there before there is an order
+            if models.allowance is not None:
+                files.write_json(folder / protocol.ALLOWANCE, asdict(models.allowance))
             protocol.write(folder / protocol.ORDER, order)
             files.sync_directory(folder)
     placement.place(attempt)

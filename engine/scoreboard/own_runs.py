@@ -220,7 +220,8 @@ def trial_of(run: Run) -> Trial:
 
 def _earned(run: Run) -> frozenset[Measure] | None:
     if run.state is RunState.FAILED:
-        return None if run.failure_class is FailureClass.INFRASTRUCTURE else frozenset()
+        counts = run.failure_class is not FailureClass.INFRASTRUCTURE and not run.excused
+        return frozenset() if counts else None
     if run.state is not RunState.FINISHED or run.outcome is None:
         return None
     return earned_by(run.competition_id, run.outcome, run.score)

@@ -15,13 +15,16 @@ from engine.options.requests import (
     ClassifyRuns,
     OneSweep,
     RefusedRequest,
+    SetBudget,
     SetSweep,
     SomeRuns,
     read_arguments,
 )
 from engine.options.sweep import Launch
 from engine.places import Places
+from engine.providers import model_prices
 from engine.runs import launching
+from engine.runs.budgets import standings
 from engine.sweeps.checks import (
     Check,
     HostCapacity,
@@ -34,7 +37,8 @@ from environment.runner.protocol import Stop
 from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import Problem, UsageProblem
-from state import events, experiments, requests, runs, sweeps, transitions
+from state import budgets, events, experiments, requests, runs, sweeps, transitions
+from state.budgets import Budget, BudgetScope, Limits
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import IMPORTED, Request, RequestState, Run
@@ -75,6 +79,7 @@ class RequestDispatcher:
             "run.classify": self._classify,
             "run.regrade": self._regrade,
             "experiment.assign": self._assign,
+            "budget.set": self._set_budget,
             **handlers,
         }
 
@@ -259,6 +264,43 @@ class RequestDispatcher:
             raise UsageProblem("an experiment needs a name")
         experiments.assign(self._database, arguments.experiment_id, sweep.id, now=self._clock.now())
         return Answer(f"sweep {sweep.id} belongs to experiment {arguments.experiment_id}", sweep.id)
+
+    def _set_budget(self, arguments: SetBudget, by: str) -> Answer:
+        """Change what runs share; what was ended by a budget that was used up, and is excused, is queued again."""
+        scope, name = arguments.scope, arguments.name
+        if scope is BudgetScope.SWEEP:
+            name = sweeps.get(self._database, name).id
+        elif name not in {one.id for one in experiments.all_experiments(self._database)}:
+            raise UsageProblem(f"there is no experiment '{name}'", "", "Assign a sweep to it first.")
+        known = {(one.scope, one.name): one.limits for one in budgets.all_budgets(self._database)}
+        given = {unit: getattr(arguments, unit) for unit in ("calls", "tokens", "usd")}
+        if any(value is not None and value < 0 for value in given.values()):
+            raise UsageProblem("a budget is a number above 0", "", "0 takes the limit away.")
+        changed = {unit: value or None for unit, value in given.items() if value is not None}
+        limits = replace(known.get((scope, name), Limits()), **changed)
+        now = self._clock.now()
+        budgets.set_limits(self._database, scope, name, limits, now=now, by=by)
+        queued = self._requeue_excused(Budget(scope, name, limits.calls, limits.tokens, limits.usd), by, now)
+        text = f"the runs of {scope} {name} share a budget of model calls: {limits.in_words()}"
+        return Answer(
+            text + (f"; {_runs(queued)} queued again" if queued else ""),
+            name if scope is BudgetScope.SWEEP else None,
+        )
+
+    def _requeue_excused(self, changed: Budget, by: str, now: float) -> int:
+        """Queue again what was excused of sweeps all of whose budgets have room; returns how many runs that is."""
+        prices = model_prices(self._places.config_file)
+        queued = 0
+        for sweep_id in budgets.sweeps_of(self._database, changed):
+            shared = budgets.of_sweep(self._database, sweep_id)
+            has_room = all(one.has_room for one in standings(self._database, prices, shared))
+            if not has_room or sweeps.get(self._database, sweep_id).state is SweepState.STOPPED:
+                continue
+            for run in runs.failed(self._database, sweep_id, FailureClass.BUDGET):
+                if run.excused:
+                    transitions.requeued(self._database, run.id, by=by, now=now)
+                    queued += 1
+        return queued
 
 
 def _moved_on(run: Run, means: str = "") -> UsageProblem:

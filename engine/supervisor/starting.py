@@ -12,6 +12,8 @@ from engine.placements import Placements
 from engine.places import Places
 from engine.providers import model_prices, providers_of
 from engine.runs import launching
+from engine.runs.budgets import SharedBudgets
+from engine.runs.launching import ModelAccess
 from engine.runs.scheduling import Demand, Free, GpuPool, choose, lease
 from engine.settings import EngineSettings
 from environment.container.redaction import TextRedactor
@@ -65,6 +67,7 @@ class Starter:
         self._redaction = redaction
         self._gpus = gpus
         self._settings = settings
+        self.budgets = SharedBudgets(database, places, clock, log)
         self._ramp = StartRamp(database, clock)
         self._waiting: dict[int, _HandOver] = {}
         self._troubles: Troubles[int] = Troubles(clock)
@@ -105,7 +108,11 @@ class Starter:
         everything = sweeps.with_work(self._database)
         live = runs.occupying_counts(self._database)
         self.slots_used = sum(sweep.spec.cpus * live.get(sweep.id, 0) for sweep in everything)
-        active = {sweep.id: sweep for sweep in everything if sweep.state is SweepState.ACTIVE}
+        active = {
+            sweep.id: sweep
+            for sweep in everything
+            if sweep.state is SweepState.ACTIVE and self.budgets.has_room(sweep.id)
+        }
         for handover in self._waiting.values():
             active.pop(handover.sweep.id, None)
         demands = [self._demand(sweep, live.get(sweep.id, 0)) for sweep in active.values()]
@@ -165,11 +172,6 @@ class Starter:
         try:
             if sweep.spec.gpus and not handover.gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "others use them")
-            spec, config_file = sweep.spec, self._places.config_file
-            providers, replayed = providers_of(spec.gateway, config_file), None
-            if spec.replay_of is not None:
-                replayed = launching.replayed_attempt(self._database, spec.replay_of)
-                providers = protocol.read(replayed / protocol.ORDER, Order).providers
             launching.hand_over(
                 self._placements.of(attempt),
                 self._places.state_dir,
@@ -177,9 +179,7 @@ class Starter:
                 run,
                 attempt,
                 handover.gpu_uuids,
-                providers,
-                model_prices(config_file).own if spec.gateway else {},
-                replayed,
+                self._models_of(sweep),
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting unseen
             self._log(f"run {run.id} can't be given to the runner", error)
@@ -195,6 +195,19 @@ class Starter:
                 if sweep.state is SweepState.ACTIVE:
                     sweeps.set_state(self._database, sweep.id, SweepState.PAUSED, now=now)
         self._forget(attempt)
+
+    def _models_of(self, sweep: Sweep) -> ModelAccess:
+        spec, config_file = sweep.spec, self._places.config_file
+        if spec.replay_of is not None:
+            replayed = launching.replayed_attempt(self._database, spec.replay_of)
+            return ModelAccess(protocol.read(replayed / protocol.ORDER, Order).providers, replayed=replayed)
+        if not spec.gateway:
+            return ModelAccess()
+        return ModelAccess(
+            providers_of(spec.gateway, config_file),
+            model_prices(config_file).own,
+            allowance=self.budgets.first_allowance(sweep.id),
+        )
 
     def _forget(self, attempt: Attempt) -> None:
         del self._waiting[attempt.id]

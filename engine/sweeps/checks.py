@@ -39,6 +39,7 @@ from state.records import Sweep, SweepSpec
 if TYPE_CHECKING:
     from docker import APIClient
 
+_NEEDS_GATEWAY = "a budget of model calls is held by the gateway"
 _NAMED = 3
 _CHECKED_AT_ONCE = 4
 _DOCKER_SECONDS = 20
@@ -208,6 +209,8 @@ def check_launch(
         yield failed(problem)
     try:
         providers = _providers(launch.spec, places)
+        if not launch.sweep_budget.are_none and not launch.spec.gateway:
+            raise UsageProblem(_NEEDS_GATEWAY, "", "Add --gateway PROVIDER.")
     except Problem as problem:
         yield failed(problem)
         return
@@ -275,7 +278,7 @@ def _providers(spec: SweepSpec, places: Places) -> tuple[ModelProvider, ...]:
             "something is granted to providers, but none is served", "", "Add --gateway PROVIDER."
         )
     if not providers and (spec.budget_calls, spec.budget_tokens, spec.budget_usd) != (None, None, None):
-        raise UsageProblem("a budget of model calls is held by the gateway", "", "Add --gateway PROVIDER.")
+        raise UsageProblem(_NEEDS_GATEWAY, "", "Add --gateway PROVIDER.")
     unknown = [name for name in spec.model_grants if name not in tuple(Grant)]
     if unknown:
         raise UsageProblem(f"'{unknown[0]}' can't be granted", "", f"Known are: {', '.join(Grant)}.")

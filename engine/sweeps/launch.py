@@ -12,7 +12,8 @@ from engine.options.sweep import Launch, check_name
 from engine.places import Places
 from engine.sweeps.checks import Check
 from foundation.problems import UsageProblem
-from state import experiments, sweeps
+from state import budgets, experiments, sweeps
+from state.budgets import BudgetScope, Limits
 from state.database import Database
 from state.records import Sweep
 
@@ -63,6 +64,8 @@ def create(
                 preparation.request(database, missing[competition_id], now=now)
             else:
                 preparation.record_prepared(database, competition_id, edition, now=now)
+        if not launch.sweep_budget.are_none:
+            budgets.set_limits(database, BudgetScope.SWEEP, sweep.id, launch.sweep_budget, now=now)
         if launch.experiment:
             experiments.assign(database, launch.experiment, sweep.id, now=now)
     return sweep
@@ -79,7 +82,7 @@ def _identifier(database: Database, launch: Launch) -> str:
     return f"{slug}-{number}"
 
 
-def launch_of(sweep: Sweep, experiments: Sequence[str]) -> Launch:
+def launch_of(sweep: Sweep, experiments: Sequence[str], budget: Limits) -> Launch:
     """Return the launch that would create this sweep again, as it is scheduled now."""
     return Launch(
         sweep.spec,
@@ -88,4 +91,7 @@ def launch_of(sweep: Sweep, experiments: Sequence[str]) -> Launch:
         priority=sweep.priority,
         experiment=experiments[0] if experiments else "",
         note=sweep.note,
+        sweep_budget_calls=budget.calls,
+        sweep_budget_tokens=budget.tokens,
+        sweep_budget_usd=budget.usd,
     )

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from environment.container.relay import MAX_CONNECTIONS
-from environment.gateway.budget import Budget, Ledger
+from environment.gateway.budget import Budget, Ledger, SharedAllowance
 from environment.gateway.dialects import Grant
 from environment.gateway.prices import TokenPrice, price_table
 from environment.gateway.recording import Recorder, Replay, Secrets
@@ -62,7 +62,8 @@ def main() -> int:
     if order.replay_of is not None:
         replay = Replay(attempt / protocol.REPLAY, hidden, run_id=order.replay_of)
     prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
-    ledger = Ledger(Budget(order.budget_calls, order.budget_tokens, order.budget_usd), prices)
+    budget = Budget(order.budget_calls, order.budget_tokens, order.budget_usd)
+    ledger = Ledger(budget, prices, SharedAllowance(attempt))
     journal = Journal(attempt, ledger.add)
     asyncio.run(_serve(attempt, Gateway(service, journal, ledger, recorder=recorder, replay=replay)))
     return 0

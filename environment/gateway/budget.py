@@ -1,57 +1,114 @@
-"""A run's budget of model calls: what is spent, what is set aside for calls under way, and whether one more fits."""
+"""A run's budgets of model calls: what is spent, what is set aside for calls under way, and whether one more fits."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from environment.gateway.dialects import Usage
 from environment.gateway.prices import PriceTable
 from environment.gateway.records import NOT_SENT, ModelCall, estimated_tokens
+from environment.runner import protocol
+from environment.runner.protocol import AllowanceWanted, CallAmounts, RunAllowance
+from foundation import files
+from foundation.problems import DataProblem
 
 _USUAL_OUTPUT_TOKENS = 4096  # set aside for a call that names no limit
 
 
 class OverBudget(Exception):
-    """A call that is not sent because of the budget, and why."""
+    """A call that is not sent because of a budget, and why.
+
+    Attributes:
+        is_shared: whether the budget is that of a sweep or an experiment.
+    """
+
+    def __init__(self, text: str, *, is_shared: bool = False) -> None:
+        super().__init__(text)
+        self.is_shared = is_shared
+
+
+class AllowanceNeeded(Exception):
+    """A call that waits until the engine allows more of a shared budget, or says that there is no more."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What the calls of one attempt may come to; None for any amount."""
+    """What model calls may come to; None for any amount."""
 
     calls: int | None = None
     tokens: int | None = None
     dollars: float | None = None
 
+    def exceeded_by(self, amounts: CallAmounts) -> str:
+        """Name the limit that is exceeded; empty where none is."""
+        pairs = (
+            ("calls", amounts.calls, self.calls),
+            ("tokens", amounts.tokens, self.tokens),
+            ("US dollars", amounts.usd, self.dollars),
+        )
+        for unit, amount, limit in pairs:
+            if limit is not None and amount > limit:
+                return f"{limit:,} {unit}"
+        return ""
 
-@dataclass(frozen=True)
-class _Amount:
-    calls: int = 0
-    tokens: int = 0
-    dollars: float = 0.0
 
-    def plus(self, other: _Amount) -> _Amount:
-        return _Amount(self.calls + other.calls, self.tokens + other.tokens, self.dollars + other.dollars)
+class SharedAllowance:
+    """The run's part of the budgets of its sweep and its experiments, as the engine hands it out in small amounts."""
+
+    def __init__(self, attempt: Path) -> None:
+        self._given = attempt / protocol.ALLOWANCE
+        self._wanted = attempt / protocol.ALLOWANCE_WANTED
+        self._seen: tuple[int, int] | None = None
+        self._allowance: RunAllowance | None = None
+        self._asked: AllowanceWanted | None = None
+
+    def read(self) -> RunAllowance | None:
+        """Return what the run may use by now; None where it shares no budget."""
+        try:
+            status = self._given.stat()
+        except FileNotFoundError:
+            return None
+        seen = (status.st_ino, status.st_mtime_ns)
+        if seen != self._seen:
+            try:
+                self._allowance = protocol.read(self._given, RunAllowance)
+            except DataProblem:
+                # Nobody can say what is left; the engine puts another file in its place.
+                return RunAllowance(0, 0, 0.0, used_up=False, of="its sweep")
+            self._seen = seen
+        return self._allowance
+
+    def ask(self, wanted: AllowanceWanted) -> None:
+        """Tell the engine what is wanted, where that is news."""
+        if wanted != self._asked:
+            files.write_json(self._wanted, asdict(wanted), durable=False)
+            self._asked = wanted
+
+
+def _plus(one: CallAmounts, other: CallAmounts) -> CallAmounts:
+    return CallAmounts(one.calls + other.calls, one.tokens + other.tokens, one.usd + other.usd)
 
 
 class Ledger:
-    """Holds the calls of one attempt to its budget.
+    """Holds the calls of one attempt to its budget, and to its part of those that it shares.
 
     A call is let through while what is spent, what is set aside for those under way and its own prompt fit. Only the
     answer of the last one can so exceed the budget.
     """
 
-    def __init__(self, budget: Budget, prices: PriceTable) -> None:
+    def __init__(self, budget: Budget, prices: PriceTable, shared: SharedAllowance | None = None) -> None:
         self._budget = budget
         self._prices = prices
-        self._spent = _Amount()
-        self._set_aside: dict[str, _Amount] = {}
+        self._shared = shared
+        self._spent = CallAmounts()
+        self._set_aside: dict[str, CallAmounts] = {}
 
     def add(self, call: ModelCall) -> None:
         """Count a call that has ended."""
         self.release(call.id)
         if call.outcome not in NOT_SENT:
-            self._spent = self._spent.plus(self._amount(call.model or call.asked_model, call.usage))
+            self._spent = _plus(self._spent, self._amount(call.model or call.asked_model, call.usage))
 
     def release(self, call_id: str) -> None:
         """Set nothing aside any more for a call that could not be sent."""
@@ -62,27 +119,37 @@ class Ledger:
 
         Raises:
             OverBudget: it does not fit, or nobody can say whether it would.
+            AllowanceNeeded: it may fit into what is shared, which the engine has been asked.
         """
-        price = self._prices.price_of(model)
-        if self._budget.dollars is not None and price is None:
+        shared = self._shared.read() if self._shared is not None else None
+        is_priced = self._budget.dollars is not None or (shared is not None and shared.usd is not None)
+        if is_priced and self._prices.price_of(model) is None:
             raise OverBudget(f"this run has a budget in money, and the price of '{model[:100]}' is not known")
         taken = self._spent
         for amount in self._set_aside.values():
-            taken = taken.plus(amount)
+            taken = _plus(taken, amount)
         asked = estimated_tokens(input_characters)
-        least = taken.plus(self._amount(model, Usage(input_tokens=asked), calls=1))
-        limits = (
-            ("calls", least.calls, self._budget.calls),
-            ("tokens", least.tokens, self._budget.tokens),
-            ("US dollars", least.dollars, self._budget.dollars),
-        )
-        for unit, needed, limit in limits:
-            if limit is not None and needed > limit:
-                raise OverBudget(f"the budget of this run is used up: {limit:,} {unit}")
+        least = _plus(taken, self._amount(model, Usage(input_tokens=asked)))
+        if over := self._budget.exceeded_by(least):
+            raise OverBudget(f"the budget of this run is used up: {over}")
         output = _USUAL_OUTPUT_TOKENS if most_output is None else max(0, most_output)
-        self._set_aside[call_id] = self._amount(model, Usage(input_tokens=asked, output_tokens=output))
+        whole = self._amount(model, Usage(input_tokens=asked, output_tokens=output))
+        if self._shared is not None and shared is not None:
+            self._hold_to_share(self._shared, shared, least, _plus(_plus(taken, whole), whole))
+        self._set_aside[call_id] = whole
 
-    def _amount(self, model: str, usage: Usage, *, calls: int = 1) -> _Amount:
+    def _hold_to_share(
+        self, source: SharedAllowance, shared: RunAllowance, least: CallAmounts, wanted: CallAmounts
+    ) -> None:
+        limits = Budget(shared.calls, shared.tokens, shared.usd)
+        if limits.exceeded_by(wanted):
+            source.ask(AllowanceWanted(least, wanted))
+        if limits.exceeded_by(least):
+            if shared.used_up:
+                raise OverBudget(f"the budget of {shared.of} is used up", is_shared=True)
+            raise AllowanceNeeded
+
+    def _amount(self, model: str, usage: Usage) -> CallAmounts:
         price = self._prices.price_of(model)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        return _Amount(calls, tokens, 0.0 if price is None else price.cost(usage))
+        return CallAmounts(1, tokens, 0.0 if price is None else price.cost(usage))

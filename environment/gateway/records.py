@@ -34,11 +34,12 @@ class Outcome(StrEnum):
     LOST = "lost"  # the gateway died while it was under way
     REFUSED = "refused"  # the gateway passed nothing on
     BUDGET = "budget"  # likewise, since the run's budget is used up
+    SHARED_BUDGET = "shared budget"  # likewise, since that of its sweep or experiment is used up
     DEVIATED = "deviated"  # likewise, since a recording that is served has another call next
     REPLAYED = "replayed"  # answered from a recording: a provider was neither asked nor paid
 
 
-NOT_SENT = frozenset({Outcome.REFUSED, Outcome.BUDGET, Outcome.DEVIATED})
+NOT_SENT = frozenset({Outcome.REFUSED, Outcome.BUDGET, Outcome.SHARED_BUDGET, Outcome.DEVIATED})
 WELL = frozenset({Outcome.OK, Outcome.REPLAYED})
 
 

@@ -22,7 +22,7 @@ from aiohttp import web
 from yarl import URL
 
 from environment.gateway import dialects
-from environment.gateway.budget import Ledger, OverBudget
+from environment.gateway.budget import AllowanceNeeded, Ledger, OverBudget
 from environment.gateway.dialects import (
     AnswerReader,
     Api,
@@ -48,6 +48,10 @@ _MAX_ERROR_BYTES = 1 << 20
 _CONNECT_SECONDS = 30.0
 _SILENCE_SECONDS = 3600.0  # models think for long, and say nothing meanwhile
 _SHUTDOWN_SECONDS = 1.0
+ALLOWANCE_SECONDS = (
+    600.0  # as long as clients wait; an engine that was killed may have been started again by then
+)
+_ALLOWANCE_LOOK_SECONDS = 0.05
 _PROBLEM_CHARACTERS = 300
 _EVENT_STREAM = "text/event-stream"
 _JSON = "application/json"
@@ -177,6 +181,7 @@ class Gateway:
         ledger: Ledger,
         *,
         drain_seconds: float = DRAIN_SECONDS,
+        allowance_seconds: float = ALLOWANCE_SECONDS,
         recorder: Recorder | None = None,
         replay: Replay | None = None,
     ) -> None:
@@ -187,6 +192,7 @@ class Gateway:
         self._providers = {provider.name: provider for provider in service.providers}
         self._journal = journal
         self._drain_seconds = drain_seconds
+        self._allowance_seconds = allowance_seconds
         self._held_bytes = 0
         self._sending: set[asyncio.Task[web.StreamResponse]] = set()
         self._session: aiohttp.ClientSession
@@ -232,7 +238,7 @@ class Gateway:
                     request, call, self._recorded(call, request, query, content)
                 )
             if sent is not None:
-                self._hold_to_budget(call, sent)
+                await self._hold_to_budget(call, sent)
         except _Refusal as refusal:
             return self._refuse(provider, call, refusal)
         if self._recorder is not None:
@@ -325,15 +331,29 @@ class Gateway:
         call.input_characters, call.request_bytes = found.input_characters, len(found.content)
         return found
 
-    def _hold_to_budget(self, call: _Call, sent: Request) -> None:
+    async def _hold_to_budget(self, call: _Call, sent: Request) -> None:
+        """Set aside what a call may come to; waits while the engine is asked for more of a shared budget."""
         if call.route.api is Api.UNCOUNTED:
             return
-        try:
-            self._ledger.admit(call.id, call.model, call.input_characters, sent.most_output_tokens)
-        except OverBudget as error:
-            # As providers answer whose quota is used up; 400 is Anthropic's.
-            status = 400 if call.provider.dialect == Dialect.ANTHROPIC else 429
-            raise _Refusal(status, _sentence(error), "quota", Outcome.BUDGET) from None
+        give_up = time.monotonic() + self._allowance_seconds
+        while True:
+            try:
+                self._ledger.admit(call.id, call.model, call.input_characters, sent.most_output_tokens)
+            except OverBudget as error:
+                # As providers answer whose quota is used up; 400 is Anthropic's.
+                status = 400 if call.provider.dialect == Dialect.ANTHROPIC else 429
+                outcome = Outcome.SHARED_BUDGET if error.is_shared else Outcome.BUDGET
+                raise _Refusal(status, _sentence(error), "quota", outcome) from None
+            except OSError as error:
+                text = f"The gateway can't ask for more of the budget: {error.strerror}."
+                raise _Refusal(503, text, "server") from None
+            except AllowanceNeeded:
+                if time.monotonic() > give_up:
+                    text = "The engine, which hands out the budget of this run's sweep, gives no answer."
+                    raise _Refusal(503, text, "server") from None
+                await asyncio.sleep(_ALLOWANCE_LOOK_SECONDS)
+            else:
+                return
 
     def _refuse(
         self, provider: ModelProvider | None, call: _Call | None, refusal: _Refusal
@@ -345,7 +365,7 @@ class Gateway:
             self._journal.end(call.ended(refusal.outcome, AnswerReader(call.route.api), str(refusal)))
         body = dialects.error_body(dialect, str(refusal), kind=refusal.kind, status=refusal.status)
         answer = web.Response(status=refusal.status, body=msgspec.json.encode(body), content_type=_JSON)
-        if refusal.outcome in (Outcome.BUDGET, Outcome.DEVIATED):
+        if refusal.outcome in (Outcome.BUDGET, Outcome.SHARED_BUDGET, Outcome.DEVIATED):
             answer.headers["x-should-retry"] = "false"
         if refusal.status == 413:
             answer.force_close()  # what is left of the body is not read

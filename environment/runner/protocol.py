@@ -36,6 +36,8 @@ EXIT = "exit.json"
 VALIDATIONS = "validations.jsonl"
 MODEL_CALLS = "model_calls.jsonl"
 OPEN_CALLS = "model_calls.open.jsonl"
+ALLOWANCE = "allowance.json"
+ALLOWANCE_WANTED = "allowance_wanted.json"
 RECORDED_CALLS = "recorded_calls.jsonl"
 REPLAY = "replay.jsonl"
 GATEWAY_LOCK = "gateway.lock"
@@ -227,6 +229,44 @@ class LimitExceeded:
 
 
 @dataclass(frozen=True)
+class CallAmounts:
+    """What model calls come to."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+
+@dataclass(frozen=True)
+class RunAllowance:
+    """allowance.json: what all model calls of the attempt may come to by now; None for any amount.
+
+    Attributes:
+        used_up: whether the budgets that it shares have no more, so that nothing has to be waited for.
+        of: whose budgets these are, in words.
+    """
+
+    calls: int | None
+    tokens: int | None
+    usd: float | None
+    used_up: bool
+    of: str
+
+
+@dataclass(frozen=True)
+class AllowanceWanted:
+    """allowance_wanted.json: what all model calls of the attempt would come to.
+
+    Attributes:
+        least: with the next call, as far as it is known before it is answered.
+        wanted: with what it and another one may come to.
+    """
+
+    least: CallAmounts
+    wanted: CallAmounts
+
+
+@dataclass(frozen=True)
 class InboxEntry:
     """A file in the runner's inbox: an attempt that is the runner's until the engine takes the file away."""
 
@@ -339,7 +379,19 @@ class DamagedRecord(DataProblem):
     """A record is there and can be read, but is none of its kind: trying again does not help."""
 
 
-Record = TypeVar("Record", Order, Stop, LimitExceeded, Started, Ending, Tidied, InboxEntry, Traffic)
+Record = TypeVar(
+    "Record",
+    Order,
+    Stop,
+    LimitExceeded,
+    Started,
+    Ending,
+    Tidied,
+    InboxEntry,
+    Traffic,
+    RunAllowance,
+    AllowanceWanted,
+)
 
 
 def write(path: Path, record: Order | Stop | LimitExceeded | Started | Ending | Tidied | InboxEntry) -> None:

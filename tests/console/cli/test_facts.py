@@ -160,7 +160,16 @@ def test_rerolls_are_not_done_without_being_told_to(cli: Cli, world: Database) -
 
 def test_status_tells_engine_sweeps_and_places(cli: Cli, world: Database, places: Places) -> None:
     told = cli("status", "--json").document()
-    assert set(told) == {"state_dir", "data_dir", "engine", "sweeps", "ungradable", "kaggle", "datasets"}
+    assert set(told) == {
+        "state_dir",
+        "data_dir",
+        "engine",
+        "sweeps",
+        "ungradable",
+        "kaggle",
+        "datasets",
+        "provider_outages",
+    }
     assert set(told["engine"]) == names(EngineStatus)
     assert told["state_dir"] == str(places.state_dir)
     assert [one["id"] for one in told["sweeps"]] == ["dummy-1"]

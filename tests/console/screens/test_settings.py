@@ -62,6 +62,7 @@ async def test_what_to_be_called_for_is_chosen_one_by_one(opened: OpenConsole, p
             "idle",
             "disk",
             "provider",
+            "budget",
         }
 
 

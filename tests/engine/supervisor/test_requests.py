@@ -19,6 +19,7 @@ from engine.datasets.requests import DatasetRequests
 from engine.options.requests import ShownRun
 from engine.options.sweep import Launch
 from engine.places import Places
+from engine.scoreboard.own_runs import trial_of
 from engine.supervisor.requests import RequestDispatcher
 from engine.sweeps.checks import HostCapacity
 from engine.sweeps.forecast import Forecast, forecast
@@ -27,9 +28,21 @@ from foundation.clock import SystemClock
 from foundation.fields import FieldError
 from foundation.problems import EnvironmentProblem, UsageProblem
 from foundation.workers import WorkerPool
-from state import database, datasets, events, experiments, requests, runs, sweeps, transitions
+from state import (
+    budgets,
+    database,
+    datasets,
+    events,
+    experiments,
+    model_calls,
+    requests,
+    runs,
+    sweeps,
+    transitions,
+)
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState, SweepState
+from state.model_calls import ModelUse
 from state.records import DatasetState, RequestState, Run
 from state.transitions import Failure
 from tests.engine.harness import COMPETITION
@@ -444,3 +457,45 @@ def test_a_grading_run_can_not_be_stopped(requester: Requests) -> None:
     with pytest.raises(RefusedRequest, match="it is grading"):
         requester.ask("run.stop", runs=requester.shown(run))
     transitions.finished(requester.state, attempt.id, Outcome.GOLD, now=3)
+
+
+def test_raising_a_budget_queues_again_for_free_what_its_end_had_excused(requester: Requests) -> None:
+    requester.launch(name="s")
+    requester.ask("experiment.assign", sweep_id="s", experiment_id="row")
+    assert "12 calls" in requester.ask("budget.set", scope="sweep", name="s", calls=12, usd=0).text
+    state = requester.state
+    first, second = runs.of_sweep(state, "s")[:2]
+    for run, excused in ((first, True), (second, False)):
+        attempt = transitions.launch(state, run.id, directory=f"runs/{run.id}", runtime="plain", now=1)
+        model_calls.add(state, attempt.id, [ModelUse(attempt.id, "openai", "m", calls=12)], 0)
+        failure = Failure(FailureClass.BUDGET, "used up", excused=excused)
+        transitions.failed(state, attempt.id, failure, now=2)
+    assert [trial_of(runs.get(state, run.id)).earned for run in (first, second)] == [None, frozenset()]
+    assert "queued" not in requester.ask("budget.set", scope="sweep", name="s", calls=24).text
+    requester.ask("budget.set", scope="experiment", name="row", calls=20)
+    assert "queued" not in requester.ask("budget.set", scope="sweep", name="s", calls=100).text
+    raised = requester.ask("budget.set", scope="experiment", name="row", calls=100, tokens=10**6)
+    assert raised.text == (
+        "the runs of experiment row share a budget of model calls: 100 calls, 1,000,000 tokens; 1 run is queued again"
+    )
+    again = runs.get(state, first.id)
+    assert (again.state, again.rerolls) == (RunState.QUEUED, 0)
+    assert transitions.is_reroll(runs.get(state, second.id))
+    requester.ask("budget.set", scope="sweep", name="s", calls=0)
+    assert [one.scope for one in budgets.all_budgets(state)] == ["experiment"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"scope": "sweep", "name": "s", "calls": -1}, "a budget is a number above 0"),
+        ({"scope": "experiment", "name": "x", "calls": 1}, "there is no experiment 'x'"),
+        ({"scope": "sweep", "name": "nobody", "calls": 1}, "there is no sweep 'nobody'"),
+    ],
+)
+def test_a_budget_of_nothing_or_nobody_is_refused(
+    requester: Requests, arguments: dict[str, Any], told: str
+) -> None:
+    requester.launch(name="s")
+    with pytest.raises(RefusedRequest, match=told):
+        requester.ask("budget.set", **arguments)

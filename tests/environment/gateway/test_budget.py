@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from environment.gateway.budget import Budget, Ledger, OverBudget
+from environment.gateway.budget import AllowanceNeeded, Budget, Ledger, OverBudget, SharedAllowance
 from environment.gateway.dialects import Usage
 from environment.gateway.prices import TokenPrice, price_table
 from environment.gateway.records import Journal, ModelCall, OpenCall, Outcome
+from environment.runner import protocol
+from environment.runner.protocol import AllowanceWanted, RunAllowance
+from foundation import files
 
 PRICES = price_table({"dear": TokenPrice(10, 10)})
 HALF = Usage(input_tokens=25_000, output_tokens=25_000)  # of a dollar
@@ -57,3 +61,55 @@ def test_a_gateway_that_follows_knows_what_was_spent(tmp_path: Path) -> None:
     Journal(tmp_path, ledger.add)
     with pytest.raises(OverBudget):
         ledger.admit("3", "dear", 10, 10)
+
+
+def allow(folder: Path, **given: object) -> None:
+    values = {"calls": None, "tokens": None, "usd": None, "used_up": False, "of": "the sweep s"}
+    files.write_json(folder / protocol.ALLOWANCE, values | given)
+
+
+def wanted(folder: Path) -> AllowanceWanted:
+    return protocol.read(folder / protocol.ALLOWANCE_WANTED, AllowanceWanted)
+
+
+def test_a_call_waits_for_its_part_of_a_shared_budget_and_says_what_it_needs(tmp_path: Path) -> None:
+    ledger = Ledger(Budget(), PRICES, SharedAllowance(tmp_path))
+    ledger.admit("1", "dear", 400, 900)  # nothing is shared
+    ledger.add(ended(1, Usage(input_tokens=100, output_tokens=50)))
+    allow(tmp_path, tokens=0)
+    with pytest.raises(AllowanceNeeded):
+        ledger.admit("2", "dear", 400, 900)
+    least = wanted(tmp_path).least
+    assert (least.calls, least.tokens) == (2, 250)
+    assert least.usd == pytest.approx(0.0025)
+    assert wanted(tmp_path).wanted.tokens == 150 + 2 * 1000
+    allow(tmp_path, tokens=250)
+    ledger.admit("2", "dear", 400, 900)
+    with pytest.raises(AllowanceNeeded):
+        ledger.admit("3", "dear", 4, 10)
+    allow(tmp_path, tokens=250, used_up=True)
+    with pytest.raises(OverBudget, match="the budget of the sweep s is used up") as refused:
+        ledger.admit("3", "dear", 4, 10)
+    assert refused.value.is_shared
+
+
+def test_more_is_asked_for_before_it_is_needed(tmp_path: Path) -> None:
+    ledger = Ledger(Budget(), PRICES, SharedAllowance(tmp_path))
+    allow(tmp_path, calls=1)
+    ledger.admit("1", "dear", 4, 10)
+    assert wanted(tmp_path).wanted.calls == 2
+
+
+def test_with_a_shared_budget_in_money_models_without_a_price_are_refused(tmp_path: Path) -> None:
+    allow(tmp_path, usd=1.0)
+    with pytest.raises(OverBudget, match="price of 'free-for-all' is not known"):
+        Ledger(Budget(), PRICES, SharedAllowance(tmp_path)).admit("1", "free-for-all", 1, 1)
+
+
+def test_a_damaged_allowance_allows_nothing_until_there_is_another(tmp_path: Path) -> None:
+    (tmp_path / protocol.ALLOWANCE).write_text("{")
+    ledger = Ledger(Budget(), PRICES, SharedAllowance(tmp_path))
+    with pytest.raises(AllowanceNeeded):
+        ledger.admit("1", "dear", 1, 1)
+    files.write_json(tmp_path / protocol.ALLOWANCE, asdict(RunAllowance(1, None, None, False, "")))
+    ledger.admit("1", "dear", 1, 1)

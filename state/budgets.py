@@ -1,0 +1,161 @@
+"""Budgets of model calls that the runs of a sweep or an experiment share, and what of them each attempt may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from state import events
+from state.database import Database
+from state.lifecycle import OCCUPYING
+
+
+class BudgetScope(StrEnum):
+    """Whose runs share a budget."""
+
+    SWEEP = "sweep"
+    EXPERIMENT = "experiment"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What model calls may come to; None for any amount."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+
+    @property
+    def are_none(self) -> bool:
+        """Whether nothing is limited."""
+        return self == Limits()
+
+    def in_words(self) -> str:
+        """Write them for people."""
+        parts = []
+        if self.calls is not None:
+            parts.append(f"{self.calls:,} calls")
+        if self.tokens is not None:
+            parts.append(f"{self.tokens:,} tokens")
+        if self.usd is not None:
+            parts.append(f"{self.usd:,.2f} USD")
+        return ", ".join(parts) or "no limit"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A budget that runs share.
+
+    Attributes:
+        name: of the sweep or the experiment.
+        told: the share of it that was last told of, 0 for none.
+    """
+
+    scope: BudgetScope
+    name: str
+    calls: int | None
+    tokens: int | None
+    usd: float | None
+    told: float = 0.0
+
+    @property
+    def limits(self) -> Limits:
+        """What it limits."""
+        return Limits(self.calls, self.tokens, self.usd)
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What all calls of one attempt together may come to, out of the budgets that it shares."""
+
+    attempt_id: int
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+
+
+@dataclass(frozen=True)
+class SharingAttempt:
+    """An attempt whose agent may live, and the sweep whose budgets it shares."""
+
+    id: int
+    directory: str
+    sweep_id: str
+
+
+_OCCUPYING = ", ".join(f"'{state}'" for state in sorted(OCCUPYING))
+_KINDS = {BudgetScope.SWEEP: "sweep.budget", BudgetScope.EXPERIMENT: "experiment.budget"}
+
+
+def all_budgets(database: Database) -> list[Budget]:
+    """Read all budgets that limit something."""
+    return database.records(Budget, "SELECT * FROM budgets ORDER BY scope, name")
+
+
+def of_sweep(database: Database, sweep_id: str) -> list[Budget]:
+    """Read the budgets that a sweep's runs share: its own, and those of its experiments."""
+    return [budget for budget in all_budgets(database) if sweep_id in sweeps_of(database, budget)]
+
+
+def sweeps_of(database: Database, budget: Budget) -> tuple[str, ...]:
+    """Name the sweeps whose runs share a budget."""
+    if budget.scope is BudgetScope.SWEEP:
+        return (budget.name,)
+    rows = database.rows("SELECT sweep_id FROM experiment_sweeps WHERE experiment_id = ?", (budget.name,))
+    return tuple(row["sweep_id"] for row in rows)
+
+
+def set_limits(
+    database: Database, scope: BudgetScope, name: str, limits: Limits, *, now: float, by: str = ""
+) -> None:
+    """Set what the runs of a sweep or an experiment share; no limits at all remove the budget."""
+    with database.transaction():
+        database.execute("DELETE FROM budgets WHERE scope = ? AND name = ?", (scope, name))
+        if not limits.are_none:
+            database.insert("budgets", {"scope": scope, "name": name, **asdict(limits), "told": 0.0})
+        who = f" by {by}" if by else ""
+        text = f"budget of model calls set to {limits.in_words()}{who}"
+        _append(database, scope, name, _KINDS[scope], text, now)
+
+
+def note_told(database: Database, budget: Budget, share: float, text: str, *, now: float) -> None:
+    """Tell how much of a budget is used, and keep that this was told."""
+    with database.transaction():
+        database.execute(
+            "UPDATE budgets SET told = ? WHERE scope = ? AND name = ?", (share, budget.scope, budget.name)
+        )
+        kind = f"{_KINDS[budget.scope]}{'_used_up' if share >= 1 else '_warning'}"
+        _append(database, budget.scope, budget.name, kind, text, now)
+
+
+def _append(database: Database, scope: BudgetScope, name: str, kind: str, text: str, now: float) -> None:
+    if scope is BudgetScope.SWEEP:
+        events.append(database, now, kind, text, sweep_id=name)
+    else:
+        events.append(database, now, kind, f"experiment {name}: {text}", detail={"experiment": name})
+
+
+def attempts_at_work(database: Database) -> list[SharingAttempt]:
+    """Read the attempts whose agents may live."""
+    return database.records(
+        SharingAttempt,
+        "SELECT attempts.id, directory, sweep_id FROM runs JOIN attempts ON attempts.run_id = runs.id"
+        f" AND attempts.number = runs.attempts WHERE runs.state IN ({_OCCUPYING}) ORDER BY attempts.id",
+    )
+
+
+def allowances(database: Database) -> dict[int, Allowance]:
+    """Read what attempts were allowed, by their number."""
+    found = database.records(Allowance, "SELECT * FROM allowances")
+    return {allowance.attempt_id: allowance for allowance in found}
+
+
+def allow(database: Database, allowed: Iterable[Allowance]) -> None:
+    """Keep what attempts are allowed, before any of them hears of it."""
+    with database.transaction():
+        database.execute_many(
+            "INSERT OR REPLACE INTO allowances (attempt_id, calls, tokens, usd)"
+            " VALUES (:attempt_id, :calls, :tokens, :usd)",
+            [asdict(one) for one in allowed],
+        )
