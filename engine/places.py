@@ -5,16 +5,21 @@ Asking creates nothing; whoever writes first makes the directory.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.settings import PlaceSettings, read_table
+from foundation.problems import UsageProblem
 
 STATE_VARIABLE = "MLEBENCH_STATE_DIR"
 DATA_VARIABLE = "MLEBENCH_DATA_DIR"
 CONFIG_VARIABLE = "MLEBENCH_CONFIG"
+# What of a state other hosts need, and what is moved aside of it.
+_SHARED = ("runs", "agents", "leaving")
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,43 @@ def find_places(
             or defaults.user_state_path
         ).absolute(),
     )
+
+
+def shared_folder(places: Places) -> Path | None:
+    """Return the folder below `runs_dir` in which this state keeps runs and agents; None where config.toml has none.
+
+    Raises:
+        UsageProblem: config.toml can't be read.
+    """
+    configured = _path(read_table(places.config_file, PlaceSettings).runs_dir)
+    if configured is None:
+        return None
+    identity = hashlib.sha256(f"{socket.gethostname()}:{places.state_dir}".encode()).hexdigest()[:8]
+    return configured.absolute() / f"{places.state_dir.name}-{identity}"
+
+
+def share_runs(places: Places) -> None:
+    """Let runs and agents lie below `runs_dir`, where the state's own folders lead then; for the engine, as it starts.
+
+    Raises:
+        UsageProblem: they lie elsewhere already.
+        OSError: they can't be made there.
+    """
+    shared = shared_folder(places)
+    if shared is None:
+        return
+    for name in _SHARED:
+        own, wanted = places.state_dir / name, shared / name
+        if own.is_symlink() and own.readlink() == wanted:
+            continue
+        if own.is_symlink() or own.exists():
+            raise UsageProblem(
+                f"config.toml lets runs lie in {shared}",
+                f"{own} is there already",
+                f"Move it to {wanted} and put a link in its place, or leave runs_dir out.",
+            )
+        wanted.mkdir(parents=True, exist_ok=True)
+        own.symlink_to(wanted)
 
 
 def _path(text: str | None) -> Path | None:

@@ -33,11 +33,17 @@ class Table(Protocol):
 
 @dataclass(frozen=True)
 class PlaceSettings:
-    """Where data and state lie; a flag or the environment wins."""
+    """Where data and state lie; a flag or the environment wins.
+
+    Attributes:
+        runs_dir: where runs' directories and agents lie, on a file system that is shared with the nodes of a batch
+            system; in the state's own folder by default.
+    """
 
     TABLE: ClassVar[str] = "places"
     data_dir: str | None = None
     state_dir: str | None = None
+    runs_dir: str | None = None
 
 
 @dataclass(frozen=True)
@@ -139,6 +145,39 @@ class Prices:
     currency: str = "USD"
 
 
+@dataclass(frozen=True)
+class SlurmProfile:
+    """How a placement of Slurm submits runs; what is empty is left to the cluster.
+
+    Attributes:
+        partition, account, qos, constraint, exclude, licences: as sbatch takes them.
+        options: more options of sbatch, such as `--reservation=mle`.
+        leave_out: options that this cluster does not take: `mem`, `cpus-per-task` or `comment`.
+        max_jobs: how many runs are submitted at once.
+        submissions_per_minute: how fast they are.
+        poll_seconds: how often squeue is called, for all runs together; less often with very many.
+        silent_seconds: for how long a node that can't write anything goes on, and after which it is given up.
+        slack_minutes: how much longer than a run's own limits its job may take.
+        scratch: a folder on each node's own disk; `$TMPDIR`, else `/tmp`, where it is empty.
+    """
+
+    TABLE: ClassVar[str] = "slurm"
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    constraint: str = ""
+    exclude: str = ""
+    licences: str = ""
+    options: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
+    max_jobs: _Count = 100
+    submissions_per_minute: _Positive = 30.0
+    poll_seconds: _Positive = 30.0
+    silent_seconds: _Positive = 300.0
+    slack_minutes: _Positive = 10.0
+    scratch: str = ""
+
+
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 
@@ -148,10 +187,28 @@ def read_table(config_file: Path, table: type[AnyTable]) -> AnyTable:
     Raises:
         UsageProblem: the file can't be read, or something in the table is not understood.
     """
+    return _read_as(table, read_values(config_file, table.TABLE), f"{config_file}: [{table.TABLE}]")
+
+
+def slurm_profiles(config_file: Path) -> dict[str, SlurmProfile]:
+    """Read the tables `[slurm.NAME]`, by their names; the one named `default` is always there.
+
+    Raises:
+        UsageProblem: the file can't be read, or something in one of them is not understood.
+    """
+    tables = {"default": {}} | read_values(config_file, SlurmProfile.TABLE)
+    return {
+        name: _read_as(SlurmProfile, values, f"{config_file}: [{SlurmProfile.TABLE}.{name}]")
+        for name, values in tables.items()
+    }
+
+
+def _read_as(table: type[AnyTable], values: Any, name: str) -> AnyTable:
+    if not isinstance(values, dict):
+        raise UsageProblem(f"{name} must be a table")
     try:
-        return read_fields(table, read_values(config_file, table.TABLE))
+        return read_fields(table, values)
     except FieldError as error:
-        name = f"{config_file}: [{table.TABLE}]"
         if error.expected:
             raise UsageProblem(f"{name} {error.name} is not {error.expected}") from error
         known = ", ".join(sorted(error.known))

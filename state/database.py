@@ -24,7 +24,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 14
+NEWEST_VERSION = 15
 # Columns that hold a record or a mapping as JSON.
 _JSON_COLUMNS = frozenset({"arguments", "detail", "findings", "hardware", "report", "spec"})
 
@@ -375,6 +375,12 @@ def migrate(connection: sqlite3.Connection) -> None:
             " tokens INTEGER NOT NULL, usd REAL NOT NULL) STRICT"
         )
         database.conn.execute("PRAGMA user_version = 14")
+
+    @steps(name="0015-what-batch-systems-say")
+    def _jobs(database: Database) -> None:
+        for name in ("job", "node", "waits_for"):
+            database.conn.execute(f"ALTER TABLE attempts ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
+        database.conn.execute("PRAGMA user_version = 15")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

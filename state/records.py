@@ -64,6 +64,7 @@ class SweepSpec:
     record_calls: bool = False
     replay_of: int | None = None
     over_budget: str = "result"
+    placement: str = HERE
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,9 @@ class Attempt:
         recipe: what that image was built from: hashes of its files and of those of its mlebench-env; empty: unknown.
         not_held: the limits that nothing held where it ran, in words; empty when all were held.
         placement: where it was launched: `here`, or by which batch system.
+        job: the number by which that knows it; empty where there is none.
+        node: the host that it runs on; empty for the engine's own, or while none is known.
+        waits_for: why that does not run it yet; empty where it does.
     """
 
     id: int
@@ -173,6 +177,9 @@ class Attempt:
     not_held: str = ""
     recipe: str = ""
     placement: str = HERE
+    job: str = ""
+    node: str = ""
+    waits_for: str = ""
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,12 @@ def set_report_offsets(database: Database, attempt_id: int, events_offset: int, 
     database.update("attempts", attempt_id, events_offset=events_offset, usage_offset=usage_offset)
 
 
+def note_job(database: Database, attempt_id: int, *, job: str, node: str, waits_for: str) -> None:
+    """Note what a batch system says of an attempt that it runs."""
+    with database.transaction():
+        database.update("attempts", attempt_id, job=job, node=node, waits_for=waits_for)
+
+
 def note_activity(database: Database, run_id: int, at: float) -> None:
     """Note when something last happened in a run: output, work, or a change on disk."""
     database.update("runs", run_id, last_activity_at=at)

@@ -10,7 +10,7 @@ from foundation.problems import StateProblem
 from state import events, runs
 from state.database import Database, to_json
 from state.lifecycle import ENDED, ENGINE, FailureClass, Outcome, RunState, require_allowed
-from state.records import Attempt, Run
+from state.records import HERE, Attempt, Run
 
 _TOKEN_BYTES = 6
 _GRADING_WORKS = {"grading_problem": "", "grading_fails_since": None, "grading_retry_at": None}
@@ -39,7 +39,14 @@ def new_token() -> str:
 
 
 def launch(
-    database: Database, run_id: int, *, directory: str, runtime: str, now: float, token: str | None = None
+    database: Database,
+    run_id: int,
+    *,
+    directory: str,
+    runtime: str,
+    now: float,
+    token: str | None = None,
+    placement: str = HERE,
 ) -> Attempt:
     """Queued to starting: make the next attempt, before anything of it exists outside the state.
 
@@ -56,6 +63,7 @@ def launch(
                 "token": token or new_token(),
                 "directory": directory,
                 "runtime": runtime,
+                "placement": placement,
                 "created_at": now,
                 "reroll": run.rerolls > 0,
             },

@@ -142,6 +142,12 @@ def chromium(pytestconfig: pytest.Config) -> str:
 
 
 @pytest.fixture(scope="session")
+def slurm(pytestconfig: pytest.Config) -> None:
+    """Need the daemons and commands of Slurm; a cluster is made where one is used."""
+    _require(pytestconfig, "slurm")
+
+
+@pytest.fixture(scope="session")
 def root(pytestconfig: pytest.Config) -> None:
     """Need root, for file systems of a test's own."""
     _require(pytestconfig, "root")

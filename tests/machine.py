@@ -1,8 +1,8 @@
 """Which groups of tests this machine can run: decided once for a test run, told before and after it.
 
 A test belongs to a group by asking for the group's fixture (`docker_daemon`, `bubblewrap`, `tmux`, `chromium`,
-`root`, `official_clients`), directly or through another fixture. A group that can't run here is left out as a whole;
-what is there but broken is not left out: its tests fail. Under CI=true nothing is left out.
+`slurm`, `root`, `official_clients`), directly or through another fixture. A group that can't run here is left out as a
+whole; what is there but broken is not left out: its tests fail. Under CI=true nothing is left out.
 """
 
 from __future__ import annotations
@@ -61,6 +61,11 @@ def _bubblewrap() -> str:
     return "" if tried.returncode == 0 else "this machine does not let bwrap make namespaces"
 
 
+def _slurm() -> str:
+    missing = [name for name in ("slurmctld", "slurmd", "sbatch") if not shutil.which(name)]
+    return f"no {missing[0]} on the PATH" if missing else ""
+
+
 def _root() -> str:
     if os.geteuid():
         return "not root"
@@ -86,6 +91,7 @@ GROUPS = (
     Group("bubblewrap", "isolation", _bubblewrap),
     Group("tmux", "terminal", _program("tmux")),
     Group("chromium", "browser", _program("chromium")),
+    Group("slurm", "batch jobs", _slurm),
     Group("root", "file systems", _root, "as root: make test"),
     Group("official_clients", "official clients", _official_clients, "make test-clients"),
 )

@@ -28,7 +28,8 @@ install_packages() {
     local missing=()
     has_python || missing+=(python3 python3-venv)
     local pair
-    for pair in make:make git:git bwrap:bubblewrap tmux:tmux chromium:chromium dockerd:docker.io debootstrap:debootstrap; do
+    for pair in make:make git:git bwrap:bubblewrap tmux:tmux chromium:chromium dockerd:docker.io debootstrap:debootstrap \
+        slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client; do
         command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
     done
     ((${#missing[@]})) || return 0

@@ -22,7 +22,7 @@ from environment.runner.runtimes import NETWORKS, RUNTIMES
 from foundation.fields import Bounds, FieldError, convert
 from foundation.problems import DataProblem, UsageProblem, reading
 from state.budgets import Limits
-from state.records import SweepSpec
+from state.records import HERE, SweepSpec
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _GB = 1e9
@@ -218,6 +218,12 @@ class SweepOptions:
         default="process",
         choices=RUNTIMES,
         form=FormField("runtime", "process or docker", initial="process", column=1),
+    )
+    placement: str | None = _option(
+        "Where runs are run: here, or by Slurm: slurm, or slurm:NAME for the table [slurm.NAME] in config.toml.",
+        default=HERE,
+        metavar="NAME",
+        form=FormField("placement", "here or slurm", initial=HERE, column=1),
     )
     network: str | None = _option(
         "What agents may reach: nothing, the hosts of --allow, or everything.",

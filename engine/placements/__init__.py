@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
+from engine.placements.commands import SlurmCommands
 from engine.placements.here import Here
 from engine.placements.model import Look, Placement
+from engine.placements.slurm import Slurm, profile_named
 from engine.places import Places
 from foundation.clock import Clock
 from foundation.daemon_log import Log
@@ -18,6 +22,9 @@ class Placements:
     """The placements of one engine, by the names that sweeps give them."""
 
     def __init__(self, places: Places, clock: Clock, log: Log) -> None:
+        self._places = places
+        self._clock = clock
+        self._log = log
         self.here = Here(places.state_dir, clock, log)
         self._made: dict[str, Placement] = {HERE: self.here}
 
@@ -27,8 +34,19 @@ class Placements:
         return "; ".join(filter(None, (placement.problem for placement in self._made.values())))
 
     def named(self, name: str) -> Placement:
-        """Return a placement by its name."""
-        return self._made[name]
+        """Return a placement by its name.
+
+        Raises:
+            UsageProblem: config.toml does not know it.
+        """
+        made = self._made.get(name)
+        if made is None:
+            profile = profile_named(name, self._places.config_file)
+            commands = SlurmCommands(os.environ)
+            worker = ThreadPoolExecutor(1, thread_name_prefix="slurm")
+            made = Slurm(name, profile, self._places.state_dir, commands, self._clock, self._log, worker)
+            self._made[name] = made
+        return made
 
     def of(self, attempt: Attempt) -> Placement:
         """Return the placement that an attempt was launched on, which never changes."""

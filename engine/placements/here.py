@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.placements.model import Look
-from environment.runner import protocol
+from environment.runner import protocol, runtimes
 from environment.runner.protocol import InboxEntry, Stop
 from foundation import files, locks
 from foundation.clock import Clock
@@ -44,6 +44,15 @@ class Here:
         """Whether some runner holds the runner's lock."""
         return locks.is_held(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOCK)
 
+    @property
+    def room(self) -> None:
+        """Return that the room of this host decides."""
+        return None
+
+    def runtime(self, wanted: str) -> str:
+        """Return what a sweep's runtime is on this host."""
+        return runtimes.resolve(wanted)
+
     def recover(self) -> None:
         """Remove what an engine that was killed has left half written in the inbox, where it alone writes."""
         files.remove_partials(self._inbox)
@@ -61,6 +70,9 @@ class Here:
     def look(self, _attempt: Attempt, /) -> Look:
         """Return that only its directory can tell."""
         return _ALWAYS
+
+    def end(self, _attempt: Attempt, /) -> None:
+        """Do nothing: the runner sees it."""
 
     def forget(self, attempt: Attempt) -> None:
         """Take an attempt out of the inbox."""

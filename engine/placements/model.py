@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from state.records import Attempt
+from state.transitions import Failure
 
 
 @dataclass(frozen=True)
@@ -15,9 +16,23 @@ class Look:
 
     Attributes:
         version: changes whenever there may be news in the directory; None where only a look into it can tell.
+        events_bytes: what the directory's events have grown to, at least; 0 where nobody knows.
+        job: the number by which a batch system knows it; empty where there is none.
+        node: the host that it runs on; empty for this one, and where none is known.
+        waits_for: why it does not run yet; empty where it does.
+        said: what the batch system says of its end; empty while it says nothing, and where there is none.
+        failure: why it is lost: nothing in its directory will ever say how it ended.
+        pauses: whether all runs of its sweep would fail like that.
     """
 
     version: int | None = None
+    events_bytes: int = 0
+    job: str = ""
+    node: str = ""
+    waits_for: str = ""
+    said: str = ""
+    failure: Failure | None = None
+    pauses: bool = False
 
 
 class Placement(Protocol):
@@ -29,6 +44,17 @@ class Placement(Protocol):
     @property
     def problem(self) -> str:
         """Say what is wrong at the moment; empty when nothing is."""
+
+    @property
+    def room(self) -> int | None:
+        """Return how many more attempts it takes now; None where this host's own room decides."""
+
+    def runtime(self, wanted: str) -> str:
+        """Return which runtime of the protocol a sweep's is there.
+
+        Raises:
+            Problem: it can't be had there.
+        """
 
     def recover(self) -> None:
         """After a start of the engine: tidy up what the last one left half done."""
@@ -45,6 +71,9 @@ class Placement(Protocol):
 
     def look(self, attempt: Attempt, /) -> Look:
         """Return what is known of a live attempt."""
+
+    def end(self, attempt: Attempt, /) -> None:
+        """Take note that an attempt is to end, which its directory says already."""
 
     def forget(self, attempt: Attempt) -> None:
         """Let go of an attempt of which everything has been taken in."""

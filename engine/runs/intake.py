@@ -17,7 +17,7 @@ from typing import Any
 
 from engine.model_costs import spending_of
 from engine.options.sweep import RELAUNCH
-from engine.placements import Placements
+from engine.placements import Look, Placements
 from engine.runs import launching
 from engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lines, suspicion
 from environment.container.output import Ending, ServiceRestarted
@@ -46,7 +46,7 @@ from foundation.problems import DataProblem, Problem
 from foundation.troubles import Troubles
 from state import events, model_calls, network_use, outages, runs, submissions, sweeps, transitions
 from state.database import Database, UnusableState
-from state.lifecycle import FailureClass, Outcome, RunState
+from state.lifecycle import ENGINE, FailureClass, Outcome, RunState, SweepState
 from state.model_calls import ModelUse
 from state.network_use import NetworkUse
 from state.outages import CallEnd, Trouble
@@ -103,6 +103,7 @@ class Intake:
         self._redaction = redaction
         self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt, or of the samples
         self._tidy_at = 0.0
+        self._versions: dict[int, int] = {}  # of what was taken in of attempts that are placed elsewhere
         # Whose directories are known to be their own, or not to be.
         self._own: set[int] = set()
         self._foreign: set[int] = set()
@@ -122,6 +123,7 @@ class Intake:
             numbers = {attempt.id for attempt in live}
             self._own &= numbers
             self._traffic_seen = {key: at for key, at in self._traffic_seen.items() if key in numbers}
+            self._versions = {number: seen for number, seen in self._versions.items() if number in numbers}
             self._placements.keep_only(live)
             self._troubles.keep_only({*numbers, *map(_usage_key, numbers), _SAMPLES})
             outages.settle(self._database, now=self._clock.now())
@@ -145,6 +147,32 @@ class Intake:
             self._troubles.clear(key)
 
     def _take_in(self, attempt: Attempt) -> None:
+        placement = self._placements.of(attempt)
+        look = placement.look(attempt)
+        if (look.job, look.node, look.waits_for) != (attempt.job, attempt.node, attempt.waits_for):
+            runs.note_job(self._database, attempt.id, job=look.job, node=look.node, waits_for=look.waits_for)
+        if look.version is None or self._versions.get(attempt.id) != look.version:
+            self._take_from_directory(attempt, look)
+            events_offset, _ = runs.report_offsets(self._database, attempt.id)
+            if look.version is not None and events_offset >= look.events_bytes:
+                self._versions[attempt.id] = look.version
+        if look.failure is not None and not (self._state_dir / attempt.directory / protocol.EXIT).exists():
+            self._give_up(attempt, look.failure, pauses=look.pauses)
+            placement.forget(attempt)
+
+    def _give_up(self, attempt: Attempt, failure: Failure, *, pauses: bool) -> None:
+        """End an attempt that its placement has lost."""
+        run, now = runs.get(self._database, attempt.run_id), self._clock.now()
+        stop = protocol.read_if_there(self._state_dir / attempt.directory / protocol.STOP, Stop)
+        with self._database.transaction():
+            if stop is not None and stop.by != ENGINE:
+                transitions.stopped(self._database, run.id, by=stop.by, now=now)
+                return
+            transitions.failed(self._database, attempt.id, failure, now=now)
+            if pauses and sweeps.get(self._database, run.sweep_id).state is SweepState.ACTIVE:
+                sweeps.set_state(self._database, run.sweep_id, SweepState.PAUSED, now=now)
+
+    def _take_from_directory(self, attempt: Attempt, look: Look) -> None:
         folder = self._state_dir / attempt.directory
         run = runs.get(self._database, attempt.run_id)
         if run.state is RunState.GRADING or not self._is_own(run, attempt):
@@ -165,7 +193,7 @@ class Intake:
                 self._log(f"the {what} of run {run.id} are given up", error)
         self._take_usage(attempt, folder)
         if has_ended:
-            self._close(runs.get(self._database, run.id), attempt, folder, is_overdue=is_overdue)
+            self._close(runs.get(self._database, run.id), attempt, folder, look, is_overdue=is_overdue)
 
     def _take_events(self, attempt: Attempt, folder: Path) -> None:
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
@@ -383,11 +411,13 @@ class Intake:
                     most=1,
                 )
 
-    def _close(self, run: Run, attempt: Attempt, folder: Path, *, is_overdue: bool) -> None:
+    def _close(self, run: Run, attempt: Attempt, folder: Path, look: Look, *, is_overdue: bool) -> None:
         """Decide what the end of an attempt that is gathered means, and have its placement forget it."""
         now = self._clock.now()
         try:
             ending = self._ending(folder)
+            if ending.reason == protocol.LOST and look.version is not None and not look.said:
+                return  # its batch system says why, with its next answer
             final = self._final_submission(attempt, ending, folder, is_overdue=is_overdue)
         except _Lost as lost:
             failure = Failure(FailureClass.INFRASTRUCTURE, str(lost))
@@ -421,7 +451,8 @@ class Intake:
                     transitions.collected(self._database, attempt.id, now=now, suspected=suspected)
                 case Failure() as failure:
                     excused = failure.kind is FailureClass.BUDGET and self._is_excused(run, attempt)
-                    failure = replace(failure, excused=excused)
+                    told = "\n".join(filter(None, (look.said, failure.evidence)))
+                    failure = replace(failure, excused=excused, evidence=told)
                     transitions.failed(self._database, attempt.id, failure, now=now)
         self._placements.of(attempt).forget(attempt)
 

@@ -191,7 +191,9 @@ def make_order(
         attempt=attempt.number,
         token=attempt.token,
         agent_id=agent.id,
-        agent_folder=str(agent.folder),
+        agent_folder=str(
+            agent.folder.resolve()
+        ),  # also where a node sees no state, only what is shared of it
         agent_version=sweep.agent_version if has_snapshot(sweep) else "",
         start=str(agent.start_below_folder),
         arguments=start_arguments(agent),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from engine.control.status import lock_path, owner_path
-from engine.places import Places
+from engine.places import Places, share_runs
 from foundation import locks
 from foundation.clock import SystemClock
 from foundation.daemon_log import write_log
@@ -98,6 +98,7 @@ def _run(places: Places, ready: IO[bytes] | None) -> None:
             f"process {lock.path.read_text().strip()} holds {lock.path.name}",
             "Use that one, or stop it: mlebench-console engine stop",
         )
+    share_runs(places)
     stops: list[int] = []
     wakeup, wakeup_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)

@@ -126,10 +126,10 @@ class Supervisor:
         }
         self._agents = AgentSnapshots(database, places.state_dir, clock, log)
         self._gpus = GpuPool(read_nvidia, clock)
-        self._requests = RequestDispatcher(
-            database, places, clock, log, handlers, self._host_capacity, self._agents
-        )
         self._placements = Placements(places, clock, log)
+        self._requests = RequestDispatcher(
+            database, places, self._placements, clock, log, handlers, self._host_capacity, self._agents
+        )
         self._starter = Starter(
             database, places, self._placements, clock, log, redaction, self._gpus, settings
         )

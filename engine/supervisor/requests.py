@@ -21,6 +21,7 @@ from engine.options.requests import (
     read_arguments,
 )
 from engine.options.sweep import Launch
+from engine.placements import Placements
 from engine.places import Places
 from engine.providers import model_prices
 from engine.runs import launching
@@ -55,6 +56,7 @@ class RequestDispatcher:
         self,
         database: Database,
         places: Places,
+        placements: Placements,
         clock: Clock,
         log: Log,
         handlers: Mapping[str, Handler],
@@ -63,6 +65,7 @@ class RequestDispatcher:
     ) -> None:
         self._database = database
         self._places = places
+        self._placements = placements
         self._clock = clock
         self._log = log
         self._checks = LaunchChecks(places, capacity)
@@ -238,6 +241,7 @@ class RequestDispatcher:
         except launching.ForeignDirectory:
             transitions.stopped(self._database, run.id, by=by, now=now)
             return
+        self._placements.of(attempt).end(attempt)
         text = f"stop requested by {by}"
         events.append(self._database, now, "run.stop_requested", text, run=run, attempt_id=attempt.id)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from engine.agent_snapshots import agent_of_sweep
@@ -17,7 +18,7 @@ from engine.runs.launching import ModelAccess
 from engine.runs.scheduling import Demand, Free, GpuPool, choose, lease
 from engine.settings import EngineSettings
 from environment.container.redaction import TextRedactor
-from environment.runner import protocol, runtimes
+from environment.runner import protocol
 from environment.runner.protocol import Order
 from foundation.clock import Clock
 from foundation.daemon_log import Log
@@ -26,7 +27,7 @@ from foundation.troubles import Troubles
 from state import runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import ENGINE, FailureClass, RunState, SweepState
-from state.records import Attempt, Run, Sweep
+from state.records import HERE, Attempt, Run, Sweep
 from state.runs import FailedRun
 from state.transitions import Failure
 
@@ -107,7 +108,8 @@ class Starter:
         self._hand_over_waiting()
         everything = sweeps.with_work(self._database)
         live = runs.occupying_counts(self._database)
-        self.slots_used = sum(sweep.spec.cpus * live.get(sweep.id, 0) for sweep in everything)
+        of_host = [sweep for sweep in everything if sweep.spec.placement == HERE]
+        self.slots_used = sum(sweep.spec.cpus * live.get(sweep.id, 0) for sweep in of_host)
         active = {
             sweep.id: sweep
             for sweep in everything
@@ -115,14 +117,35 @@ class Starter:
         }
         for handover in self._waiting.values():
             active.pop(handover.sweep.id, None)
-        demands = [self._demand(sweep, live.get(sweep.id, 0)) for sweep in active.values()]
-        memory_used = sum((sweep.spec.memory_bytes or 0) * live.get(sweep.id, 0) for sweep in everything)
+        for placement in {sweep.spec.placement for sweep in active.values()} - {HERE}:
+            self._start_on(placement, active, live)
+        demands = [self._demand(sweep, live.get(sweep.id, 0)) for sweep in of_host if sweep.id in active]
+        memory_used = sum((sweep.spec.memory_bytes or 0) * live.get(sweep.id, 0) for sweep in of_host)
         free = Free(
             self._settings.cpus - self.slots_used,
             self._settings.memory_bytes - memory_used,
             self._free_gpus() if any(demand.gpus for demand in demands) else {},
         )
         for choice in choose(demands, free=free, at_most=_MOST_STARTS_A_STEP):
+            run = runs.get(self._database, choice.run_id)
+            self._start(active[run.sweep_id], run, choice.gpu_uuids)
+
+    def _start_on(self, name: str, active: Mapping[str, Sweep], live: Mapping[str, int]) -> None:
+        """Start what another placement has room for, whatever this host has."""
+        try:
+            room = self._placements.named(name).room
+        except Problem as problem:  # its table is gone from config.toml
+            self._log(f"the runs of placement {name} wait", problem)
+            return
+        at_most = _MOST_STARTS_A_STEP if room is None else min(room, _MOST_STARTS_A_STEP)
+        if not at_most:
+            return
+        demands = [
+            self._demand(sweep, live.get(sweep.id, 0))
+            for sweep in active.values()
+            if sweep.spec.placement == name
+        ]
+        for choice in choose(demands, free=Free(math.inf, math.inf, {}), at_most=at_most):
             run = runs.get(self._database, choice.run_id)
             self._start(active[run.sweep_id], run, choice.gpu_uuids)
 
@@ -146,7 +169,7 @@ class Starter:
 
     def _start(self, sweep: Sweep, run: Run, gpu_uuids: tuple[str, ...]) -> None:
         try:
-            kind = runtimes.resolve(sweep.spec.runtime)
+            kind = self._placements.named(sweep.spec.placement).runtime(sweep.spec.runtime)
         except Problem as problem:
             self._log(f"sweep {sweep.id} is paused", problem)
             sweeps.set_state(self._database, sweep.id, SweepState.PAUSED, now=self._clock.now())
@@ -154,7 +177,13 @@ class Starter:
         token = transitions.new_token()
         directory = protocol.attempt_folder(sweep.id, run.competition_id, run.seed, run.attempts + 1, token)
         attempt = transitions.launch(
-            self._database, run.id, directory=directory, runtime=kind, now=self._clock.now(), token=token
+            self._database,
+            run.id,
+            directory=directory,
+            runtime=kind,
+            now=self._clock.now(),
+            token=token,
+            placement=sweep.spec.placement,
         )
         self._ramp.note_start(sweep.id)
         self._learn_secrets(sweep)

@@ -21,6 +21,8 @@ from engine.control import EngineStatus
 from engine.datasets import is_ready, plan
 from engine.images import NOT_BUILT, connect, images_of_runs
 from engine.options.sweep import Launch, check_name, impossible
+from engine.placements.checks import sbatch_check
+from engine.placements.slurm import profile_named, runtime_on_nodes
 from engine.places import Places
 from engine.providers import keys_of, providers_of, without_keys
 from engine.runs import launching
@@ -34,7 +36,7 @@ from environment.runner.process.containment import held_limits
 from environment.runner.protocol import ModelProvider, Order
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from state import database, runs, sweeps
-from state.records import Sweep, SweepSpec
+from state.records import HERE, Sweep, SweepSpec
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -215,10 +217,11 @@ def check_launch(
         yield failed(problem)
         return
     if launch.spec.agent_id:
-        yield from _agent(launch.spec, environment, providers)
+        yield from _agent(launch.spec, environment, providers, places.config_file)
     if launch.spec.competitions:
         yield from _data(launch.spec, places)
-    yield from _size(launch.spec, capacity)
+    if launch.spec.placement == HERE:
+        yield from _size(launch.spec, capacity)
 
 
 def failed(problem: Problem) -> Check:
@@ -235,7 +238,7 @@ def _engine(engine: EngineStatus, *, starts_engine: bool) -> Check:
 
 
 def _agent(
-    spec: SweepSpec, environment: Mapping[str, str], providers: tuple[ModelProvider, ...]
+    spec: SweepSpec, environment: Mapping[str, str], providers: tuple[ModelProvider, ...], config_file: Path
 ) -> Iterator[Check]:
     try:
         agent = launching.agent_of(spec)
@@ -259,7 +262,7 @@ def _agent(
         else:
             text = f"model calls are those of run {spec.replay_of} ({names}), again: its runs are no results"
             yield Check(True, text, warns=True)
-    yield from _runtime(spec, agent, providers)
+    yield from _runtime(spec, agent, providers, config_file)
 
 
 def _providers(spec: SweepSpec, places: Places) -> tuple[ModelProvider, ...]:
@@ -328,9 +331,14 @@ def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
     return os.environ
 
 
-def _runtime(spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...]) -> Iterator[Check]:
+def _runtime(
+    spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], config_file: Path
+) -> Iterator[Check]:
     if spec.runtime not in runtimes.RUNTIMES:
         return  # `impossible` names it
+    if spec.placement != HERE:
+        yield from _on_nodes(spec, agent, providers, config_file)
+        return
     try:
         kind = runtimes.resolve(spec.runtime)
         if kind != protocol.DOCKER:
@@ -347,6 +355,26 @@ def _runtime(spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...]
         client = connect(_DOCKER_SECONDS)
         yield _images(client, agent, spec.agents_dir)
         _check_container_runtime(client, spec)
+    except Problem as problem:
+        yield failed(problem)
+
+
+def _on_nodes(
+    spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], config_file: Path
+) -> Iterator[Check]:
+    """Check what runs on the nodes of a batch system need; asks that."""
+    try:
+        kind = runtime_on_nodes(spec.runtime)
+        _refuse_container_options(spec, agent)
+        isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"
+        yield Check(True, f"runs are jobs of Slurm, {isolated}")
+        if kind == protocol.BUBBLEWRAP:
+            yield from _network(spec, agent, providers, "--gateway")
+        profile = profile_named(spec.placement, config_file)
+        if spec.memory_bytes is None and "mem" not in profile.leave_out:
+            step = 'Give --memory-gb, or leave_out = ["mem"] in its table where the cluster has a default.'
+            raise UsageProblem("a job without a size of memory may take a whole node", "", step)
+        yield Check(True, sbatch_check(spec, profile))
     except Problem as problem:
         yield failed(problem)
 

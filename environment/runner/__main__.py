@@ -34,10 +34,29 @@ def main() -> int:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--state-dir", type=Path, metavar="DIR", help="look after the inbox in this directory")
     which.add_argument("--once", type=Path, metavar="DIR", help="look after the attempt in this directory")
+    parser.add_argument(
+        "--job",
+        action="store_true",
+        help="be the job of a batch system: claim the attempt, write heartbeats, end it when told to end",
+    )
+    parser.add_argument("--scratch", type=Path, metavar="DIR", help="a job's folder on this node's own disk")
+    parser.add_argument(
+        "--silent-seconds",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="end a job's agent when nothing could be written for so long",
+    )
     options = parser.parse_args()
     single: Path | None = options.once.absolute() if options.once is not None else None
     if single is not None and not (single / protocol.ORDER).is_file():
         parser.error(f"{single} holds no {protocol.ORDER}")
+    if options.job:
+        if single is None:
+            parser.error("--job needs --once DIR")
+        from environment.runner import job
+
+        return job.run(single, options.scratch, options.silent_seconds, _log)
     home = single if single is not None else options.state_dir
     own = single if single is not None else home / protocol.RUNNER
     if single is None:

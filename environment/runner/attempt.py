@@ -161,6 +161,9 @@ class RunnerAttempt:
         if (self.folder / protocol.STOP).exists():
             self._give_up("stopped", "")
             return
+        if (limit := protocol.read_if_there(self.folder / protocol.LIMIT, LimitExceeded)) is not None:
+            self._give_up(limit.kind, limit.problem)
+            return
         (self.folder / protocol.SNAPSHOTS).mkdir(exist_ok=True)
         why_not = self._gateway.start()
         if not self._gateway.is_ready and not why_not:
@@ -319,7 +322,9 @@ class RunnerAttempt:
     def _explained(self, seen: Ending | None) -> Ending:
         """Conclude how the attempt ended from what its main process has seen of it, if it has."""
         limit = protocol.read_if_there(self.folder / protocol.LIMIT, LimitExceeded)
-        if limit is not None and (seen is None or seen.reason in ("stopped", "lost")):
+        if limit is not None and (
+            seen is None or seen.reason in ("stopped", protocol.LOST) or limit.kind == protocol.LOST
+        ):
             return Ending.unseen(limit.kind, limit.problem)
         if seen is not None:
             reason = "lost" if seen.reason == "unstarted" else seen.reason

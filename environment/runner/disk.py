@@ -142,7 +142,9 @@ def _in_files(attempt: Path, refused: Refused) -> Iterator[int]:
         except FileNotFoundError:
             continue
         yield found.st_blocks * _BLOCK
-        if not stat.S_ISDIR(found.st_mode) or place.name == protocol.SNAPSHOTS:
+        if place.name in protocol.ON_THE_NODE and stat.S_ISLNK(found.st_mode):
+            place = place.resolve()  # as a job of a batch system has them
+        elif not stat.S_ISDIR(found.st_mode) or place.name == protocol.SNAPSHOTS:
             continue
         for entry in walk(place, refused):
             status = entry.status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from pathlib import Path
 from environment.container import output
 from environment.container.output import Ending
 from environment.container.processes import process_tree
+from environment.container.warden import die_with
 from environment.runner import protocol
 from environment.runner.attempt import RunnerAttempt, Stage
 from environment.runner.docker.runtime import DockerHost, DockerSandbox
@@ -45,7 +47,14 @@ class Runner:
     """Owns the attempts in one state directory's inbox, or a single attempt that is in no inbox."""
 
     def __init__(
-        self, state_dir: Path, clock: Clock, log: Log, gpus: GpuReader, *, single: Path | None = None
+        self,
+        state_dir: Path,
+        clock: Clock,
+        log: Log,
+        gpus: GpuReader,
+        *,
+        single: Path | None = None,
+        as_job: bool = False,
     ) -> None:
         """Prepare.
 
@@ -55,10 +64,13 @@ class Runner:
             log: takes what goes wrong.
             gpus: reads the driver.
             single: the directory of the one attempt to look after, in place of an inbox.
+            as_job: whether a batch system gave this process its limits, in which all that it starts must stay, and with
+                which it must end.
         """
         self._state_dir = state_dir
         self._inbox = protocol.inbox(state_dir)
         self._single = single
+        self._as_job = as_job
         self._clock = clock
         self._log = log
         self._gpus = gpus
@@ -203,14 +215,17 @@ class Runner:
         return DockerSandbox(self._docker_host(), folder, order)
 
     def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-I", "-m", "environment.runner.process.shim", str(folder)]
+        runner = os.getpid()
         with open_log(folder / protocol.SHIM_LOG) as log:
             child = subprocess.Popen(
-                in_scope([sys.executable, "-I", "-m", "environment.runner.process.shim", str(folder)]),
+                command if self._as_job else in_scope(command),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd="/",
                 start_new_session=True,
+                preexec_fn=(lambda: die_with(runner)) if self._as_job else None,
             )
         self._children.append(child)
         return child

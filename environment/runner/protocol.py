@@ -57,6 +57,15 @@ GRADER_SOCKET = "grader.sock"
 GATEWAY_SOCKET = "gateway.sock"
 UPLOADS = "uploads"
 DESCRIPTION = "description.md"
+# What lies on a node's own disk, where links lead, in a job of a batch system.
+ON_THE_NODE = (SCRATCH, GRADER)
+JOB_SCRIPT = "job.sh"
+JOB_CLAIM = "job.claim"
+JOB_LOG = "job.log"
+HEARTBEATS = "heartbeats.jsonl"
+
+# The reason of an end that nobody saw, or that was not the agent's and not its limits' doing.
+LOST = "lost"
 
 ENGINE_LOCK = "engine.lock"
 RUNNER = "runner"
@@ -219,7 +228,7 @@ class LimitExceeded:
     """limit.json: the runner wants the attempt to end, because it went over a limit.
 
     Attributes:
-        kind: `idle`, `disk` or `deadline`, which becomes the reason of its end.
+        kind: `idle`, `disk`, `deadline`, or `lost` where a batch system ends it, which becomes the reason of its end.
         problem: the limit and what was measured, in words.
     """
 
@@ -272,6 +281,25 @@ class InboxEntry:
 
     attempt_id: int
     directory: str
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """A line of heartbeats.jsonl: the runner of a job lives, and how much it has written.
+
+    Attributes:
+        number: counts them, since clocks of hosts differ.
+        events, usage, model_calls: the sizes of these files.
+        ended: whether exit.json is there.
+    """
+
+    number: int
+    node: str
+    job: str
+    events: int
+    usage: int
+    model_calls: int
+    ended: bool
 
 
 @dataclass(frozen=True)
@@ -423,6 +451,16 @@ def read(path: Path, kind: type[Record]) -> Record:
 def read_if_there(path: Path, kind: type[Record]) -> Record | None:
     """Read a record that may not have been written yet."""
     return read(path, kind) if path.exists() else None
+
+
+def heartbeat_from_line(line: dict[str, Any]) -> Heartbeat | None:
+    """Read a line of heartbeats; None for one that is none."""
+    import msgspec
+
+    try:
+        return msgspec.convert(line, Heartbeat)
+    except msgspec.ValidationError:
+        return None
 
 
 def event_to_line(event: RunEvent) -> dict[str, Any]:

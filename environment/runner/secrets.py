@@ -16,6 +16,7 @@ from foundation.problems import EnvironmentProblem
 
 _MAX_BYTES = 1 << 20
 _LAUNCH, _KEYS = ".json", ".keys.json"
+_SENT = "secrets.json"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,33 @@ def read_keys(attempt: Path) -> dict[str, str]:
     with files.reading_untrusted(_left(attempt, _KEYS), max_bytes=_MAX_BYTES) as stream:
         values = json.load(stream)
     return {str(name): str(key) for name, key in values.items()}
+
+
+def send(attempt: Path, folder: Path) -> None:
+    """Move what was left for an attempt into a file of ours alone in its directory, for a job on another host."""
+    left = {kind: place.read_text() for kind in (_LAUNCH, _KEYS) if (place := _place(attempt, kind)).exists()}
+    if left:
+        with files.replacing(folder / _SENT) as stream:
+            os.fchmod(stream.fileno(), 0o600)  # before anything is in it
+            stream.write(json.dumps(left).encode())
+    discard(attempt)
+
+
+def withdraw(folder: Path) -> None:
+    """Remove what was sent for an attempt that no job will take."""
+    (folder / _SENT).unlink(missing_ok=True)
+
+
+def receive(folder: Path) -> None:
+    """Take what was sent to this host, once: it is in memory here afterwards, and nowhere else."""
+    sent = folder / _SENT
+    if not sent.exists():
+        return
+    with files.reading_untrusted(sent, max_bytes=_MAX_BYTES) as stream:
+        left = json.load(stream)
+    for kind, text in left.items():
+        files.write_text(_place(folder, kind), text, durable=False)
+    sent.unlink()
 
 
 def path_of(attempt: Path) -> Path:

@@ -36,9 +36,8 @@ def of_the_version_before(places: Places, folder: Path) -> Path:
         now.execute("VACUUM INTO ?", [str(copy)])
     now.close()
     older = sqlite3.connect(copy, isolation_level=None)
-    older.execute("DROP TABLE allowances")
-    older.execute("DROP TABLE budgets")
-    older.execute("ALTER TABLE runs DROP COLUMN excused")
+    for name in ("job", "node", "waits_for"):
+        older.execute(f"ALTER TABLE attempts DROP COLUMN {name}")
     older.execute(f"DELETE FROM _sqlite_migrations WHERE name LIKE '{NEWEST_VERSION:04}%'")
     older.execute(f"PRAGMA user_version = {NEWEST_VERSION - 1}")
     older.close()

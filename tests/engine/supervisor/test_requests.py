@@ -18,6 +18,7 @@ from engine.datasets import Capacity, DatasetQueue
 from engine.datasets.requests import DatasetRequests
 from engine.options.requests import ShownRun
 from engine.options.sweep import Launch
+from engine.placements import Placements
 from engine.places import Places
 from engine.scoreboard.own_runs import trial_of
 from engine.supervisor.requests import RequestDispatcher
@@ -69,7 +70,14 @@ class Requests:
         asked = DatasetRequests(self.state, dataset_queue, places.data_dir, clock)
         agents = AgentSnapshots(self.state, places.state_dir, clock, self._log)
         self._desk = RequestDispatcher(
-            self.state, places, clock, self._log, asked.handlers, lambda: HOST, agents
+            self.state,
+            places,
+            Placements(places, clock, self._log),
+            clock,
+            self._log,
+            asked.handlers,
+            lambda: HOST,
+            agents,
         )
 
     def _log(self, text: str, error: BaseException | None) -> None:

@@ -1,0 +1,42 @@
+"""What is asked of Slurm before a sweep is launched on it: what it would refuse, and what would wait for ever."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from engine.placements.commands import SlurmCommands
+from engine.placements.slurm import job_options, job_seconds
+from engine.settings import SlurmProfile
+from foundation.problems import UsageProblem
+from state.records import SweepSpec
+
+
+def sbatch_check(spec: SweepSpec, profile: SlurmProfile) -> str:
+    """Return what Slurm says of a job of a sweep, which is not submitted.
+
+    Raises:
+        UsageProblem, EnvironmentProblem: it would be refused or wait for ever, or Slurm does not answer.
+    """
+    commands = SlurmCommands(os.environ)
+    needed = job_seconds(spec, profile)
+    limits = commands.partitions()
+    for name in (profile.partition or "").split(","):
+        limit = limits.get(name)
+        if name in limits and limit is not None and limit < needed:
+            where = f"partition {name}" if name else "the default partition"
+            raise UsageProblem(
+                f"a job of {needed / 3600:.3g} h does not fit",
+                f"{where} ends jobs after {limit / 3600:.3g} h",
+                "Give a lower --hours, or another partition in its table of config.toml.",
+            )
+    accounts = commands.accounts() if profile.account else None
+    if accounts is not None and profile.account not in accounts:
+        known = ", ".join(sorted(accounts)) or "none"
+        raise UsageProblem(f"you have no account '{profile.account}' at this Slurm", f"yours are: {known}")
+    with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
+        script = Path(folder) / "job.sh"
+        script.write_text("#!/bin/bash\n")
+        # With the name of a job that nobody has, since it waits for others of its name.
+        return commands.try_out(script, job_options(spec, "mlebench-check", "", Path(folder), profile))

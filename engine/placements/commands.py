@@ -1,0 +1,220 @@
+"""Slurm's commands: their text in and out, and which of their errors mean what. Nothing here decides anything."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from foundation.problems import EnvironmentProblem
+
+_TIMEOUT_SECONDS = 25.0  # a stopping engine waits for it
+_SHOWN = 300
+# What commands need of the engine's variables; no secret of the operator's is their business, and of SBATCH_... each
+# would be an option that nobody sees.
+_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SLURM_CONF", "KRB5CCNAME", "LD_LIBRARY_PATH", "TZ")
+# Text is the same in all versions, JSON is not. The name comes last, since it may hold anything.
+_SQUEUE = "%i|%T|%r|%N|%V|%S|%Q|%j"
+_SACCT = "JobIDRaw,State,ExitCode,NodeList,Submit,Start,Priority,JobName"
+_COLUMNS = 8
+# What is wrong with the job, so that trying again would be refused again.
+_REFUSALS = (
+    "invalid partition",
+    "invalid account",
+    "invalid qos",
+    "invalid feature",
+    "invalid license",
+    "invalid generic resource",
+    "invalid node name",
+    "requested node configuration is not available",
+    "requested time limit is invalid",
+    "node count specification invalid",
+    "unrecognized option",
+    "invalid option",
+    "access/permission denied",
+    "user's group not permitted",
+    "unable to open file",
+    "invalid directive",
+    "invalid --",
+)
+_NOT_KEPT = ("accounting storage is disabled", "not running a supported accounting_storage plugin")
+
+
+class SlurmAway(EnvironmentProblem):
+    """Slurm does not answer, or not now: whether it has done what it was asked is not known."""
+
+
+class SlurmRefuses(EnvironmentProblem):
+    """Slurm will never run such a job."""
+
+
+class NoAccounting(EnvironmentProblem):
+    """Slurm keeps no records of jobs that have ended."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What Slurm says of a job.
+
+    Attributes:
+        id: its number, which is given again after a crash of the controller: only with the name it means this job.
+        state: such as RUNNING, without the words that sometimes follow it.
+        reason: why it waits or has ended, `None` where Slurm has none; in its records the exit code.
+        starts: when it has started, or may; `N/A` where nobody knows.
+    """
+
+    id: str
+    state: str
+    reason: str
+    node: str
+    submitted: str
+    starts: str
+    priority: str
+    name: str
+
+    def in_words(self) -> str:
+        """Write it as evidence."""
+        reason = "" if self.reason in ("", "None") else f", {self.reason}"
+        node = f" on {self.node}" if self.node else ""
+        return f"job {self.id}{node}, submitted {self.submitted}: {self.state}{reason}"
+
+
+class SlurmCommands:
+    """Calls sbatch, squeue, sacct, scancel and sinfo; each call may take its time."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        kept = {name: environment[name] for name in _KEPT if name in environment}
+        self._variables = {**kept, "LC_ALL": "C"}
+
+    def submit(self, script: Path, options: Sequence[str]) -> str:
+        """Submit a script and return its job's number.
+
+        Raises:
+            SlurmRefuses, SlurmAway: it did not; in the second case it may have.
+        """
+        said = self._run("sbatch", "--parsable", *options, str(script))
+        return said.strip().partition(";")[0]
+
+    def try_out(self, script: Path, options: Sequence[str]) -> str:
+        """Return when and where a job would start, without submitting it.
+
+        Raises:
+            SlurmRefuses, SlurmAway: it would not be taken, or nobody knows.
+        """
+        return self._run("sbatch", "--test-only", *options, str(script), told_on_stderr=True).strip()
+
+    def jobs(self) -> list[Job]:
+        """List all jobs of this user, those that have ended a short time ago among them.
+
+        Raises:
+            SlurmAway: it can't be known now.
+        """
+        return _jobs(
+            self._run("squeue", f"--user={_user()}", "--noheader", "--states=all", f"--format={_SQUEUE}")
+        )
+
+    def ended(self, names: Sequence[str], since: str) -> list[Job]:
+        """List jobs of these names from Slurm's records, as far as they go.
+
+        Raises:
+            NoAccounting: it keeps none.
+            SlurmAway: they can't be read now.
+        """
+        columns = ("--noheader", "--parsable2", "--allocations", f"--format={_SACCT}", f"--starttime={since}")
+        return _jobs(self._run("sacct", *columns, f"--name={','.join(names)}"))
+
+    def cancel(self, numbers: Sequence[str]) -> None:
+        """Cancel jobs; one that has ended already is fine.
+
+        Raises:
+            SlurmAway: it may not have been done.
+        """
+        self._run("scancel", *numbers)
+
+    def partitions(self) -> dict[str, float | None]:
+        """Return the time limits of partitions in seconds, None for none; the default one also as ''.
+
+        Raises:
+            SlurmAway: they can't be known now.
+        """
+        found: dict[str, float | None] = {}
+        for line in self._run("sinfo", "--noheader", "--format=%P|%l").splitlines():
+            name, _, limit = line.partition("|")
+            found[name.removesuffix("*")] = seconds_of(limit)
+            if name.endswith("*"):
+                found[""] = seconds_of(limit)
+        return found
+
+    def accounts(self) -> set[str] | None:
+        """Return the accounts that this user may charge; None where Slurm keeps none.
+
+        Raises:
+            SlurmAway: they can't be known now.
+        """
+        try:
+            said = self._run("sacctmgr", "-nP", "show", "assoc", f"user={_user()}", "format=account")
+        except NoAccounting:
+            return None
+        return set(said.split())
+
+    def _run(self, *command: str, told_on_stderr: bool = False) -> str:
+        program = command[0]
+        try:
+            done = subprocess.run(
+                command,
+                env=self._variables,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TIMEOUT_SECONDS,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise SlurmAway(
+                "Slurm can't be asked",
+                f"there is no {program} on the PATH",
+                "Start the engine where Slurm is.",
+            ) from error
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise SlurmAway("Slurm does not answer", f"{program}: {error}") from error
+        said = done.stderr if told_on_stderr else done.stdout
+        if done.returncode == 0:
+            return said
+        why = " ".join(f"{done.stderr} {done.stdout}".split())[:_SHOWN] or f"code {done.returncode}"
+        if any(sign in why.lower() for sign in _NOT_KEPT):
+            raise NoAccounting("Slurm keeps no records", why)
+        if program == "sbatch" and any(sign in why.lower() for sign in _REFUSALS):
+            raise SlurmRefuses(
+                "Slurm refuses the job", why, "Correct the sweep, or its table in config.toml."
+            )
+        raise SlurmAway("Slurm does not answer", f"{program}: {why}")
+
+
+def _user() -> str:
+    return pwd.getpwuid(os.getuid()).pw_name
+
+
+def _jobs(text: str) -> list[Job]:
+    found = []
+    for line in text.splitlines():
+        columns = line.split("|", _COLUMNS - 1)
+        if len(columns) == _COLUMNS:
+            job = Job(*columns)
+            found.append(replace(job, state=job.state.partition(" ")[0]))  # "CANCELLED by 0"
+    return found
+
+
+def seconds_of(limit: str) -> float | None:
+    """Read a span of time as Slurm writes it, `1-00:00:00` or `5:00`; None where there is no limit."""
+    days, _, clock = limit.strip().rpartition("-")
+    try:
+        seconds = 0.0
+        for part in clock.split(":"):
+            seconds = seconds * 60 + float(part)
+        return seconds + 86_400 * float(days or 0)
+    except ValueError:
+        return None  # infinite, UNLIMITED, n/a

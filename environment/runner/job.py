@@ -1,0 +1,178 @@
+"""One attempt as a job of a batch system: claimed once for all nodes, with heartbeats, fenced where they fail.
+
+What only this node needs (locks, sockets, the agent's own system) lies on its own disk, where links lead; the
+attempt's directory is on a file system that the engine's host sees too, later and without locks.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+from contextlib import closing, suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from environment.container import output
+from environment.container.output import Ending
+from environment.container.processes import process_tree
+from environment.runner import protocol, secrets
+from environment.runner.host import read_nvidia
+from environment.runner.loop import Runner
+from environment.runner.protocol import Heartbeat, LimitExceeded, Order
+from foundation import files, jsonlines
+from foundation.clock import SystemClock
+from foundation.daemon_log import Log
+
+EXIT_CLAIMED = 75
+EXIT_FENCED = 76
+BEAT_SECONDS = 10.0
+# Each look costs some calls to a file system that hundreds of nodes share.
+_LOOK_SECONDS = 1.0
+# An agent that ended so shortly before its runner was told to end got the same signal.
+_SAME_SIGNAL_SECONDS = 2.0
+_LOCKS = (protocol.LOCK, protocol.GATEWAY_LOCK)
+
+
+def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> int:
+    """Run the attempt of a directory to its end, unless it is another job's; returns the job's exit code.
+
+    Args:
+        folder: the attempt's directory.
+        scratch: a folder on this node's own disk; what TMPDIR names if not given.
+        silent_seconds: for how long it may write nothing before its agent is ended.
+        log: takes what goes wrong.
+    """
+    if not output.claim(folder / protocol.JOB_CLAIM):
+        return EXIT_CLAIMED
+    fence = Fence(silent_seconds)
+    fence.start()
+    told = Told()
+    secrets.receive(folder)
+    order = protocol.read(folder / protocol.ORDER, Order)
+    local = Path(tempfile.mkdtemp(prefix=f"mlebench-{order.name}-", dir=scratch))
+    try:
+        _lead_there(folder, local)
+        heart = Heart(folder)
+        with closing(Runner(folder, SystemClock(), log, read_nvidia, single=folder, as_job=True)) as runner:
+            while True:
+                runner.tick()
+                if told.at is not None:
+                    _ask_to_end(folder, told.at)
+                ended = (folder / protocol.EXIT).exists()
+                if heart.beat(ended=ended):
+                    fence.note_beat()
+                if ended:
+                    return 0
+                told.wait(_LOOK_SECONDS)
+    finally:
+        files.remove_tree(local)
+
+
+class Told:
+    """Notes when the batch system has asked this job to end: before its time is up, or for others."""
+
+    def __init__(self) -> None:
+        self.at: float | None = None
+        self._event = threading.Event()
+        signal.signal(signal.SIGTERM, lambda _number, _frame: self._note())
+
+    def _note(self) -> None:
+        self.at = self.at or time.time()
+        self._event.set()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the signal, at most so long; once it has come, always so long."""
+        if self._event.wait(seconds):
+            self._event.clear()
+
+
+class Heart:
+    """Appends to the heartbeats, from which the engine learns that this job lives and how much there is to read."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._number = 0
+        self._beat_at, self._events = -BEAT_SECONDS, 0
+
+    def beat(self, *, ended: bool) -> bool:
+        """Write a heartbeat where one is due, and tell whether that was so and worked."""
+        now, events = time.monotonic(), _size(self._folder / protocol.EVENTS)
+        if not ended and events == self._events and now - self._beat_at < BEAT_SECONDS:
+            return False
+        beat = Heartbeat(
+            self._number,
+            _node(),
+            os.environ.get("SLURM_JOB_ID", ""),
+            events,
+            _size(self._folder / protocol.USAGE),
+            _size(self._folder / protocol.MODEL_CALLS),
+            ended=ended,
+        )
+        try:
+            jsonlines.append(self._folder / protocol.HEARTBEATS, [asdict(beat)], durable=True)
+        except OSError:
+            return False  # the fence counts from the last one that worked
+        self._number += 1
+        self._beat_at, self._events = now, events
+        return True
+
+
+class Fence(threading.Thread):
+    """Ends everything of this job when nothing could be written for too long: the engine launches it elsewhere then.
+
+    A thread of its own, as a file system that hangs holds whoever writes.
+    """
+
+    def __init__(self, silent_seconds: float) -> None:
+        super().__init__(name="fence", daemon=True)
+        self._silent_seconds = silent_seconds
+        self._beat_at = time.monotonic()
+
+    def note_beat(self) -> None:
+        """Note that something was written."""
+        self._beat_at = time.monotonic()
+
+    def run(self) -> None:
+        """Look now and then."""
+        while time.monotonic() - self._beat_at < self._silent_seconds:
+            time.sleep(min(_LOOK_SECONDS, self._silent_seconds / 4))
+        for process in process_tree().below(os.getpid()):
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        os._exit(EXIT_FENCED)
+
+
+def _lead_there(folder: Path, local: Path) -> None:
+    """Put links into the attempt's directory to what lies on this node."""
+    for name in protocol.ON_THE_NODE:
+        (local / name).mkdir()
+    for name in (*protocol.ON_THE_NODE, *_LOCKS):
+        (folder / name).symlink_to(local / name)
+
+
+def _ask_to_end(folder: Path, told_at: float) -> None:
+    """Have the attempt ended for the batch system, unless somebody wants that anyway or its agent was done before."""
+    if protocol.was_asked_to_end(folder):
+        return
+    ending = protocol.read_if_there(folder / protocol.ENDING, Ending)
+    if ending is not None and ending.ended_at < told_at - _SAME_SIGNAL_SECONDS:
+        return
+    job = os.environ.get("SLURM_JOB_ID", "")
+    problem = f"the batch system ended its job {job} on {_node()}".replace("  ", " ")
+    protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, problem, told_at))
+
+
+def _node() -> str:
+    """Name this node as its batch system does."""
+    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

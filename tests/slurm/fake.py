@@ -1,0 +1,98 @@
+"""Slurm's commands as a table of jobs in memory, with a latency and a scale that no real one here has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine.placements.commands import Job, NoAccounting, SlurmAway, SlurmCommands, SlurmRefuses
+from tests.clocks import HandClock
+
+
+class FakeSlurm(SlurmCommands):
+    """Keeps what was asked of it; a test moves its jobs, takes it away, or has it refuse."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.calls: list[str] = []
+        self.table: dict[str, Job] = {}  # what squeue lists, by number
+        self.records: list[Job] | None = None  # what sacct lists; None: it keeps none
+        self.cancelled: list[str] = []
+        self.options: list[Sequence[str]] = []
+        self.trouble: Exception | None = None
+        self.takes_it_nevertheless = False
+        self.refusal: SlurmRefuses | None = None
+        self.number = 100
+
+    def submit(self, script: Path, options: Sequence[str]) -> str:
+        self.calls.append("sbatch")
+        if self.refusal is not None:
+            raise self.refusal
+        if self.trouble is not None and not self.takes_it_nevertheless:
+            raise self.trouble
+        self.number += 1
+        self.options.append(options)
+        name = next(option.partition("=")[2] for option in options if option.startswith("--job-name="))
+        number = str(self.number)
+        self.table[number] = Job(number, "PENDING", "Priority", "", "2026-01-01T00:00:00", "N/A", "1", name)
+        if self.trouble is not None:
+            raise self.trouble
+        return number
+
+    def jobs(self) -> list[Job]:
+        self.calls.append("squeue")
+        if self.trouble is not None:
+            raise self.trouble
+        return list(self.table.values())
+
+    def ended(self, names: Sequence[str], since: str) -> list[Job]:
+        self.calls.append("sacct")
+        if self.records is None:
+            raise NoAccounting("Slurm keeps no records", "")
+        return [job for job in self.records if job.name in names]
+
+    def cancel(self, numbers: Sequence[str]) -> None:
+        self.calls.append("scancel")
+        self.cancelled += numbers
+        for number in numbers:
+            self.move(number, "CANCELLED")
+
+    def move(self, number: str, state: str, reason: str = "None", node: str = "n1") -> None:
+        self.table[number] = replace(self.table[number], state=state, reason=reason, node=node)
+
+    @property
+    def only_job(self) -> str:
+        (number,) = self.table
+        return number
+
+
+AWAY = SlurmAway("Slurm does not answer", "squeue: Unable to contact slurm controller (connect failure)")
+
+
+class Latency(Executor):
+    """Does what it is given at once, and says so when the clock has moved on."""
+
+    def __init__(self, clock: HandClock, seconds: float) -> None:
+        self._clock = clock
+        self._seconds = seconds
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        answer = _Late(self._clock, self._clock.moment + self._seconds)
+        try:
+            answer.set_result(function(*arguments, **named))
+        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+            answer.set_exception(error)
+        return answer
+
+
+class _Late(Future[Any]):
+    def __init__(self, clock: HandClock, at: float) -> None:
+        super().__init__()
+        self._late_clock = clock
+        self._at = at
+
+    def done(self) -> bool:
+        return self._late_clock.moment >= self._at

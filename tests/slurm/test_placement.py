@@ -1,0 +1,412 @@
+"""What becomes of jobs, over a Slurm in memory: submitted once, found again, judged by what counts."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from engine.placements.commands import Job, SlurmRefuses
+from engine.placements.model import Look
+from engine.placements.slurm import Slurm
+from engine.settings import SlurmProfile
+from environment.container import output
+from environment.container.output import Ending
+from environment.runner import protocol, secrets
+from environment.runner.protocol import Heartbeat, Stop
+from environment.runner.secrets import SecretLaunch
+from foundation import jsonlines
+from state.lifecycle import FailureClass
+from state.records import Attempt
+from tests.clocks import HandClock
+from tests.environment.runner.orders import order_with
+from tests.slurm.fake import AWAY, FakeSlurm, Latency
+
+PROFILE = SlurmProfile(partition="main")
+STRANGER = Job("101", "RUNNING", "None", "n3", "2017-01-01T00:00:00", "N/A", "1", "somebody-elses")
+
+
+def attempt_of(number: int) -> Attempt:
+    directory = f"runs/s/one/seed-1/attempt-1-t{number}"
+    return Attempt(
+        id=number,
+        run_id=number,
+        number=1,
+        token=f"t{number}",
+        directory=directory,
+        runtime="bubblewrap",
+        isolated=None,
+        created_at=1.0,
+        started_at=None,
+        ended_at=None,
+        exit_code=None,
+        exit_signal=None,
+        exit_reason="",
+        outcome=None,
+        failure_class=None,
+        failure_text="",
+        evidence="",
+        classified_by="",
+        reroll=False,
+        image="",
+        hardware=None,
+        placement="slurm",
+    )
+
+
+class World:
+    """Attempts of one state, a Slurm, and a placement that can be made anew as after a kill."""
+
+    def __init__(self, folder: Path, profile: SlurmProfile = PROFILE, latency: float = 0.0) -> None:
+        self.state_dir = folder
+        self.profile = profile
+        self.latency = latency
+        self.clock = HandClock(1000.0)
+        self.slurm = FakeSlurm()
+        self.attempt = self.make(1)
+        self.placement = self.fresh()
+
+    def make(self, number: int, **order: object) -> Attempt:
+        attempt = attempt_of(number)
+        folder = self.state_dir / attempt.directory
+        protocol.make_folders(folder)
+        made = replace(order_with(), token=attempt.token, attempt_id=number, runtime="bubblewrap", **order)  # type: ignore[arg-type]
+        protocol.write(folder / protocol.ORDER, made)
+        return attempt
+
+    @property
+    def folder(self) -> Path:
+        return self.state_dir / self.attempt.directory
+
+    def fresh(self) -> Slurm:
+        worker = Latency(self.clock, self.latency)
+        return Slurm(
+            "slurm", self.profile, self.state_dir, self.slurm, self.clock, lambda _text, _error: None, worker
+        )
+
+    def step_for(self, seconds: float, every: float = 1.0) -> None:
+        until = self.clock.moment + seconds
+        while self.clock.moment < until:
+            self.placement.step()
+            self.clock.moment += every
+        self.placement.step()
+
+    def submitted(self) -> str:
+        """Submit the attempt and return its job's number, which Slurm has told."""
+        self.placement.place(self.attempt)
+        self.step_for(40)
+        return self.slurm.only_job
+
+    def running(self) -> str:
+        number = self.submitted()
+        assert output.claim(self.folder / protocol.JOB_CLAIM)
+        self.slurm.move(number, "RUNNING")
+        self.beat(0)
+        self.step_for(60)
+        return number
+
+    def beat(self, number: int, *, events: int = 0, ended: bool = False) -> None:
+        beat = Heartbeat(number, "n1", "101", events, 0, 0, ended)
+        jsonlines.append(self.folder / protocol.HEARTBEATS, [asdict(beat)])
+
+    def look(self) -> Look:
+        return self.placement.look(self.attempt)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_an_attempt_is_submitted_once_under_its_token_and_without_the_engines_environment(
+    world: World,
+) -> None:
+    world.placement.place(world.attempt)
+    world.placement.place(world.attempt)
+    world.step_for(600)
+    assert world.slurm.calls.count("sbatch") == 1
+    (options,) = world.slurm.options
+    assert "--export=NIL" in options
+    assert "--no-requeue" in options
+    assert "--partition=main" in options
+    assert any(option.startswith("--job-name=mlebench-") and option.endswith("-t1") for option in options)
+    script = (world.folder / protocol.JOB_SCRIPT).read_text()
+    assert "\nexec " in script  # or bash would keep the signal from the runner
+    assert world.look().waits_for == "Priority"
+    assert world.look().job == "101"
+
+
+@pytest.mark.parametrize("was_submitted", [True, False])
+def test_a_kill_between_submission_and_note_launches_nothing_twice(world: World, was_submitted: bool) -> None:
+    world.placement.place(world.attempt)
+    if was_submitted:
+        world.placement.step()
+    world.placement = world.fresh()
+    world.placement.place(world.attempt)
+    world.step_for(300)
+    assert world.slurm.calls.count("sbatch") == 1
+    assert world.look().job == "101"
+
+
+@pytest.mark.parametrize("was_taken", [True, False])
+def test_a_submission_without_an_answer_is_looked_for_before_it_is_tried_again(
+    world: World, was_taken: bool
+) -> None:
+    world.slurm.trouble, world.slurm.takes_it_nevertheless = AWAY, was_taken
+    world.placement.place(world.attempt)
+    world.placement.step()
+    world.placement.step()
+    world.step_for(1)
+    world.slurm.trouble = None
+    world.step_for(600)
+    assert len(world.slurm.table) == 1
+    assert world.look().job == world.slurm.only_job
+    assert world.look().failure is None
+
+
+def test_a_number_that_slurm_gives_again_is_not_taken_for_the_job(world: World) -> None:
+    number = world.submitted()
+    del world.slurm.table[number]
+    world.slurm.table[number] = STRANGER
+    world.step_for(300)
+    assert world.look().job == "102"  # submitted again, as nothing had claimed it
+    world.placement.keep_only([])
+    world.step_for(300)
+    assert world.slurm.cancelled == ["102"]
+
+
+def test_a_run_that_waits_again_after_it_ran_is_left_alone(world: World) -> None:
+    number = world.running()
+    world.slurm.move(number, "PENDING", "BeginTime")  # as a controller says for a moment that was killed
+    for beat in range(1, 20):
+        world.beat(beat)
+        world.step_for(30)
+    assert world.look().failure is None
+    assert world.look().waits_for == ""
+    assert world.slurm.calls.count("sbatch") == 1
+
+
+def test_a_run_that_slurm_gave_up_goes_on_as_long_as_it_writes(world: World) -> None:
+    number = world.running()
+    world.slurm.move(number, "NODE_FAIL")
+    for beat in range(1, 40):
+        world.beat(beat)
+        world.step_for(30)
+    assert world.look().failure is None
+    world.step_for(330)
+    assert world.look().failure is None  # its runner may just be about to end its agent
+    world.step_for(90)
+    failure = world.look().failure
+    assert failure is not None
+    assert failure.kind is FailureClass.INFRASTRUCTURE
+    assert "NODE_FAIL" in failure.evidence
+    assert "heartbeat 39 of n1" in failure.evidence
+
+
+@pytest.mark.parametrize(
+    ("state", "kind", "text"),
+    [
+        ("PREEMPTED", FailureClass.INFRASTRUCTURE, "other jobs took its place"),
+        ("NODE_FAIL", FailureClass.INFRASTRUCTURE, "its node failed"),
+        ("TIMEOUT", FailureClass.INFRASTRUCTURE, "slack_minutes"),
+        ("CANCELLED", FailureClass.INFRASTRUCTURE, "cancelled, and not by this engine"),
+        ("FAILED", FailureClass.INFRASTRUCTURE, "failed without a report"),
+        ("OUT_OF_MEMORY", FailureClass.MEMORY, "out of memory"),
+    ],
+)
+def test_a_job_that_ends_without_a_report_fails_in_a_class_with_slurms_words(
+    world: World, state: str, kind: FailureClass, text: str
+) -> None:
+    number = world.running()
+    world.slurm.move(number, state)
+    world.step_for(500)
+    failure = world.look().failure
+    assert failure is not None
+    assert failure.kind is kind
+    assert text in failure.text
+    assert state in failure.evidence
+    assert (world.folder / protocol.STOP).exists()  # where it lives on unseen, it ends its agent
+
+
+@pytest.mark.parametrize("state", ["OUT_OF_MEMORY", "FAILED", "CANCELLED", "COMPLETED"])
+def test_what_a_run_has_reported_counts_more_than_what_slurm_says(world: World, state: str) -> None:
+    number = world.running()
+    before = world.look().version
+    protocol.write(world.folder / protocol.EXIT, Ending("exited", 0, None, 10, 20))
+    world.slurm.move(number, state)
+    world.step_for(900)
+    assert world.look().failure is None
+    assert world.look().version != before
+
+
+@pytest.mark.parametrize("state", ["CANCELLED", "FAILED", "COMPLETED"])
+def test_a_plain_agent_that_ends_its_own_job_gets_no_free_relaunch(tmp_path: Path, state: str) -> None:
+    world = World(tmp_path)
+    order = protocol.read(world.folder / protocol.ORDER, protocol.Order)
+    protocol.write(world.folder / protocol.ORDER, replace(order, runtime="plain"))
+    world.slurm.move(world.running(), state)
+    world.step_for(500)
+    failure = world.look().failure
+    assert failure is not None
+    assert failure.kind is FailureClass.UNKNOWN
+
+
+def test_a_job_that_is_gone_and_silent_is_lost_after_five_minutes_of_answers(world: World) -> None:
+    number = world.running()
+    del world.slurm.table[number]
+    world.step_for(200)
+    world.slurm.trouble = AWAY
+    world.step_for(100)
+    assert world.look().failure is None
+    world.slurm.trouble = None
+    world.step_for(600)
+    failure = world.look().failure
+    assert failure is not None
+    assert failure.kind is FailureClass.INFRASTRUCTURE
+    assert world.slurm.calls.count("sbatch") == 1  # its agent has begun: it never begins again
+
+
+def test_records_tell_how_a_job_ended_that_squeue_has_forgotten(world: World) -> None:
+    number = world.running()
+    gone = world.slurm.table.pop(number)
+    world.slurm.records = [
+        replace(gone, state="PREEMPTED", reason="0:9"),
+        replace(STRANGER, name=gone.name + "x"),
+    ]
+    world.step_for(300)
+    failure = world.look().failure
+    assert failure is not None
+    assert "PREEMPTED" in failure.evidence
+
+
+def test_a_slurm_without_records_is_asked_for_them_once(world: World) -> None:
+    del world.slurm.table[world.running()]
+    world.step_for(1000)
+    assert world.slurm.calls.count("sacct") == 1
+
+
+def test_a_slurm_that_is_away_ends_nothing_is_told_and_is_asked_ever_less_often(world: World) -> None:
+    world.running()
+    world.slurm.trouble = AWAY
+    before = len(world.slurm.calls)
+    for beat in range(1, 61):
+        world.beat(beat)
+        world.step_for(60)
+    assert world.look().failure is None
+    assert "Slurm does not answer since" in world.placement.problem
+    assert len(world.slurm.calls) - before <= 20
+    world.slurm.trouble = None
+    world.step_for(301)
+    assert world.placement.problem == ""
+
+
+def test_what_slurm_refuses_fails_and_pauses_its_sweep(world: World) -> None:
+    world.slurm.refusal = SlurmRefuses("Slurm refuses the job", "invalid partition specified: nope")
+    world.placement.place(world.attempt)
+    world.step_for(5)
+    look = world.look()
+    assert look.failure is not None
+    assert "invalid partition" in look.failure.text
+    assert look.pauses
+
+
+@pytest.mark.parametrize("reason", ["PartitionTimeLimit", "InvalidAccount", "BadConstraints"])
+def test_a_job_that_would_wait_for_ever_is_refused(world: World, reason: str) -> None:
+    number = world.submitted()
+    world.slurm.move(number, "PENDING", reason)
+    world.step_for(120)
+    failure = world.look().failure
+    assert failure is not None
+    assert reason in failure.text
+    assert world.slurm.cancelled == [number]
+
+
+def test_a_waiting_run_that_is_stopped_is_stopped_at_once_and_its_job_can_never_begin(world: World) -> None:
+    number = world.submitted()
+    protocol.write(world.folder / protocol.STOP, Stop("me@here", 1.0))
+    world.placement.end(world.attempt)
+    assert protocol.read(world.folder / protocol.EXIT, Ending).reason == "stopped"
+    assert not output.claim(world.folder / protocol.JOB_CLAIM)
+    world.step_for(60)
+    assert world.slurm.cancelled == [number]
+
+
+def test_a_running_run_that_does_not_stop_is_cancelled(world: World) -> None:
+    number = world.running()
+    world.placement.end(world.attempt)
+    assert not (world.folder / protocol.EXIT).exists()
+    world.step_for(60)
+    assert world.slurm.cancelled == []
+    for beat in range(1, 12):
+        world.beat(beat)
+        world.step_for(30)
+    assert world.slurm.cancelled == [number]
+
+
+def test_heartbeats_say_when_there_is_something_to_read(world: World) -> None:
+    world.running()
+    before = world.look().version
+    world.beat(1)
+    world.step_for(60)
+    assert world.look().version == before
+    world.beat(2, events=500)
+    world.step_for(60)
+    assert world.look().version != before
+    assert world.look().events_bytes == 500
+
+
+def test_no_more_is_submitted_than_the_profile_allows(tmp_path: Path) -> None:
+    world = World(tmp_path, SlurmProfile(max_jobs=5, submissions_per_minute=6))
+    for number in range(1, 4):
+        world.placement.place(world.make(number))
+    assert world.placement.room == 2
+    world.step_for(11)
+    assert world.slurm.calls.count("sbatch") == 2
+
+
+def test_secrets_go_to_the_node_in_a_file_of_ours_alone_that_is_taken_once(world: World) -> None:
+    secrets.leave(world.folder, SecretLaunch((("KEY", "hidden"),), ("hidden",)))
+    world.placement.place(world.attempt)
+    world.step_for(60)
+    (sent,) = [path for path in world.folder.iterdir() if "hidden" in _text(path)]
+    assert stat.S_IMODE(sent.stat().st_mode) == 0o600
+    assert not any("hidden" in option for option in world.slurm.options[0])
+    secrets.receive(world.folder)
+    assert not sent.exists()
+    assert secrets.take(world.folder).secrets == ("hidden",)
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.is_file() else ""
+
+
+def test_ten_thousand_jobs_cost_few_calls_and_few_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, SlurmProfile(max_jobs=20_000, submissions_per_minute=60_000), latency=2.0)
+    order = protocol.read(world.folder / protocol.ORDER, protocol.Order)
+    looks = 0
+
+    def read(_path: Path, _offset: int = 0) -> jsonlines.Lines:
+        nonlocal looks
+        looks += 1
+        return jsonlines.Lines((), 0)
+
+    monkeypatch.setattr(protocol, "read", lambda _path, _kind: order)
+    monkeypatch.setattr("engine.placements.slurm.job_script", lambda *_rest: "")
+    monkeypatch.setattr("foundation.files.write_text", lambda *_rest: None)
+    monkeypatch.setattr(jsonlines, "read", read)
+    monkeypatch.setattr("engine.placements.slurm.output.claim", lambda _path: False)
+    prefix = world.placement.prefix
+    for number in range(2, 10_002):
+        attempt = attempt_of(number)
+        world.slurm.table[str(number)] = replace(STRANGER, id=str(number), name=f"{prefix}{attempt.token}")
+        world.placement.place(attempt)
+    world.step_for(30)
+    calls, looked = len(world.slurm.calls), looks
+    world.step_for(600)
+    others = [call for call in world.slurm.calls[calls:] if call != "sbatch"]
+    assert len(others) <= 5 * 10
+    assert looks - looked <= 50 * 600
