@@ -2,13 +2,14 @@
 
 A function that crashes, runs out of memory or never ends costs its own job only. `python -m foundation.workers`
 is the server: it reads jobs on standard input and writes what becomes of them on standard output, both as JSON
-lines. It loads the libraries before its second job: a single one would not gain by it. A process may run several
-jobs in turn, each with the limits of its own, where its owner wants that: a fork costs as much as a short job.
+lines. It loads the libraries before its first job, and every process has them. A process may run several jobs in
+turn, each with the limits of its own, where its owner wants that: a fork costs as much as a short job.
 When its owner goes away (end of input) it kills all jobs; when the server is killed, the kernel kills them.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import json
@@ -327,11 +328,13 @@ class _Server:
         self._news = news
         self._options = options
         self._children: dict[int, _Child] = {}
-        self._forks = 0
         self._pending = b""
 
     def run(self) -> None:
-        """Work until the input ends."""
+        """Load the libraries, and work until the input ends."""
+        for module in self._options["preload"]:
+            importlib.import_module(module)
+        gc.freeze()  # what is loaded stays shared between the children
         wake, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
@@ -374,12 +377,6 @@ class _Server:
         if idle is not None:
             idle.give(job)
             return
-        self._forks += 1
-        if self._forks == 2:
-            import gc
-
-            _import_all(self._options["preload"])
-            gc.freeze()  # what is loaded stays shared between the children
         jobs, jobs_write = os.pipe()
         messages, messages_write = os.pipe()
         output, output_write = os.pipe() if self._options["capture_output"] else (None, None)
@@ -443,7 +440,6 @@ class _Server:
             _write_line(messages, outcome | {"waits": not (is_last or "error" in outcome)})
 
         try:
-            _import_all(self._options["preload"])
             _limit(Limits(**job["limits"]), used)
             module, _, name = job["function"].partition(":")
             function = getattr(importlib.import_module(module), name)
@@ -521,11 +517,6 @@ class _Server:
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
-
-
-def _import_all(modules: Sequence[str]) -> None:
-    for name in modules:
-        importlib.import_module(name)
 
 
 def _limit(limits: Limits, used: int) -> None:

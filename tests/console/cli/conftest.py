@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from console.cli.program import run
 from engine.places import Places
 from tests.conformance.trees import VECTORS, Vector
+from tests.shared import made_once
 
 
 @dataclass(frozen=True)
@@ -27,18 +29,22 @@ class Ran:
 Cli = Callable[..., Ran]
 
 
-@pytest.fixture
-def cli(places: Places, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Run a command on a test's own places, as the program would."""
-    flags = [
+def flags_of(places: Places) -> list[str]:
+    """Return the flags that have the program work on these places."""
+    return [
         f"--state-dir={places.state_dir}",
         f"--data-dir={places.data_dir}",
         f"--config={places.config_file}",
     ]
 
+
+@pytest.fixture
+def cli(places: Places, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Run a command on a test's own places, as the program would."""
+
     def run_command(*arguments: str | Path) -> Ran:
         capsys.readouterr()
-        code = run([*flags, *map(str, arguments)])
+        code = run([*flags_of(places), *map(str, arguments)])
         captured = capsys.readouterr()
         return Ran(code, captured.out, captured.err)
 
@@ -46,15 +52,19 @@ def cli(places: Places, capsys: pytest.CaptureFixture[str]) -> Cli:
 
 
 @pytest.fixture
-def spooky(tmp_path: Path) -> Vector:
+def spooky() -> Vector:
     """A small competition's vectors."""
     return Vector(VECTORS / "spooky-author-identification")
 
 
 @pytest.fixture
-def prepared(cli: Cli, spooky: Vector, tmp_path: Path) -> Vector:
+def prepared(spooky: Vector, places: Places) -> Vector:
     """The same, its dataset prepared by command."""
-    raw = spooky.unpack_raw(tmp_path / "raw")
-    done = cli("prepare", "-c", spooky.id, "--raw", raw)
-    assert done.code == 0, done.err
+
+    def prepare(folder: Path) -> None:
+        raw = spooky.unpack_raw(folder / "raw")
+        first = Places(folder / "config.toml", folder / "data", folder / "state")
+        assert run([*flags_of(first), "prepare", "-c", spooky.id, "--raw", str(raw)]) == 0
+
+    shutil.copytree(made_once("prepared-by-command", prepare) / "data", places.data_dir)
     return spooky
