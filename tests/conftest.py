@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -33,6 +34,23 @@ _ALSO_FOREIGN = (
 _OF_THE_TESTS = ("TEXTUAL_SNAPSHOT_TEMPDIR",)
 _PATIENCE_WITH_LEFTOVERS = 20.0
 _LONG_ARGUMENT = 80
+# Where tests take long, in the order in which they begin.
+_LONG = (
+    "tests/docker/",
+    "tests/kaggle/",
+    "tests/soak/",
+    "tests/competitions/test_hostile_submissions.py",
+    "tests/test_operator",
+    "tests/engine/test_fault_drill",
+    "tests/environment/agents/",
+    "tests/engine/",
+    "tests/console/cli/",
+    "tests/competitions/test_",
+    "tests/environment/",
+    "tests/conformance/",
+)
+_UNDIVIDED = ("tests/docker/", "tests/kaggle/")
+_DIVIDED = ("tests/soak/test_histories.py", "tests/competitions/test_hostile_submissions.py")
 
 # A slow machine makes slow examples; that says nothing of what is tested.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -43,12 +61,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class _ByFileOrDaemon(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
-    """Gives tests to workers file by file, but all that share the one Docker daemon to the same worker."""
+class _LongestFirst(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+    """Gives tests to workers file by file, the largest files by their functions.
+
+    All that share the one Docker daemon go to the same worker, and so do all that share the loopback Kaggle's port.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         scope: str = super()._split_scope(nodeid)
-        return "tests/docker" if scope.startswith("tests/docker/") else scope
+        if scope in _DIVIDED:
+            return nodeid.partition("[")[0]
+        return next((folder for folder in _UNDIVIDED if scope.startswith(folder)), scope)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,9 +80,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(LeavesOutGroups(config), LeavesOutGroups.NAME)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByFileOrDaemon:
-    """Tell pytest-xdist how tests are given out."""
-    return _ByFileOrDaemon(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _LongestFirst:
+    """Tell pytest-xdist how tests are given out: in the order in which they were collected."""
+    config.option.loadscopereorder = False
+    return _LongestFirst(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, most of it waiting, so that at the end no process works while others have nothing."""
+    sizes = Counter(item.path for item in items)
+
+    def place(item: pytest.Item) -> tuple[int, int]:
+        folder = next((at for at, name in enumerate(_LONG) if item.nodeid.startswith(name)), len(_LONG))
+        return folder, -sizes[item.path]
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -41,9 +41,9 @@ PAIRS = [
 SEED = int(os.environ.get("ANSWERS_SEED") or random.SystemRandom().randrange(1 << 32))
 LARGE_BYTES, FEW_ROWS = 200_000, 500
 FROM_VECTORS = 8  # submissions of each competition, beside the hostile forms
-# Of each competition and edition; more where a machine alone waits for them. There are about 110 forms.
-FORMS = int(os.environ.get("HOSTILE_FORMS") or (15 if os.environ.get("CI") else 6))
-EXAMPLES = int(os.environ.get("HOSTILE_EXAMPLES") or (25 if os.environ.get("CI") else 8))
+# Of each competition and edition, others in each run. There are about 110 forms.
+FORMS = int(os.environ.get("HOSTILE_FORMS") or 6)
+EXAMPLES = int(os.environ.get("HOSTILE_EXAMPLES") or 8)
 
 # Submissions that MLE-bench's grader scores or refuses by what the answers are, which agents are not told: these are
 # checked as if every row, customer and object were scored, and the metric's own limits are not known beforehand.

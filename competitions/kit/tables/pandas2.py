@@ -32,8 +32,13 @@ def with_former_types(
         na_words: what stands for a missing cell.
         as_text: reads the table again, the named columns as text with missing cells.
     """
+    floats = table.select_dtypes(np.float64)
+    largest = np.fmax.reduce(floats.to_numpy(), axis=0, initial=-np.inf)
+    infinite = set(floats.columns[largest == np.inf])
     doubtful = [
-        str(name) for place, name in enumerate(table.columns) if _is_doubtful(table.iloc[:, place], na_words)
+        str(name)
+        for place, (name, kind) in enumerate(zip(table.columns, table.dtypes, strict=True))
+        if name in infinite or (kind.kind == "O" and _is_doubtful(table.iloc[:, place], na_words))
     ]
     if not doubtful:
         return table
@@ -43,8 +48,6 @@ def with_former_types(
 
 
 def _is_doubtful(column: pd.Series[Any], na_words: Collection[str]) -> bool:
-    if column.dtype == np.float64:
-        return bool((column.to_numpy() == np.inf).any())
     if column.dtype == object:
         return any(isinstance(cell, int) and not _LEAST <= cell <= _MOST for cell in column)
     if not isinstance(column.dtype, pd.StringDtype):
