@@ -138,10 +138,10 @@ def places(tmp_path: Path) -> Places:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
+def shared_folders(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> None:
     """What is made once per test run lies where all of its processes find it, and ends with it."""
     own = tmp_path_factory.getbasetemp()
-    shared.share_below((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "shared")
+    shared.share_below((own.parent if hasattr(pytestconfig, "workerinput") else own) / "shared")
 
 
 @pytest.fixture(scope="session", autouse=True)
