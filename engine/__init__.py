@@ -32,6 +32,7 @@ def prepare_competition(
     parameters: Mapping[str, Parameter] | None = None,
     verify: bool | None = None,
     descriptions: str = "ours",
+    canary: bool = False,
 ) -> Path:
     """Prepare a competition's dataset and return its `prepared` folder.
 
@@ -43,6 +44,7 @@ def prepare_competition(
         parameters: replaces numbers that the competition fixes for the real data.
         verify: whether to compare with the known checksums; by default only what comes from Kaggle's zip.
         descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
+        canary: put a file with an id of its own beside the data, by which copies are known; not in edition v1.
 
     Raises:
         Problem: unknown competition, raw data missing, damaged or not as known.
@@ -50,7 +52,7 @@ def prepare_competition(
     from engine.datasets.plans import Options
     from engine.datasets.preparing import prepare
 
-    options = Options("" if raw is None else str(raw), verify, descriptions=descriptions)
+    options = Options("" if raw is None else str(raw), verify, descriptions=descriptions, canary=canary)
     return prepare(competition_id, data_dir=data_dir, edition=edition, parameters=parameters, options=options)
 
 

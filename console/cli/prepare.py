@@ -82,6 +82,13 @@ def prepare(
             help="Which description to put beside the data, ours by default; DIR holds ID/description.md.",
         ),
     ] = None,
+    canary: Annotated[
+        bool,
+        typer.Option(
+            "--canary",
+            help="Put a file with an id of its own beside the data, by which copies are known; not in edition v1.",
+        ),
+    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", "-j", min=1, help="How many at once; the default is in config.toml."),
@@ -108,6 +115,10 @@ def prepare(
     chosen = _chosen(competition_id or [], all_, lite, list_)
     base = data_dir_of(context, data_dir)
     _check_raw(raw, chosen)
+    if canary:
+        from engine.datasets.canaries import refuse_in
+
+        refuse_in(edition)
     if dry_run:
         _say_estimate(places_of(context), chosen, base, edition, raw=raw, again=again, json=json)
         return
@@ -129,6 +140,7 @@ def prepare(
         "keep_raw": keep_raw,
         "discard_zip": discard_zip,
         "descriptions": descriptions,
+        "canary": canary,
         "jobs": jobs,
         "priority": priority,
     }
@@ -325,6 +337,7 @@ def _how_it_differs(
             raw_given=bool(wanted["raw_dir"]),
             keep_raw=wanted["keep_raw"],
             discard_zip=wanted["discard_zip"],
+            canary=wanted["canary"],
         )
     except DataProblem as problem:
         return problem.cause

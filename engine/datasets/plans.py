@@ -37,6 +37,7 @@ class Options:
         discard_zip: the zip is not needed any more: its space is freed while it is extracted, or at the end.
         descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
         mirror: where the prepared dataset is copied from; empty: it is prepared here.
+        canary: put a file with an id of its own beside the data, by which this copy is known elsewhere.
     """
 
     source: str = ""
@@ -45,6 +46,7 @@ class Options:
     discard_zip: bool = False
     descriptions: str = OURS
     mirror: str = ""
+    canary: bool = False
 
     def to_text(self) -> str:
         """Format them for the state."""

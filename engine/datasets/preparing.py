@@ -16,7 +16,7 @@ from competitions.raw import RawDataProblem
 from competitions.registry import get, is_own, load_task
 from competitions.task import Preparation, line_at_fault, merge_parameters, refuse_excluded
 from engine.claims import claimed_folder
-from engine.datasets import checksums, manifest, published, raw_data
+from engine.datasets import canaries, checksums, manifest, published, raw_data
 from engine.datasets.descriptions import check_choice, chosen_texts
 from engine.datasets.plans import Options, given_raw
 from engine.datasets.raw_data import Raw
@@ -58,6 +58,8 @@ def prepare(
     folder = dataset_folder(competition, data_dir, edition)
     merged = merge_parameters(competition, parameters)
     options = options or Options()
+    if options.canary:
+        canaries.refuse_in(edition)
     descriptions = check_choice(options.descriptions)
     verify = options.verify
     if verify is None:
@@ -105,7 +107,8 @@ def prepare(
         _run(job)
         report(CHECKSUM, "", 0, 0)
         origin = RAW_FOLDER if options.source else RAW_DATA
-        _seal(job, work / "prepared", verify, descriptions, texts, origin, within(report, CHECKSUM))
+        seal = within(report, CHECKSUM)
+        _seal(job, work / "prepared", verify, descriptions, texts, origin, seal, canary=options.canary)
         put_in_place(work, folder)
         _clean_up(raw, folder, options.keep_raw)
     return folder.prepared
@@ -151,6 +154,8 @@ def _seal(
     texts: Mapping[str, str],
     origin: str,
     report: ReportStep,
+    *,
+    canary: bool,
 ) -> None:
     """Add what is not the task's business, the marker last."""
     competition = job.competition
@@ -159,8 +164,9 @@ def _seal(
         checksums.check_known(competition, found)
     for name, text in texts.items():
         (prepared / name).write_text(text, encoding="utf-8")
+    properties = {canaries.PROPERTY: canaries.write(job.public)} if canary else {}
     set_one_time(job.public)
-    seal = manifest.write(prepared, competition.id, job.edition, {}, report)
+    seal = manifest.write(prepared, competition.id, job.edition, properties, report)
     write_json(
         prepared / MARKER,
         {
@@ -174,6 +180,7 @@ def _seal(
             "public": dict(found.public),
             "private": dict(found.private),
             "manifest": asdict(seal),
+            **properties,
         },
     )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from competitions.model import Edition, edition_named
-from engine.datasets import plans
+from engine.datasets import canaries, plans
 from engine.datasets.descriptions import OURS, check_choice
 from engine.datasets.plans import BUSY, Options
 from engine.datasets.pruning import CORRECTED, PREPARED
@@ -57,7 +57,10 @@ class DatasetRequests:
             keep_raw=arguments.keep_raw,
             discard_zip=arguments.discard_zip,
             descriptions=check_choice(arguments.descriptions or OURS),
+            canary=arguments.canary,
         )
+        if options.canary:
+            canaries.refuse_in(edition)
         keep_going = len(chosen) > 1 if arguments.keep_going is None else arguments.keep_going
         if arguments.jobs is not None:
             if arguments.jobs < 1:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from competitions.model import Competition
 from engine.claims import claimed
 from engine.datasets import checksums, manifest
+from engine.datasets.canaries import PROPERTY
 from engine.datasets.descriptions import KAGGLE, check_choice, chosen_texts
 from engine.datasets.manifest import TreeDifferences
 from engine.datasets.steps import ReportStep
@@ -135,6 +136,7 @@ def check(
     raw_given: bool = False,
     keep_raw: bool = False,
     discard_zip: bool = False,
+    canary: bool = False,
 ) -> str:
     """Tell how a prepared dataset differs from its manifest and from what is wanted of it; empty when it does not.
 
@@ -149,6 +151,7 @@ def check(
         raw_given: whether it is to be made of an extracted folder that was named.
         keep_raw: whether what Kaggle's zip holds is to be there, extracted.
         discard_zip: whether the zip is not to be there.
+        canary: whether it is to carry a canary.
 
     Raises:
         DataProblem: its manifest is damaged.
@@ -168,6 +171,8 @@ def check(
         unlike.append("it was not made of a folder given by --raw")
     if keep_raw and not folder.has_extracted_data:
         unlike.append("its raw data were not kept")
+    if canary and not marker.get(PROPERTY):
+        unlike.append("it carries no canary")
     if discard_zip and folder.zips():
         unlike.append("its zip is there ('datasets prune' removes it)")
     return "; ".join(unlike)

@@ -14,10 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
+from engine.datasets import canaries
 from engine.integrity.code import Call, SourceFile, Text
 from engine.integrity.material import Subject, read_lines
 from engine.integrity.results import Detector, is_current, keep, look_with
 from engine.integrity.tables import Predictions, sample_of, telling_ids
+from engine.integrity.texts import texts_of
+from engine.layout import prepared_with
 from engine.options.requests import LookedAt
 from environment.gateway.records import NOT_SENT, read_calls
 from environment.runner import protocol
@@ -498,6 +501,27 @@ def outside_sources(subject: Subject) -> Iterator[Finding]:
         yield Finding(NOTE, f"its code names where packages and weights come from: {_counted(suppliers)}")
 
 
+def foreign_canaries(subject: Subject) -> Iterator[Finding]:
+    """Find ids of prepared datasets that are not the run's own in what it printed and wrote."""
+    own = (prepared_with(subject.dataset) or {}).get(canaries.PROPERTY)
+    found: dict[str, list[Excerpt]] = {}
+    for file in texts_of(subject):
+        for number, line in enumerate(file.lines, start=1):
+            if canaries.PREFIX in line:
+                for canary in {one.decode() for one in canaries.PATTERN.findall(line)} - {own}:
+                    found.setdefault(canary, []).append(Excerpt(file.path, number, number, canary))
+    known = canaries.canaries_in(subject.dataset.root.parent) if found else {}
+    for canary, excerpts in sorted(found.items())[:_MOST_FINDINGS]:
+        # Its own dataset may have been prepared anew since.
+        whose = known.get(canary)
+        text = (
+            f"it holds the canary of {whose}"
+            if whose
+            else "it holds the canary of a dataset that is not here"
+        )
+        yield Finding(SUSPICIOUS if whose else NOTE, text, tuple(excerpts[:_MOST_FINDINGS]))
+
+
 def pretrained_weights(subject: Subject) -> Iterator[Finding]:
     """Name the pretrained weights that the code asks for."""
     named: dict[str, Excerpt] = {}
@@ -525,6 +549,7 @@ DETECTORS = (
     Detector("answers-in-code", 1, "answers that are written into the code", answers_in_code),
     Detector("outside-models", 1, "clients and hosts of models elsewhere in the code", outside_models),
     Detector("outside-sources", 1, "Kaggle, other hosts and folders of answers in the code", outside_sources),
+    Detector("foreign-canaries", 1, "canaries of other prepared datasets", foreign_canaries),
     Detector("pretrained-weights", 1, "pretrained weights that the code names", pretrained_weights),
 )
 

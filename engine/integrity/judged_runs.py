@@ -23,26 +23,21 @@ from engine.integrity.judge import (
     lines_for_judges,
     rules_for,
 )
-from engine.integrity.material import Subject, walk_files
+from engine.integrity.material import Subject
 from engine.integrity.results import is_current, keep
-from engine.integrity.windows import JudgedFile, Kind, Window, most_telling, windows_of
+from engine.integrity.texts import texts_of
+from engine.integrity.windows import Window, most_telling, windows_of
 from engine.options.requests import LookedAt
-from environment.container.run_log import log_parts
-from environment.runner import protocol
 from foundation.clock import Clock, run_group_stamp
-from foundation.files import csv_text, reading_untrusted, write_text
-from foundation.problems import DataProblem, writing
+from foundation.files import csv_text, write_text
+from foundation.problems import writing
 from state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
 
 # The folder below the state's where answers are kept.
 ANSWERS = "answers"
 _PREFIX = "judge-"
 _RUNS_AT_ONCE = 4
-_LONGEST_LINE = 1 << 20
-_MOST_FILE_BYTES = 256 << 20
 _MOST_EXCERPTS = 10
-_LOG_SUFFIXES = frozenset({"", ".log", ".txt", ".md", ".out", ".err", ".json", ".jsonl", ".csv", ".yaml"})
-_CODE_SUFFIXES = frozenset({".sh", ".bash", ".r", ".jl", ".cpp", ".js", ".toml", ".cfg"})
 
 
 @dataclass(frozen=True)
@@ -53,36 +48,6 @@ class JudgedRun:
     windows: tuple[Window, ...]
     total: int
     content: str
-
-
-def material_of(subject: Subject) -> Iterator[JudgedFile]:
-    """Yield what a judge may read of a run: what it printed, what it wrote into `logs/`, and its code."""
-    for part in log_parts(subject.log):
-        yield JudgedFile(part.path.relative_to(subject.folder).as_posix(), "log", _lines_in(part.path))
-    unread: list[str] = []
-    for path in walk_files(subject.folder / protocol.LOGS, unread):
-        suffix = path.suffix.lower()
-        if suffix in _LOG_SUFFIXES or suffix == ".py":
-            kind: Kind = "code" if suffix == ".py" else "log"
-            yield JudgedFile(path.relative_to(subject.folder).as_posix(), kind, _lines_in(path))
-    for source in subject.code.files:
-        yield JudgedFile(source.path, "code", (line.encode("utf-8", "replace") for line in source.lines))
-    for path in walk_files(subject.folder / protocol.CODE, unread):
-        if path.suffix.lower() in _CODE_SUFFIXES:
-            yield JudgedFile(path.relative_to(subject.folder).as_posix(), "code", _lines_in(path))
-
-
-def _lines_in(path: Path) -> Iterator[bytes]:
-    """Yield a file's lines; of an endless one the beginning, and nothing of what can't be read or is no text."""
-    try:
-        with reading_untrusted(path) as stream:
-            is_inside = False
-            while stream.tell() < _MOST_FILE_BYTES and (piece := stream.readline(_LONGEST_LINE)):
-                if not is_inside:
-                    yield piece.rstrip(b"\n")
-                is_inside = not piece.endswith(b"\n")
-    except DataProblem:
-        return  # a link, a pipe or a file that has gone: there is nothing to be judged
 
 
 def gather(
@@ -112,7 +77,7 @@ def gather(
             for excerpt in (one for finding in result.findings for one in finding.excerpts):
                 lines = range(excerpt.first_line, min(excerpt.last_line, excerpt.first_line + 200) + 1)
                 marked.setdefault(excerpt.source, set()).update(lines)
-        windows, total = most_telling(windows_of(material_of(subject), rules, marked), most)
+        windows, total = most_telling(windows_of(texts_of(subject), rules, marked), most)
         yield JudgedRun(subject, tuple(windows), total, content)
 
 

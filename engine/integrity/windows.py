@@ -14,11 +14,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
+from engine.integrity.texts import Kind, TextFile
 from foundation.problems import UsageProblem
 
-Kind = Literal["log", "code"]
 MARKED = "marked"  # a line that matters by what else is known
 HIDDEN = "hidden"  # a line with suspicious characters that nobody sees
 
@@ -102,20 +102,6 @@ def _compiled(expression: str) -> Any:
         reason = error.args[0]
         text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         raise UsageProblem(f"'{expression}' is not a regular expression", text) from error
-
-
-@dataclass(frozen=True)
-class JudgedFile:
-    """A file that an agent wrote.
-
-    Attributes:
-        path: below the attempt's directory.
-        lines: without their ends; they are gone through once.
-    """
-
-    path: str
-    kind: Kind
-    lines: Iterable[bytes]
 
 
 @dataclass(frozen=True)
@@ -263,7 +249,7 @@ def _cut(text: str, rules: Rules, *, has_hits: bool) -> str:
 
 
 def windows_of(
-    files: Iterable[JudgedFile],
+    files: Iterable[TextFile],
     rules: Rules,
     marked: Mapping[str, AbstractSet[int]] | None = None,
     *,

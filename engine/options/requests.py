@@ -135,6 +135,7 @@ class PrepareDatasets(SomeDatasets):
         priority: of those that wait the higher ones come first.
         jobs: how many datasets are prepared at once from now on.
         keep_going: whether one that can't be begun lets the others go on; by default if there are others.
+        canary: put a file with an id of its own into each of them, by which copies are known elsewhere.
     """
 
     raw_dir: str = ""
@@ -147,6 +148,7 @@ class PrepareDatasets(SomeDatasets):
     jobs: int | None = None
     priority: int = 0
     keep_going: bool | None = None
+    canary: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

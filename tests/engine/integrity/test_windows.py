@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.integrity.texts import Kind, TextFile
 from engine.integrity.windows import (
     HIDDEN,
     MARKED,
-    JudgedFile,
-    Kind,
     Rules,
     Window,
     hidden_text,
@@ -32,8 +31,8 @@ def lines(content: bytes) -> list[tuple[int, str]]:
     return [(line.number, line.text) for line, _ in lines_of(content.split(b"\n"), RULES)]
 
 
-def file(content: bytes, path: str = "output/run.log", kind: Kind = "log") -> JudgedFile:
-    return JudgedFile(path, kind, content.split(b"\n"))
+def file(content: bytes, path: str = "output/run.log", kind: Kind = "log") -> TextFile:
+    return TextFile(path, kind, content.split(b"\n"))
 
 
 def test_progress_that_was_written_over_stays_as_its_last_state() -> None:
@@ -118,7 +117,7 @@ def test_what_is_shown_holds_no_character_that_is_not_seen(text: str, kind: Kind
     seen = shown(text)
     assert not {unicodedata.category(one) for one in seen} & {"Cc", "Cf", "Co", "Cs"}
     assert "<|" not in seen
-    for window in windows_of([JudgedFile(text, kind, text.encode("utf-8", "replace").split(b"\n"))], RULES):
+    for window in windows_of([TextFile(text, kind, text.encode("utf-8", "replace").split(b"\n"))], RULES):
         numbered = [line for line in window.text.split("\n") if not line.startswith("=== ")]
         assert [int(line[:6]) for line in numbered] == list(range(1, len(window.lines) + 1))
 

@@ -1,0 +1,65 @@
+"""Texts: what an agent printed, logged and wrote, line by line, read as the hostile files they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from engine.integrity.material import Subject, walk_files
+from environment.container.run_log import log_parts
+from environment.runner import protocol
+from foundation.files import reading_untrusted
+from foundation.problems import DataProblem
+
+Kind = Literal["log", "code"]
+
+_LONGEST_LINE = 1 << 20
+_MOST_FILE_BYTES = 256 << 20
+_LOG_SUFFIXES = frozenset({"", ".log", ".txt", ".md", ".out", ".err", ".json", ".jsonl", ".csv", ".yaml"})
+_CODE_SUFFIXES = frozenset({".sh", ".bash", ".r", ".jl", ".cpp", ".js", ".toml", ".cfg"})
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file that an agent wrote.
+
+    Attributes:
+        path: below the attempt's directory.
+        lines: without their ends; they are gone through once.
+    """
+
+    path: str
+    kind: Kind
+    lines: Iterable[bytes]
+
+
+def texts_of(subject: Subject) -> Iterator[TextFile]:
+    """Yield what there is to read of a run: what it printed, what it wrote into `logs/`, and its code."""
+    for part in log_parts(subject.log):
+        yield TextFile(part.path.relative_to(subject.folder).as_posix(), "log", _lines_in(part.path))
+    unread: list[str] = []
+    for path in walk_files(subject.folder / protocol.LOGS, unread):
+        suffix = path.suffix.lower()
+        if suffix in _LOG_SUFFIXES or suffix == ".py":
+            kind: Kind = "code" if suffix == ".py" else "log"
+            yield TextFile(path.relative_to(subject.folder).as_posix(), kind, _lines_in(path))
+    for source in subject.code.files:
+        yield TextFile(source.path, "code", (line.encode("utf-8", "replace") for line in source.lines))
+    for path in walk_files(subject.folder / protocol.CODE, unread):
+        if path.suffix.lower() in _CODE_SUFFIXES:
+            yield TextFile(path.relative_to(subject.folder).as_posix(), "code", _lines_in(path))
+
+
+def _lines_in(path: Path) -> Iterator[bytes]:
+    """Yield a file's lines; of an endless one the beginning, and nothing of what can't be read."""
+    try:
+        with reading_untrusted(path) as stream:
+            is_inside = False
+            while stream.tell() < _MOST_FILE_BYTES and (piece := stream.readline(_LONGEST_LINE)):
+                if not is_inside:
+                    yield piece.rstrip(b"\n")
+                is_inside = not piece.endswith(b"\n")
+    except DataProblem:
+        return  # a link, a pipe or a file that has gone: there is nothing to be read
