@@ -154,6 +154,8 @@ def _sweep(line: SweepLine) -> str:
         parts.append(f"models {short_cost(line.costs.spending)}")
         if line.costs.projected is not None:
             parts.append(f"about {money(line.costs.projected)} projected {line.costs.basis}")
+    for standing in () if line.costs is None else line.costs.budgets:
+        parts.append(wording.shared_budget(standing))
     return ", ".join(parts)
 
 
@@ -175,6 +177,7 @@ def _say_json(seen: WatchReport) -> None:
                 "any_medal": None if line.any_medal is None else asdict(line.any_medal),
                 "seconds_left": line.seconds_left,
                 "costs": None if line.costs is None else line.costs.document(),
+                "budgets": [] if line.costs is None else [one.document() for one in line.costs.budgets],
             }
             for line in seen.sweeps
         ],

@@ -19,6 +19,7 @@ from console.tui.widgets.table import REST, Column, Forms, Table
 from console.views.calls import cost_forms
 from console.views.overview import Concern, Overview, SweepLine, concerns, overview
 from engine.notifications.news import troubles
+from state.budgets import BudgetScope
 from state.lifecycle import FailureClass, Outcome, SweepState
 from state.records import Event, Run
 
@@ -122,7 +123,7 @@ class _Drawing:
     def lines(self, host_troubles: Sequence[str], height: int) -> list[Line]:
         """Return all three parts; what needs a person may take most of the height."""
         found, needed = self.found, concerns(self.found, self.now)
-        count = len(needed) + len(host_troubles) + len(found.outages)
+        count = len(needed) + len(host_troubles) + len(found.outages) + len(found.tight_budgets)
         lines = [Line(heading("sweeps", self.width, self.signs)), *self._sweeps()]
         note = str(count) if count else ""
         lines += [Line(), Line(heading("needs you", self.width, self.signs, note=note))]
@@ -132,6 +133,10 @@ class _Drawing:
             lines.append(
                 self._free_line((wording.provider_outage(outage), "warn"), Target("events", outage.provider))
             )
+        for standing in found.tight_budgets:
+            text, budget = wording.shared_budget(standing), standing.budget
+            place = Target("sweep", budget.name) if budget.scope is BudgetScope.SWEEP else Target("board")
+            lines.append(self._free_line((text, "warn"), place))
         shown = needed[: max(4, height - len(lines) - 8)]
         lines += self._concerns(shown)
         if len(needed) > len(shown):
@@ -189,7 +194,7 @@ class _Drawing:
             Column("", lambda sweep: f"{signs.queued} {sweep.counts.queued}", 6, gap=1, role="dim"),
             Column("", failed, 5, gap=1),
             Column("", any_medal, 24, drop=1),
-            Column("", costs, 11, grows=24, drop=2),
+            Column("", costs, 11, grows=44, drop=2),
             Column("", lambda sweep: self._when(sweep, ended(sweep)), 13, grows=REST),
         ]
         table = Table(columns, self.found.sweeps, self.width, signs)

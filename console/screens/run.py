@@ -27,7 +27,7 @@ from console.tui.widgets.painted import Painted
 from console.tui.widgets.ruler import medal_role, ruler
 from console.tui.widgets.run_cell import draw_run, outcome_role, outcome_sign, state_role
 from console.tui.widgets.table import REST, Column, Table
-from console.views.calls import CallHistory, many, money, short_cost, tokens_in_words
+from console.views.calls import MOST_OF_BUDGET, CallHistory, many, money, short_cost, tokens_in_words
 from console.views.run import (
     MOST_ENTRIES,
     FileEntry,
@@ -59,7 +59,6 @@ _READERS: dict[str, Callable[[RunFacts], Any]] = {
 }
 
 _GROWING = ("resources", "submissions", "calls")
-_MOST_BUDGET = 0.8
 
 # Values under such names are kept off the screen even where a config file holds them in the open.
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
@@ -617,7 +616,7 @@ def _budgets(facts: RunFacts, signs: Signs) -> Iterable[Line]:
     for used, limit, number in kinds:
         if limit:
             share = used / limit
-            role: Role = "bad" if share >= 1 else "warn" if share >= _MOST_BUDGET else "running"
+            role: Role = "bad" if share >= 1 else "warn" if share >= MOST_OF_BUDGET else "running"
             full, empty = bar(share, 20, signs)
             left = (
                 f" {100 * min(share, 9.99):.0f} % of {number(limit)}, {number(max(0.0, limit - used))} left"

@@ -11,14 +11,25 @@ from console.actions import runs, sweeps
 from console.screens.dialogs import open_classify
 from console.screens.logs import MergedScreen
 from console.tui.list_screen import MarkedScreen
-from console.tui.painting import Line, Piece, Pieces, cut, foreign, joined, spread, spread_fitting
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    cut,
+    foreign,
+    joined,
+    spread,
+    spread_fitting,
+    width_of,
+)
 from console.tui.screen import Queries
 from console.tui.session import SessionValues
 from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import TitleClicked
 from console.tui.widgets.run_cell import draw_run, state_role
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
-from console.views.calls import SweepCosts, money, short_cost, tokens_in_words
+from console.views.calls import MOST_OF_BUDGET, SweepCosts, money, short_cost, tokens_in_words
 from console.views.lists import Marks, SortOrder
 from console.views.sweep import (
     BENCHMARK,
@@ -334,6 +345,8 @@ class _Context:
     signs: Signs
 
 
+# On narrower screens it is not told by what costs are projected.
+_WIDE = 110
 # How runs are called in their states where there is less and less room.
 _COUNT_WORDS = (
     (" running", " queued", " finished", " failed", " infrastructure", " stopped"),
@@ -369,7 +382,7 @@ def _header(board: SweepBoard, width: int, signs: Signs) -> tuple[Pieces, ...]:
     counts: list[Pieces] = [((" ", "text"), *_counts(board.counts, signs, words)) for words in _COUNT_WORDS]
     lines = [spread_fitting(lefts, [others], width), spread_fitting(counts, earned, width)]
     lines += [((f" {wording.provider_outage(outage)}", "warn"),) for outage in board.outages]
-    if board.costs is not None and board.costs.spending.models:
+    if board.costs is not None and (board.costs.spending.models or board.costs.budgets):
         lines.append(_costs(board.costs, signs, width))
     return tuple(lines)
 
@@ -383,14 +396,29 @@ def _costs(costs: SweepCosts, signs: Signs, width: int) -> Pieces:
     if spent.unpriced:
         groups.append(((f"no price of {foreign(named(spent.unpriced), 40).rstrip()}", "warn"),))
     if costs.projected is not None:
-        groups.append(((f"about {money(costs.projected)} projected, {costs.basis}", "text"),))
+        basis = f", {costs.basis}" if width >= _WIDE else ""
+        groups.append(((f"about {money(costs.projected)} projected{basis}", "text"),))
     if costs.per_medal is not None:
         groups.append(((f"{money(costs.per_medal)} a medal", "text"),))
     groups.append(((wording.plural(spent.calls, "call"), "dim"),))
     groups += [((text, "dim"),) for text in tokens_in_words(spent)]
     if costs.price_problem:
         groups.insert(1, ((foreign(costs.price_problem, 60).rstrip(), "warn"),))
-    return joined(groups, dot, width)
+    budget = _budget(costs, signs)
+    return spread(joined(groups, dot, width - width_of(budget) - 1), budget, width)
+
+
+def _budget(costs: SweepCosts, signs: Signs) -> Pieces:
+    """How much is used of the shared budget that is nearest to its end."""
+    standing = costs.tightest
+    if standing is None:
+        return ()
+    if not standing.has_room:
+        return ((f"budget of its {standing.budget.scope} used up ", "bad"),)
+    full, empty = bar(standing.share, 10, signs)
+    role: Role = "warn" if standing.share >= MOST_OF_BUDGET else "running"
+    used = f" {100 * standing.share:.0f} % "
+    return (("budget ", "dim"), (full, role), (empty, "faint"), (used, "text"))
 
 
 def _counts(counts: SweepCounts, signs: Signs, words: tuple[str, ...]) -> Pieces:

@@ -11,19 +11,21 @@ from typing import Any
 
 from engine.model_costs import CURRENCY, Spending, prices_for, spending_of, together
 from engine.providers import model_prices
+from engine.runs.budgets import BudgetStanding, standings
 from engine.scoreboard.own_runs import trial_of
 from environment.gateway.prices import PriceTable, price_table
 from environment.gateway.records import NOT_SENT, ModelCall, from_line
 from environment.runner import protocol
 from foundation import jsonlines
 from foundation.problems import Problem
-from state import model_calls, runs, sweeps
+from state import budgets, model_calls, runs, sweeps
 from state.database import Database
 from state.lifecycle import RunState
 from state.model_calls import UseOfRun
 from state.records import Run, Sweep
 
 _CALLS_KEPT = 500
+MOST_OF_BUDGET = 0.8  # from which on it is warned of
 # Less of a running run says nothing of what it will cost.
 _LEAST_SHARE = 0.05
 
@@ -147,6 +149,7 @@ class SweepCosts:
         basis: what that is told by, in words.
         medals: of its runs so far.
         price_problem: why config.toml's prices are not among those used.
+        budgets: those that its runs share, its own and those of its experiments.
     """
 
     spending: Spending
@@ -154,6 +157,12 @@ class SweepCosts:
     basis: str
     medals: int
     price_problem: str = ""
+    budgets: tuple[BudgetStanding, ...] = ()
+
+    @property
+    def tightest(self) -> BudgetStanding | None:
+        """The shared budget that is nearest to its end."""
+        return max(self.budgets, key=lambda standing: standing.share, default=None)
 
     @property
     def per_medal(self) -> float | None:
@@ -170,6 +179,21 @@ class SweepCosts:
             "medals": self.medals,
             "per_medal": self.per_medal,
         }
+
+
+def read_sweep_costs(
+    database: Database,
+    sweep: Sweep,
+    found: Sequence[Run],
+    prices: KnownPrices,
+    medals: int,
+    shared: Mapping[str, tuple[BudgetStanding, ...]],
+) -> SweepCosts | None:
+    """Read what the model calls of a sweep have come to, with the budgets that its runs share."""
+    if not sweep.spec.gateway:
+        return None
+    made = sweep_costs(sweep, found, model_calls.by_run(database, sweep.id), prices, medals)
+    return made and replace(made, budgets=shared.get(sweep.id, ()))
 
 
 def sweep_costs(
@@ -194,6 +218,15 @@ def sweep_costs(
         return made
     ahead = sum(max(0.0, usual - (spent[run.id].cost or 0.0)) for run in left)
     return replace(made, projected=total.cost + ahead, basis=basis)
+
+
+def sweep_budgets(database: Database, prices: KnownPrices) -> dict[str, tuple[BudgetStanding, ...]]:
+    """Read how the budgets stand that the runs of each sweep share; sweeps without one are left out."""
+    found: dict[str, tuple[BudgetStanding, ...]] = {}
+    for standing in standings(database, prices.table):
+        for sweep_id in budgets.sweeps_of(database, standing.budget):
+            found[sweep_id] = (*found.get(sweep_id, ()), standing)
+    return found
 
 
 def _usual_cost(
@@ -260,10 +293,10 @@ def short_cost(spending: Spending) -> str:
 
 def cost_forms(costs: SweepCosts) -> tuple[str, ...]:
     """Tell of a sweep's costs in a column, longest form first: so far, and projected."""
-    so_far = short_cost(costs.spending)
-    if costs.projected is None:
-        return (so_far,)
-    return f"{so_far} of ~{costs.projected:,.0f} {CURRENCY}", so_far
+    so_far, budget = short_cost(costs.spending), costs.tightest
+    ahead = "" if costs.projected is None else f" of ~{costs.projected:,.0f} {CURRENCY}"
+    used = "" if budget is None else f", {100 * budget.share:.0f} % of budget"
+    return tuple(dict.fromkeys((f"{so_far}{ahead}{used}", f"{so_far}{used}", f"{so_far}{ahead}", so_far)))
 
 
 def money(dollars: float) -> str:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from console.views.calls import SweepCosts, known_prices, sweep_costs
+from console.views.calls import MOST_OF_BUDGET, SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from console.views.sweep import any_medal_of
 from engine.notifications.news import idle_since
+from engine.runs.budgets import BudgetStanding
 from engine.scoreboard import Cell
-from state import datasets, events, model_calls, outages, runs, sweeps
+from state import datasets, events, outages, runs, sweeps
 from state.database import Database
 from state.lifecycle import RunState, SweepState
 from state.outages import ProviderOutage
@@ -54,6 +55,12 @@ class Overview:
     datasets_failed: tuple[Dataset, ...]
     run_of: dict[int, Run]
     outages: tuple[ProviderOutage, ...] = ()
+    budgets: tuple[BudgetStanding, ...] = ()
+
+    @property
+    def tight_budgets(self) -> tuple[BudgetStanding, ...]:
+        """The budgets that runs share of which most is used, or that let no more runs start."""
+        return tuple(one for one in self.budgets if one.share >= MOST_OF_BUDGET or not one.has_room)
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,8 @@ def overview(database: Database, config_file: Path) -> Overview:
     known = sweeps.all_sweeps(database)
     counts = sweeps.counts_of_all(database)
     prices = known_prices(config_file)
+    shared = sweep_budgets(database, prices)
+    standings = {(one.budget.scope, one.budget.name): one for found in shared.values() for one in found}
     every = [run for found in by_sweep.values() for run in found]
     by_id = {run.id: run for run in every}
     happened = [event for event in events.newest(database, limit=8 * _EVENTS_SHOWN) if _is_news(event, by_id)]
@@ -84,15 +93,14 @@ def overview(database: Database, config_file: Path) -> Overview:
                 counts.get(sweep.id, SweepCounts()),
                 any_medal_of(by_sweep[sweep.id], sweep.spec.competitions),
                 _seconds_left(sweep, by_sweep[sweep.id]),
-                sweep_costs(
+                read_sweep_costs(
+                    database,
                     sweep,
                     by_sweep[sweep.id],
-                    model_calls.by_run(database, sweep.id),
                     prices,
                     counts.get(sweep.id, SweepCounts()).medals,
-                )
-                if sweep.spec.gateway
-                else None,
+                    shared,
+                ),
             )
             for sweep in reversed(known)
         ),
@@ -110,6 +118,7 @@ def overview(database: Database, config_file: Path) -> Overview:
         ),
         run_of={event.run_id: by_id[event.run_id] for event in happened if event.run_id in by_id},
         outages=tuple(outages.current(database)),
+        budgets=tuple(standings.values()),
     )
 
 

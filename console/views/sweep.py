@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from competitions.model import Thresholds
-from console.views.calls import SweepCosts, known_prices, sweep_costs
+from console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from console.views.lists import SortOrder
 from console.views.splits import ORDER, split_of, thresholds
 from engine.scoreboard import Cell, Measure, aggregate, results_of
 from engine.scoreboard.aggregation import complete_seeds
 from engine.scoreboard.own_runs import trial_of
-from state import datasets, model_calls, outages, runs, sweeps
+from state import datasets, outages, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, RunState
 from state.outages import ProviderOutage
@@ -177,7 +177,7 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path) -> 
         if any(row.split == split for row in rows)
     )
     counts = sweeps.counts(database, sweep.id)
-    uses = model_calls.by_run(database, sweep.id) if sweep.spec.gateway else {}
+    prices = known_prices(config_file)
     return SweepBoard(
         sweep=sweep,
         counts=counts,
@@ -185,7 +185,9 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path) -> 
         any_medal=any_medal_of(found, sweep.spec.competitions),
         all_sweeps=tuple(each.id for each in known),
         runs=tuple(found),
-        costs=sweep_costs(sweep, found, uses, known_prices(config_file), counts.medals),
+        costs=read_sweep_costs(
+            database, sweep, found, prices, counts.medals, sweep_budgets(database, prices)
+        ),
         outages=tuple(one for one in outages.current(database) if one.provider in sweep.spec.gateway),
     )
 

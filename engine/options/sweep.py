@@ -269,13 +269,16 @@ class SweepOptions:
     )
     sweep_budget_tokens: int | None = _option("Tokens of all of them together, likewise.", bounds=_COUNT)
     sweep_budget_usd: float | None = _option(
-        "US dollars for all of them together, likewise.", bounds=_POSITIVE
+        "US dollars for all of them together, likewise.",
+        bounds=_POSITIVE,
+        form=FormField("sweep USD", "of all its models"),
     )
     over_budget: str | None = _option(
         "What a run counts as that fails because the sweep's or its experiment's budget is used up: a result, or "
         "nothing until that budget is raised and it is launched again for free.",
         default=RESULT,
         choices=(RESULT, RELAUNCH),
+        form=FormField("over budget", "result or relaunch", initial=RESULT, column=1),
     )
     record_calls: bool | None = _option(
         "Keep what runs ask of models and are answered, compressed, in their directories.",

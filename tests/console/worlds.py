@@ -12,7 +12,7 @@ from console.views.grading import PastGrading, write_past
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
 from engine.places import Places
 from engine.scoreboard.reports import About, import_reports
-from state import datasets, experiments, outages, runs, sweeps
+from state import budgets, datasets, experiments, outages, runs, sweeps
 from state.database import open_for_writing
 from state.lifecycle import FailureClass, Outcome, SweepState
 from state.records import DatasetState, StepState
@@ -234,6 +234,9 @@ def counted(places: Places) -> World:
             "openai", NOW - at, outages.Trouble.LIMITED, 429, "Rate limit reached for gpt-4.1"
         )
         outages.note(world.database, attempt_of(world, "aide-counted"), [end], now=NOW - at)
+    budgets.set_limits(
+        world.database, budgets.BudgetScope.SWEEP, "aide-counted", budgets.Limits(usd=30.0), now=NOW - HOUR
+    )
     world.engine(live=4, queued=3)
     return world
 

@@ -34,6 +34,17 @@ def test_summaries_are_also_documents_line_by_line(cli: Cli, places: Places) -> 
     assert sweep["counts"]["failed"] == 8 and documents[0]["needs_you"][0]["kind"] == "failed"
 
 
+def test_a_summary_tells_what_models_cost_and_of_their_budget(cli: Cli, places: Places) -> None:
+    worlds.counted(places).database.close()
+    told = cli("watch", "--times", "1").out
+    assert "models ~24.17 USD, about 26.78 USD projected by 19 ended" in told
+    assert "budget of sweep aide-counted: 24.17 of 30.00 USD used" in told
+    assert "openai answers 429 since" in told
+    (sweep,) = cli("watch", "--times", "1", "--json").document()["sweeps"]
+    assert sweep["costs"]["per_medal"] == pytest.approx(24.17 / 8, abs=0.01)
+    assert sweep["budgets"][0]["share"] == pytest.approx(24.17 / 30, abs=0.001)
+
+
 def test_without_a_state_a_summary_says_so_calmly(cli: Cli) -> None:
     told = cli("watch", "--times", "1")
     assert told.code == 0 and "engine not running" in told.out
