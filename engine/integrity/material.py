@@ -168,8 +168,8 @@ def read_code(folder: Path, below: str) -> Code:
     return Code(tuple(files), tuple(unread), entries)
 
 
-def read_source(path: Path) -> str:
-    """Read the Python of a script, or of a notebook's code cells; what is not Python in them is left out.
+def read_source(path: Path, *, with_commands: bool = False) -> str:
+    """Read the Python of a script, or of a notebook's code cells; what is not Python in them is left out, or kept.
 
     Raises:
         DataProblem: it can't be read, is too large, or is no notebook.
@@ -179,7 +179,7 @@ def read_source(path: Path) -> str:
     with reading_untrusted(path, max_bytes=limit) as stream:
         content = stream.read(limit)
     if is_notebook:
-        return code_of_notebook(content, path.name)
+        return code_of_notebook(content, path.name, with_commands=with_commands)
     return decoded(content)
 
 
@@ -192,8 +192,8 @@ def decoded(content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def code_of_notebook(content: bytes, name: str = "the notebook") -> str:
-    """Return a notebook's code cells, an empty line between them; commands of IPython are left out, line by line.
+def code_of_notebook(content: bytes, name: str = "the notebook", *, with_commands: bool = False) -> str:
+    """Return a notebook's code cells, an empty line between them; commands of IPython leave empty lines, or stay.
 
     Raises:
         DataProblem: it is no notebook.
@@ -202,16 +202,20 @@ def code_of_notebook(content: bytes, name: str = "the notebook") -> str:
         notebook = json.loads(content)
         # Format 3 has worksheets around its cells.
         cells = notebook.get("cells") or notebook["worksheets"][0]["cells"]
-        code = [_source_of(cell) for cell in cells if cell.get("cell_type") == "code"]
+        code = [
+            _source_of(cell, with_commands=with_commands) for cell in cells if cell.get("cell_type") == "code"
+        ]
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise DataProblem(f"{name} is not a notebook", type(error).__name__) from error
     return "\n\n".join(code)[:MOST_CODE_BYTES]
 
 
-def _source_of(cell: dict[str, Any]) -> str:
+def _source_of(cell: dict[str, Any], *, with_commands: bool) -> str:
     source = cell.get("source", cell.get("input", ""))
     text = source if isinstance(source, str) else "".join(part for part in source if isinstance(part, str))
     lines = decoded(text.encode("utf-8", "replace")).split("\n")
+    if with_commands:
+        return "\n".join(lines)
     if lines and lines[0].startswith("%%") and not lines[0].startswith(("%%time", "%%capture")):
         return "\n".join([""] * len(lines))  # a cell in another language
     return "\n".join("" if _is_command(line) else line for line in lines)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from engine.integrity.material import Subject, walk_files
+from engine.integrity.code import SourceFile
+from engine.integrity.material import Subject, read_source, walk_files
 from environment.container.run_log import log_parts
 from environment.runner import protocol
 from foundation.files import reading_untrusted
@@ -46,10 +48,20 @@ def texts_of(subject: Subject) -> Iterator[TextFile]:
             kind: Kind = "code" if suffix == ".py" else "log"
             yield TextFile(path.relative_to(subject.folder).as_posix(), kind, _lines_in(path))
     for source in subject.code.files:
-        yield TextFile(source.path, "code", (line.encode("utf-8", "replace") for line in source.lines))
+        yield TextFile(source.path, "code", _lines_of_code(subject, source))
     for path in walk_files(subject.folder / protocol.CODE, unread):
         if path.suffix.lower() in _CODE_SUFFIXES:
             yield TextFile(path.relative_to(subject.folder).as_posix(), "code", _lines_in(path))
+
+
+def _lines_of_code(subject: Subject, source: SourceFile) -> Iterator[bytes]:
+    """Yield the lines of a source, of a notebook with the commands in it, by the same numbers."""
+    lines = source.lines
+    if source.path.endswith(".ipynb"):
+        with suppress(DataProblem):  # it has changed since it was read
+            lines = read_source(subject.folder / source.path, with_commands=True).split("\n")
+    for line in lines:
+        yield line.encode("utf-8", "replace")
 
 
 def _lines_in(path: Path) -> Iterator[bytes]:

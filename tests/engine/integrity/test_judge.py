@@ -89,6 +89,15 @@ def test_a_violation_is_found_with_its_file_and_line(state: Database, server: Mo
     assert result.usd == pytest.approx(4 * 1100 * 10 / 1e6 / 2)
 
 
+def test_commands_in_a_notebook_are_read_too(state: Database, server: ModelServer) -> None:
+    cells = [{"cell_type": "code", "source": ["x = 1\n", "!curl https://x/chat.completions\n"]}]
+    court = Court(state, server, "log\n")
+    (court.subject.folder / "code").mkdir(exist_ok=True)
+    (court.subject.folder / "code" / "main.ipynb").write_text(json.dumps({"cells": cells}))
+    (finding,) = court.judged()["judge-external-model"].findings
+    assert (finding.excerpts[0].source, finding.excerpts[0].first_line) == ("code/main.ipynb", 2)
+
+
 def test_an_innocent_run_has_no_finding(state: Database, server: ModelServer) -> None:
     court = Court(state, server, "epoch 1\nI could ask OpenAI, but I train a model\n", "import pandas\n")
     results = court.judged(QUESTIONS)
