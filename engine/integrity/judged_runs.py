@@ -77,7 +77,7 @@ def gather(
             for excerpt in (one for finding in result.findings for one in finding.excerpts):
                 lines = range(excerpt.first_line, min(excerpt.last_line, excerpt.first_line + 200) + 1)
                 marked.setdefault(excerpt.source, set()).update(lines)
-        windows, total = most_telling(windows_of(texts_of(subject), rules, marked), most)
+        windows, total = most_telling(windows_of(texts_of(subject), rules, marked), most, subject.content)
         yield JudgedRun(subject, tuple(windows), total, content)
 
 

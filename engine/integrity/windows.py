@@ -7,6 +7,7 @@ token of a chat's form, and a number of ours before each line, so that no line c
 from __future__ import annotations
 
 import heapq
+import random
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -326,28 +327,42 @@ def _size(line: Line) -> int:
     return len(line.text) + _NUMBER_CHARACTERS
 
 
-def most_telling(windows: Iterable[Window], most: int) -> tuple[list[Window], int]:
-    """Choose the windows that are read, by what rules found in them, then the first and the last, then in order.
+def most_telling(windows: Iterable[Window], most: int, seed: str = "") -> tuple[list[Window], int]:
+    """Choose the windows that are read: by what rules found in them, then the first and the last, then in order.
+
+    A quarter is drawn by lot, so that lines that are made to be found can't keep the others from being read.
+
+    Args:
+        windows: all of them; no more than are chosen are ever in memory.
+        most: how many to choose at most.
+        seed: what decides by lot, the same for the same.
 
     Returns:
-        At most `most` windows, in order, and how many there are; no more than these are ever in memory.
+        The chosen ones, in order, and how many there are.
     """
-    kept: list[tuple[tuple[int, int, bool, int], Window]] = []
+    draw = random.Random(seed)  # noqa: S311 - the same each time, so that answers are found again
+    telling: list[tuple[tuple[int, int, bool, int], Window]] = []
+    drawn: list[tuple[int, Window]] = []
     total, last = 0, None
     for number, window in enumerate(windows):
         total, last = number + 1, window
         place = len(window.hits), sum(window.hits.values()), number == 0, -number
-        if len(kept) < most:
-            heapq.heappush(kept, (place, window))
-        elif place > kept[0][0]:
-            heapq.heapreplace(kept, (place, window))
-    if (
-        last is not None
-        and kept
-        and total > most
-        and not kept[0][0][0]
-        and kept[0][1] is not last
-        and most > 1
-    ):
-        heapq.heapreplace(kept, ((0, 0, False, 1 - total), last))
-    return [window for place, window in sorted(kept, key=lambda one: -one[0][3])], total
+        if len(telling) < most:
+            heapq.heappush(telling, (place, window))
+        elif place > telling[0][0]:
+            heapq.heapreplace(telling, (place, window))
+        if len(drawn) < most // 4:
+            drawn.append((number, window))
+        elif (spot := draw.randrange(total)) < len(drawn):
+            drawn[spot] = number, window
+    is_there = any(window is last for _, window in telling)
+    if last is not None and total > most > 1 and not telling[0][0][0] and not is_there:
+        heapq.heapreplace(telling, ((0, 0, True, 1 - total), last))
+    by_place = [
+        (-place[3], window) for place, window in sorted(telling, key=lambda one: one[0], reverse=True)
+    ]
+    chosen = dict(by_place[: most - len(drawn)]) | dict(drawn)
+    for number, window in by_place:
+        if len(chosen) < most:
+            chosen.setdefault(number, window)
+    return [chosen[number] for number in sorted(chosen)], total

@@ -106,6 +106,21 @@ def test_windows_in_which_something_was_found_are_read_first_and_then_the_ends()
     assert len(everything) == total == 1
 
 
+def test_a_flood_of_telling_lines_keeps_no_window_from_being_read() -> None:
+    telling = "\n".join(f"see https://openai {'abcdefg'[n % 7] * 60} {n}" for n in range(1000))
+    silent = "\n".join(f"{'abcdefg'[n % 7] * 80} {n}" for n in range(1000))
+
+    def read(seed: str) -> list[int]:
+        content = f"{telling}\n{silent}".encode()
+        found, total = most_telling(windows_of([file(content)], RULES, characters=8000), 8, seed)
+        assert total > 20
+        assert len(found) == 8
+        return [window.lines[0][1].number for window in found]
+
+    assert read("a") == read("a") != read("b")
+    assert max(number for seed in "abcdef" for number in read(seed)) > 1000
+
+
 def test_lines_that_other_detectors_have_found_count_as_telling() -> None:
     (window,) = windows_of([file(b"a\nb\nc")], RULES, {"output/run.log": {2}})
     assert window.hits == {MARKED: 1}
