@@ -179,7 +179,7 @@ def judge(
         elif chosen:
             complain("all of these runs have been judged so; --again judges them once more")
         looks = judged_runs.look(found, endpoint, asked, SystemClock())
-        take_in(places, looks, len(found), Layer.JUDGE)
+        take_in(places, looks, len(found), Layer.JUDGE, at_once=judged_runs.AT_ONCE)
     _say_spent(endpoint)
     with reading_state(context) as database:
         if mlebench_format is not None:
@@ -538,7 +538,9 @@ def run_ids_of(database: Database, experiment: str | None, runs: Collection[int]
     return list(dict.fromkeys(runs or ()))
 
 
-def take_in(places: Places, looked_at: Iterable[LookedAt], total: int, layer: Layer) -> None:
+def take_in(
+    places: Places, looked_at: Iterable[LookedAt], total: int, layer: Layer, *, at_once: int = _AT_ONCE
+) -> None:
     """Have the engine take into the state what was found, some runs at a time, and show how far it is."""
     from engine.control import ask
     from engine.options.requests import RecordIntegrity
@@ -546,7 +548,7 @@ def take_in(places: Places, looked_at: Iterable[LookedAt], total: int, layer: La
     tell = show_count(f"{layer}")
     waiting = iter(looked_at)
     done = 0
-    while batch := tuple(islice(waiting, _AT_ONCE)):
+    while batch := tuple(islice(waiting, at_once)):
         ask(places, "integrity.record", asdict(RecordIntegrity(looked_at=batch)))
         done += len(batch)
         tell(done, total)

@@ -35,8 +35,9 @@ from state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrit
 
 # The folder below the state's where answers are kept.
 ANSWERS = "answers"
+# Runs that are judged at once, and then taken into the state.
+AT_ONCE = 4
 _PREFIX = "judge-"
-_RUNS_AT_ONCE = 4
 _MOST_EXCERPTS = 10
 
 
@@ -102,8 +103,8 @@ def look(
     with asyncio.Runner() as runner:
         runner.run(endpoint.open())
         try:
-            for start in range(0, len(chosen), _RUNS_AT_ONCE):
-                some = chosen[start : start + _RUNS_AT_ONCE]
+            for start in range(0, len(chosen), AT_ONCE):
+                some = chosen[start : start + AT_ONCE]
                 for one, judgement in zip(
                     some, runner.run(judge.judge_all([(one.windows, one.total) for one in some])), strict=True
                 ):
