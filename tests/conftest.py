@@ -50,6 +50,11 @@ _LONG = (
     "tests/conformance/",
 )
 _UNDIVIDED = ("tests/docker/", "tests/kaggle/")
+# Those that take the Docker daemon for themselves, and about as many others; the rest is for another process.
+_HALF_OF_DOCKER = tuple(
+    f"tests/docker/test_{name}.py"
+    for name in ("agents_of_mle_bench", "faults_in_containers", "images", "shell", "whatever_is_killed")
+)
 _DIVIDED = ("tests/soak/test_histories.py", "tests/competitions/test_hostile_submissions.py")
 
 # A slow machine makes slow examples; that says nothing of what is tested.
@@ -64,13 +69,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 class _LongestFirst(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Gives tests to workers file by file, the largest files by their functions.
 
-    All that share the one Docker daemon go to the same worker, and so do all that share the loopback Kaggle's port.
+    All that share the loopback Kaggle's port go to the same worker, and those of the Docker daemon to two.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         scope: str = super()._split_scope(nodeid)
         if scope in _DIVIDED:
             return nodeid.partition("[")[0]
+        if scope in _HALF_OF_DOCKER:
+            return "half of tests/docker"
         return next((folder for folder in _UNDIVIDED if scope.startswith(folder)), scope)
 
 

@@ -21,15 +21,19 @@ from tests.machine import BASE_IMAGE
 
 __all__ = ["empty_state", "prepared_data"]  # the engine's fixtures serve here as well
 
+_TIMEOUT_SECONDS = 900
 # Read before any test cleans the environment.
 CHOICES = BuildImages(base_image=BASE_IMAGE, certificates=os.environ.get("SSL_CERT_FILE", ""))
 
 
 @contextmanager
-def having_the_daemon() -> Iterator[None]:
-    """Have the daemon for one test process at a time: some tests kill it."""
-    with Path("/tmp/mlebench-test-daemon.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def having_the_daemon(*, alone: bool = False) -> Iterator[None]:
+    """Have the daemon; alone for tests that kill it or give images other names, beside other processes for the rest."""
+    turns, daemon = (Path(f"/tmp/mlebench-test-{name}.lock") for name in ("turns", "daemon"))
+    with turns.open("w") as turn, daemon.open("w") as lock:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # or who wants it alone would wait for ever while others come and go
+        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(turn, fcntl.LOCK_UN)
         yield
 
 
@@ -40,6 +44,13 @@ def build_images(*names: str) -> None:
         build(client, recipe, CHOICES, lambda _line: None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give time to wait for tests of another process that have the daemon alone."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_TIMEOUT_SECONDS))
+
+
 @pytest.fixture(autouse=True)
 def of_the_containers_group(docker_daemon: None) -> None:
     """Make every test of this folder one of those that need a Docker daemon."""
@@ -48,7 +59,7 @@ def of_the_containers_group(docker_daemon: None) -> None:
 @pytest.fixture(scope="session")
 def images(tmp_path_factory: pytest.TempPathFactory, docker_daemon: None) -> None:
     """The images that every run needs, and one for agents that tests write on the spot."""
-    with having_the_daemon():
+    with having_the_daemon(alone=True):
         if find_image(connect(), BASE_IMAGE) is None:
             make_base(connect(), BASE_IMAGE, lambda _line: None)
         build_images("mlebench-env", "mlebench-grader", "dummy")
@@ -60,11 +71,13 @@ def images(tmp_path_factory: pytest.TempPathFactory, docker_daemon: None) -> Non
 
 
 @pytest.fixture
-def docker(tmp_path: Path, prepared_data: Path, empty_state: Path, images: None) -> Iterator[DockerHarness]:
+def docker(
+    request: pytest.FixtureRequest, tmp_path: Path, prepared_data: Path, empty_state: Path, images: None
+) -> Iterator[DockerHarness]:
     """An engine that launches on Docker."""
     made = DockerHarness(
         Places(tmp_path / "config.toml", prepared_data, tmp_path / "state"), tmp_path / "agents", empty_state
     )
-    with having_the_daemon():
+    with having_the_daemon(alone=request.node.get_closest_marker("alone") is not None):
         yield made
         made.close()

@@ -55,6 +55,24 @@ COPY additional_notes.txt /home/additional_notes.txt
 COPY start.sh ${{AGENT_DIR}}
 WORKDIR ${{AGENT_DIR}}/Bench
 """
+REAL_MLAGENTBENCH = "mle-real-mlagentbench"
+_REPOSITORY = "https://github.com/JunShern/MLAgentBench.git"
+_REAL_MLAGENTBENCH = f"""\
+FROM mlebench-env
+{_FOLDERS}
+RUN mkdir ${{LOGS_DIR}} ${{CODE_DIR}} ${{AGENT_DIR}}
+RUN apt-get update && apt-get install ffmpeg libsm6 libxext6 -y
+{_PACKAGES}
+RUN git clone {_REPOSITORY} ${{AGENT_DIR}}/MLAgentBench
+COPY start.sh ${{AGENT_DIR}}
+"""
+# What it asks for, old versions and packages that are compiled among them.
+_REAL_PACKAGES = """
+pillow torch==2.2.0 torchvision==0.17.0 transformers scikit-learn xgboost keras scipy numpy pandas
+matplotlib seaborn tqdm kaggle opencv-python openai==0.28 anthropic langchain==0.2.10 langchain_anthropic
+sentencepiece spacy nltk sacrebleu rouge-score peft accelerate evaluate tiktoken torch-geometric==2.3.1 ogb
+networkx cchardet pytest dacite tenacity bson fastdtw textblob gdcm pylibjpeg geopy
+"""
 # It sets a platform, takes a package of conda, lets its agent use sudo, and brings an entry point of its own.
 OPENDEVIN = f"""\
 FROM --platform=linux/amd64 mlebench-env
@@ -139,6 +157,16 @@ def write(agents: Path) -> list[str]:
         opendevin / "channel", "tool", "18.17.1", "bin/tool", "#!/bin/sh\necho the tool runs\n"
     )
     return list(dockerfiles)
+
+
+def write_real_mlagentbench(agents: Path) -> None:
+    """Write MLAgentBench with all that it really needs: gigabytes, and a repository from GitHub."""
+    folder = agents / REAL_MLAGENTBENCH
+    folder.mkdir(parents=True)
+    (folder / "Dockerfile").write_text(_REAL_MLAGENTBENCH)
+    (folder / "requirements.txt").write_text("\n".join(_REAL_PACKAGES.split()))
+    (folder / "start.sh").write_text("true\n")
+    (folder / "config.yaml").write_text(CONFIG.format(name=REAL_MLAGENTBENCH))
 
 
 def write_conda_package(channel: Path, name: str, version: str, path: str, content: str) -> None:

@@ -70,6 +70,7 @@ def test_a_step_that_needs_a_host_out_of_reach_is_named_with_it(
     assert "needs github.invalid, which could not be reached" in caught.value.why
 
 
+@pytest.mark.alone
 def test_an_image_of_other_files_is_refused_at_launch_and_at_start(docker: DockerHarness) -> None:
     client = connect()
     docker.agent("prober", f"{WAIT_FOR_GO}; {SUBMIT}")

@@ -8,7 +8,6 @@ import signal
 from environment.container.output import Ending
 from environment.runner import protocol
 from state.lifecycle import Outcome
-from state.records import Run
 from tests.docker.harness import DockerHarness
 from tests.engine.harness import SUBMIT
 
@@ -16,30 +15,22 @@ STUBBORN = "trap '' TERM; while :; do sleep 1; done"
 STORM = "trap '' TERM; perl -e 'fork while 1'"
 
 
-def assert_ended_by_its_deadline(docker: DockerHarness, run: Run) -> None:
-    assert run.outcome is Outcome.BELOW_MEDIAN, run.failure_text
-    ending = protocol.read(docker.folder(run) / protocol.EXIT, Ending)
-    assert (ending.reason, ending.submission_sequence) == ("deadline", 1)
-    docker.assert_ended_once(run)
-    docker.until_clean()
-
-
-def test_an_agent_that_its_main_process_does_not_end_is_ended_by_the_runner_and_graded(
+def test_agents_that_their_main_process_does_not_end_are_ended_by_the_runner_and_graded(
     docker: DockerHarness,
 ) -> None:
+    """One whose main process is stopped, and a storm of forks that leaves it no time."""
     docker.agent("stubborn", f"{SUBMIT}; {STUBBORN}")
-    docker.start()
-    docker.launch("stubborn", time_limit_seconds=6, grace_seconds=0.5)
-    (run,) = docker.until_started()
-    os.kill(docker.container_of(run)["State"]["Pid"], signal.SIGSTOP)
-    (run,) = docker.ended()
-    assert_ended_by_its_deadline(docker, run)
-
-
-def test_a_storm_of_forks_does_not_outlive_its_deadline_and_is_graded(docker: DockerHarness) -> None:
     docker.agent("storm", f"{SUBMIT}; {STORM}")
     docker.start()
+    docker.launch("stubborn", time_limit_seconds=6, grace_seconds=0.5)
+    (stubborn,) = docker.until_started()
+    os.kill(docker.container_of(stubborn)["State"]["Pid"], signal.SIGSTOP)
     docker.launch("storm", time_limit_seconds=8, grace_seconds=0.5)
-    docker.until_started()
-    (run,) = docker.ended()
-    assert_ended_by_its_deadline(docker, run)
+    ended = docker.ended()
+    assert len(ended) == 2
+    for run in ended:
+        assert run.outcome is Outcome.BELOW_MEDIAN, run.failure_text
+        ending = protocol.read(docker.folder(run) / protocol.EXIT, Ending)
+        assert (ending.reason, ending.submission_sequence) == ("deadline", 1)
+        docker.assert_ended_once(run)
+    docker.until_clean()

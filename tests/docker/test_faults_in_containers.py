@@ -181,6 +181,7 @@ def test_a_proxy_that_is_killed_is_there_again_and_told(docker: DockerHarness) -
     docker.until_clean()
 
 
+@pytest.mark.alone
 def test_the_drill(docker: DockerHarness) -> None:
     """Twelve runs; engine, runner, a worker, a container and dockerd are killed, in turn and at once."""
     docker.agent("worker", WORK)
@@ -216,6 +217,7 @@ def test_the_drill(docker: DockerHarness) -> None:
     assert not list(protocol.inbox(docker.places.state_dir).iterdir())
 
 
+@pytest.mark.alone
 def test_a_daemon_that_is_away_for_a_while_keeps_nothing_waiting_for_ever(docker: DockerHarness) -> None:
     docker.agent("worker", f"{SUBMIT}; {WAIT_FOR_GO}")
     docker.start()

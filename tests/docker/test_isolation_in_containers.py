@@ -64,7 +64,7 @@ def looking(docker: DockerHarness, monkeypatch: pytest.MonkeyPatch) -> tuple[Doc
     return docker, run
 
 
-def test_an_agent_in_a_container_sees_no_answers_and_has_no_rights(
+def test_an_agent_in_a_container_sees_no_answers_not_even_as_root_and_has_no_rights(
     looking: tuple[DockerHarness, Run],
 ) -> None:
     docker, run = looking
@@ -82,10 +82,6 @@ def test_an_agent_in_a_container_sees_no_answers_and_has_no_rights(
         assert "denied" in (logs / name).read_text()
     assert "not permitted" in (logs / "kill").read_text()
     assert f"API_KEY={SECRET}" in (logs / "variables").read_text()
-
-
-def test_root_in_the_agents_container_finds_no_answers_either(looking: tuple[DockerHarness, Run]) -> None:
-    docker, run = looking
     client = connect()
     agent = docker.container_of(run)["Id"]
     begun = client.exec_create(agent, ["python3", "-c", FIND], user="0")
@@ -212,32 +208,32 @@ def test_an_open_network_has_a_way_out(docker: DockerHarness) -> None:
     docker.until_clean()
 
 
-@pytest.mark.parametrize(
-    ("trick", "telling"),
-    [
-        ('ln -s /run/prepared/private/answers.csv "$SUBMISSION_DIR/submission.csv"', "symbolic link"),
-        ('mkfifo "$SUBMISSION_DIR/submission.csv"', "not a regular file"),
-        (
-            'mkdir "$SUBMISSION_DIR/submission.csv"; chmod 000 "$SUBMISSION_DIR/submission.csv"',
-            "not a regular",
-        ),
-        (
-            "python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('/home/submission/submission.csv')\"",
-            "No such device",
-        ),
-        ('mknod "$SUBMISSION_DIR/submission.csv" c 1 5 && echo made', ""),
-    ],
-    ids=["link", "fifo", "folder", "socket", "device"],
-)
-def test_what_is_no_file_is_no_submission(docker: DockerHarness, trick: str, telling: str) -> None:
-    docker.agent("tricky", f"{trick}; head -c 3000 /dev/urandom")
+TRICKS = {
+    "link": ('ln -s /run/prepared/private/answers.csv "$SUBMISSION_DIR/submission.csv"', "symbolic link"),
+    "fifo": ('mkfifo "$SUBMISSION_DIR/submission.csv"', "not a regular file"),
+    "folder": (
+        'mkdir "$SUBMISSION_DIR/submission.csv"; chmod 000 "$SUBMISSION_DIR/submission.csv"',
+        "not a regular",
+    ),
+    "socket": (
+        "python3 -c \"import socket; socket.socket(socket.AF_UNIX).bind('/home/submission/submission.csv')\"",
+        "No such device",
+    ),
+    "device": ('mknod "$SUBMISSION_DIR/submission.csv" c 1 5 && echo made', ""),
+}
+
+
+def test_what_is_no_file_is_no_submission(docker: DockerHarness) -> None:
+    for name, (trick, _) in TRICKS.items():
+        docker.agent(name, f"{trick}; head -c 3000 /dev/urandom")
     docker.start()
-    docker.launch("tricky")
-    (run,) = docker.ended()
-    assert run.outcome is Outcome.NO_SUBMISSION
-    ended = protocol.read(docker.folder(run) / protocol.EXIT, Ending)
-    assert telling in ended.submission_problem
-    assert "made" not in docker.log(run)
+    for name in TRICKS:
+        docker.launch(name)
+    for run in docker.ended():
+        assert run.outcome is Outcome.NO_SUBMISSION
+        ended = protocol.read(docker.folder(run) / protocol.EXIT, Ending)
+        assert TRICKS[run.sweep_id.rpartition("-")[0]][1] in ended.submission_problem
+        assert "made" not in docker.log(run)
 
 
 def test_a_huge_log_keeps_its_beginning_and_its_end(docker: DockerHarness) -> None:

@@ -35,41 +35,29 @@ def test_the_dummy_goes_the_whole_way_in_a_container(docker: DockerHarness) -> N
     docker.until_clean()
 
 
-def test_a_crash_is_told_from_a_missing_submission(docker: DockerHarness) -> None:
+def test_a_crash_no_submission_a_deadline_and_too_much_memory_are_told_apart(docker: DockerHarness) -> None:
+    eat = "python3 -c 'data = []\nwhile True: data.append(bytearray(1 << 20))'"
     docker.agent("crash", "echo oh no; exit 3")
     docker.agent("lazy", "exit 0")
+    docker.agent("stubborn", "trap '' TERM; echo here; while :; do sleep 1; done")
+    docker.agent("late", f"{SUBMIT}; trap 'echo leaving; exit 0' TERM; while :; do sleep 0.1; done")
+    docker.agent("eater", f"{eat}; exit $?")
     docker.start()
     docker.launch("crash")
     docker.launch("lazy")
-    crashed, lazy = sorted(docker.ended(), key=lambda run: run.sweep_id)
-    assert crashed.failure_class is FailureClass.CRASH
-    assert "oh no" in docker.log(crashed)
-    assert docker.attempts(crashed)[0].exit_code == 3
-    assert lazy.outcome is Outcome.NO_SUBMISSION
-    docker.until_clean()
-
-
-def test_a_deadline_is_held_by_the_container(docker: DockerHarness) -> None:
-    docker.agent("stubborn", "trap '' TERM; echo here; while :; do sleep 1; done")
-    docker.agent("late", f"{SUBMIT}; trap 'echo leaving; exit 0' TERM; while :; do sleep 0.1; done")
-    docker.start()
     docker.launch("stubborn", time_limit_seconds=2, grace_seconds=1)
     docker.launch("late", time_limit_seconds=4, grace_seconds=30)
-    late, stubborn = sorted(docker.ended(), key=lambda run: run.sweep_id)
-    assert stubborn.failure_class is FailureClass.TIMEOUT
-    assert late.outcome is Outcome.BELOW_MEDIAN
-    assert "leaving" in docker.log(late)
-    assert docker.attempts(late)[0].exit_reason == "deadline"
-    docker.until_clean()
-
-
-def test_memory_over_the_limit_is_told_from_a_crash(docker: DockerHarness) -> None:
-    eat = "python3 -c 'data = []\nwhile True: data.append(bytearray(1 << 20))'"
-    docker.agent("eater", f"{eat}; exit $?")
-    docker.start()
     docker.launch("eater", memory_bytes=256 << 20)
-    (run,) = docker.ended()
-    assert run.failure_class is FailureClass.MEMORY
+    runs = {run.sweep_id.rpartition("-")[0]: run for run in docker.ended()}
+    assert runs["crash"].failure_class is FailureClass.CRASH
+    assert "oh no" in docker.log(runs["crash"])
+    assert docker.attempts(runs["crash"])[0].exit_code == 3
+    assert runs["lazy"].outcome is Outcome.NO_SUBMISSION
+    assert runs["stubborn"].failure_class is FailureClass.TIMEOUT
+    assert runs["late"].outcome is Outcome.BELOW_MEDIAN
+    assert "leaving" in docker.log(runs["late"])
+    assert docker.attempts(runs["late"])[0].exit_reason == "deadline"
+    assert runs["eater"].failure_class is FailureClass.MEMORY
     docker.until_clean()
 
 

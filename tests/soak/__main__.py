@@ -25,6 +25,7 @@ from tests.kaggle.outage import Outage
 from tests.machine import missing_groups
 from tests.soak.behaviours import Submissions
 from tests.soak.history import SLOTS, Broken, History
+from tests.soak.images import problems_of_images
 from tests.soak.invariants import broken_invariants
 from tests.soak.plans import plan
 
@@ -43,11 +44,18 @@ def main() -> int:
     parser.add_argument(
         "--kaggle", action="store_true", help="prepare the competitions over outages of Kaggle instead"
     )
+    parser.add_argument(
+        "--images", action="store_true", help="build the images that are too large for the tests instead"
+    )
     parser.add_argument(_INSIDE, type=Path, dest="inside", help=argparse.SUPPRESS)
     parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside is not None:
         return _play(options.seed, options.inside, options.data, bare=options.bare)
+    if options.images:
+        problems = problems_of_images(lambda text: print(text, flush=True))
+        print("\n".join(problems or ["the images hold"]))
+        return 1 if problems else 0
     seed = random.SystemRandom().randrange(1 << 20) if options.seed is None else options.seed
     give_up = time.monotonic() + options.minutes * 60
     with tempfile.TemporaryDirectory(prefix="soak-") as scratch:
