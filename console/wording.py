@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from state.lifecycle import FailureClass, Outcome
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from competitions.model import Thresholds
     from engine.runs.budgets import BudgetStanding
     from engine.scoreboard import Cell
+    from environment.gateway.records import OpenCall
     from state.outages import ProviderOutage
     from state.records import KaggleState, Run
 
@@ -61,6 +62,18 @@ def shared_budget(standing: BudgetStanding) -> str:
     budget = standing.budget
     room = "" if standing.has_room else "; no more runs start"
     return f"budget of {budget.scope} {budget.name}: {standing.in_words()} used{room}"
+
+
+def calls_under_way(calls: Sequence[OpenCall], now: float) -> str:
+    """Write how many calls have not ended, and how many of them wait: `2 calls are under way, 1 waits since 12s`."""
+    waiting = [call.at for call in calls if call.state == "waiting"]
+    sent = len(calls) - len(waiting)
+    parts = [f"{plural(sent, 'call')} {'is' if sent == 1 else 'are'} under way"] if sent else []
+    if waiting:
+        since = duration(max(0.0, now - min(waiting)))
+        who = plural(len(waiting), "call")
+        parts.append(f"{who} {'waits' if len(waiting) == 1 else 'wait'} to be sent, for {since}")
+    return ", ".join(parts)
 
 
 def provider_outage(outage: ProviderOutage) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from engine.settings import read_values
@@ -14,12 +15,13 @@ from environment.gateway.dialects import Dialect
 from environment.gateway.prices import PriceTable, TokenPrice, price_table
 from environment.runner import layout
 from environment.runner.protocol import ModelProvider
-from foundation.fields import FieldError, read_fields
+from foundation.fields import Bounds, FieldError, read_fields
 from foundation.problems import EnvironmentProblem, UsageProblem
 
 TABLE = "providers"
 PRICES = "model_prices"
 _LEAST_KEY_CHARACTERS = 8  # what is shorter is part of other texts by chance
+_Rate = Annotated[float | None, Bounds("a number above 0", above=0)]
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _KNOWN = (
     ModelProvider("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
@@ -37,6 +39,8 @@ class _Settings:
     url: str | None = None
     key: str | None = None
     include_usage: bool | None = None
+    requests_per_minute: _Rate = None
+    tokens_per_minute: _Rate = None
 
 
 def all_providers(config_file: Path) -> dict[str, ModelProvider]:
@@ -67,6 +71,8 @@ def all_providers(config_file: Path) -> dict[str, ModelProvider]:
             url=provider.url if given.url is None else given.url,
             key=provider.key if given.key is None else given.key,
             include_usage=provider.include_usage if given.include_usage is None else given.include_usage,
+            requests_per_minute=given.requests_per_minute,
+            tokens_per_minute=given.tokens_per_minute,
         )
         parts = urlsplit(found[name].url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:

@@ -185,9 +185,12 @@ def calls(
                 "totals": [asdict(total) for total in found.spending.models],
                 **found.spending.document(),
                 "calls": [{"attempt": number, **asdict(call)} for number, call in found.calls],
+                "under_way": [asdict(call) for call in found.under_way],
             }
         )
         return
+    if found.under_way:
+        say(wording.calls_under_way(found.under_way, time.time()))
     if not found.spending.models:
         say("no model calls were counted; runs of a sweep with --gateway have theirs counted")
         return

@@ -14,7 +14,7 @@ from engine.providers import model_prices
 from engine.runs.budgets import BudgetStanding, standings
 from engine.scoreboard.own_runs import trial_of
 from environment.gateway.prices import PriceTable, price_table
-from environment.gateway.records import NOT_SENT, ModelCall, from_line
+from environment.gateway.records import NOT_SENT, ModelCall, OpenCall, from_line, under_way
 from environment.runner import protocol
 from foundation import jsonlines
 from foundation.problems import Problem
@@ -119,22 +119,26 @@ class RunCalls:
     Attributes:
         spending: what they have come to, as the state has counted them.
         calls: the last single ones with the number of their attempt, oldest first.
+        under_way: calls that wait, for their turn or a budget, or were sent and have not ended.
     """
 
     spending: Spending
     calls: tuple[tuple[int, ModelCall], ...]
+    under_way: tuple[OpenCall, ...] = ()
 
 
 def calls_of(database: Database, run_id: int, state_dir: Path, prices: PriceTable, *, last: int) -> RunCalls:
     """Read the calls of a run, at most so many of the last ones."""
     calls: list[tuple[int, ModelCall]] = []
+    open_calls: list[OpenCall] = []
     for attempt in runs.attempts(database, run_id):
         history = read_on(state_dir / attempt.directory, CallHistory(), kept=last)
         calls += [(attempt.number, call) for call in history.last]
+        open_calls += under_way(state_dir / attempt.directory)
     shown = calls[len(calls) - last :] if last < len(calls) else calls
     spec = sweeps.get(database, runs.get(database, run_id).sweep_id).spec
     spending = spending_of(model_calls.of_run(database, run_id), prices_for(spec, prices))
-    return RunCalls(spending, tuple(shown))
+    return RunCalls(spending, tuple(shown), tuple(open_calls))
 
 
 # What calls have come to

@@ -19,6 +19,7 @@ from environment.container.relay import MAX_CONNECTIONS
 from environment.gateway.budget import Budget, Ledger, SharedAllowance
 from environment.gateway.dialects import Grant
 from environment.gateway.prices import TokenPrice, price_table
+from environment.gateway.rates import SharedRate
 from environment.gateway.recording import Recorder, Replay, Secrets
 from environment.gateway.records import Journal
 from environment.gateway.server import Gateway, Service
@@ -65,8 +66,25 @@ def main() -> int:
     budget = Budget(order.budget_calls, order.budget_tokens, order.budget_usd)
     ledger = Ledger(budget, prices, SharedAllowance(attempt))
     journal = Journal(attempt, ledger.add)
-    asyncio.run(_serve(attempt, Gateway(service, journal, ledger, recorder=recorder, replay=replay)))
+    gateway = Gateway(
+        service, journal, ledger, rates=_rates(order, service), recorder=recorder, replay=replay
+    )
+    asyncio.run(_serve(attempt, gateway))
     return 0
+
+
+def _rates(order: Order, service: Service) -> dict[str, SharedRate]:
+    """Return what limits the calls to each provider, where anything does."""
+    return {
+        provider.name: SharedRate(
+            secrets.rate_file(provider.url, service.keys.get(provider.name, "")),
+            order.name,
+            requests=provider.requests_per_minute,
+            tokens=provider.tokens_per_minute,
+        )
+        for provider in order.providers
+        if provider.requests_per_minute or provider.tokens_per_minute
+    }
 
 
 async def _serve(attempt: Path, gateway: Gateway) -> None:

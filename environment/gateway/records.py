@@ -14,7 +14,7 @@ import msgspec
 
 from environment.gateway.dialects import Usage
 from environment.runner import protocol
-from foundation import jsonlines
+from foundation import jsonlines, locks
 
 # Of what the agent can make grow without a provider being asked; the rest is paid for, and so held by a budget.
 MOST_REFUSALS = 1000
@@ -58,6 +58,7 @@ class ModelCall:
         first_seconds: until the first byte of the answer's body.
         retry_after: seconds after which the provider wants to be asked again.
         problem: what went wrong, in the words of the provider or ours.
+        waited: seconds before it was sent, for its turn or for more of a budget; in none of the other times.
         recorded: how much of what was asked and answered is recorded; empty where nothing was to be.
     """
 
@@ -79,12 +80,21 @@ class ModelCall:
     answer_bytes: int = 0
     retry_after: float | None = None
     problem: str = ""
+    waited: float = 0.0
     recorded: str = ""
+
+
+class OpenState(StrEnum):
+    """How far a call is that has not ended."""
+
+    WAITING = "waiting"  # for its turn, or for more of a budget
+    LEFT = "left"  # it waited, and its agent went away
+    SENT = "sent"
 
 
 @dataclass(frozen=True)
 class OpenCall:
-    """A call that has been sent to a provider; where no end of it is found, the gateway died meanwhile."""
+    """A call that is under way; one that was sent and of which no end is found ended with its gateway."""
 
     id: str
     at: float
@@ -94,6 +104,7 @@ class OpenCall:
     stream: bool
     request_bytes: int
     input_characters: int
+    state: OpenState = OpenState.SENT
 
 
 def from_line(line: dict[str, Any]) -> ModelCall | None:
@@ -149,8 +160,8 @@ class Journal:
             known.add(call.id)
             self.totals.add(call)
             count(call)
-        for begun in _read_open(self._open):
-            if begun.id not in known:
+        for begun in read_open(self._open):
+            if begun.id not in known and begun.state is OpenState.SENT:
                 known.add(begun.id)
                 self.end(_lost(begun))
         if not self._unwritten:
@@ -165,7 +176,7 @@ class Journal:
             return False
 
     def begin(self, call: OpenCall) -> None:
-        """Note that a call is about to be sent.
+        """Note that a call is about to be sent, or what else has become of it.
 
         Raises:
             OSError: that can't be written, so that it must not be sent.
@@ -201,14 +212,16 @@ def read_calls(path: Path) -> list[ModelCall]:
     return list(found.values())
 
 
-def _read_open(path: Path) -> list[OpenCall]:
-    found = []
+def read_open(path: Path) -> list[OpenCall]:
+    """Read the calls of an attempt that had begun, each as it was at last; most of them have ended since."""
+    found: dict[str, OpenCall] = {}
     for line in _lines(path):
         try:
-            found.append(msgspec.convert(line, OpenCall))
+            call = msgspec.convert(line, OpenCall)
         except msgspec.ValidationError:
             continue  # a line that a killed gateway has left torn
-    return found
+        found[call.id] = call
+    return list(found.values())
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -218,6 +231,15 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         lines = jsonlines.read(path, offset)
         end = lines.offset
         yield from lines.values
+
+
+def under_way(attempt: Path) -> list[OpenCall]:
+    """Read the calls of an attempt that wait or were sent and have not ended; none where no gateway lives."""
+    if not locks.is_held(attempt / protocol.GATEWAY_LOCK):
+        return []
+    begun = [call for call in read_open(attempt / protocol.OPEN_CALLS) if call.state is not OpenState.LEFT]
+    ended = {call.id for call in read_calls(attempt / protocol.MODEL_CALLS)}
+    return [call for call in begun if call.id not in ended]
 
 
 def _lost(call: OpenCall) -> ModelCall:

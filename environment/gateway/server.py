@@ -34,8 +34,17 @@ from environment.gateway.dialects import (
     Route,
     Usage,
 )
+from environment.gateway.rates import SharedRate
 from environment.gateway.recording import Deviation, RecordedCall, Recorder, Replay, Tape, pieces_of
-from environment.gateway.records import Journal, ModelCall, OpenCall, Outcome, estimated_tokens, new_id
+from environment.gateway.records import (
+    Journal,
+    ModelCall,
+    OpenCall,
+    OpenState,
+    Outcome,
+    estimated_tokens,
+    new_id,
+)
 from environment.runner.protocol import ModelProvider
 
 MAX_REQUEST_BYTES = 64 << 20
@@ -52,6 +61,8 @@ ALLOWANCE_SECONDS = (
     600.0  # as long as clients wait; an engine that was killed may have been started again by then
 )
 _ALLOWANCE_LOOK_SECONDS = 0.05
+_USUAL_OUTPUT_TOKENS = 1024  # taken of the tokens a minute for a call that names no limit, until it has ended
+_SETTLE_TRIES, _SETTLE_SECONDS = 20, 0.01
 _PROBLEM_CHARACTERS = 300
 _EVENT_STREAM = "text/event-stream"
 _JSON = "application/json"
@@ -113,6 +124,9 @@ class _Call:
     answer_bytes: int = 0
     first_seconds: float | None = None
     retry_after: float | None = None
+    waits: bool = False
+    waited: float = 0.0
+    taken: int = 0
     tape: Tape | None = None
     undelivered: bool = False  # whether a part of the answer could not be given to the agent
 
@@ -148,6 +162,7 @@ class _Call:
             request_bytes=self.request_bytes,
             answer_bytes=self.answer_bytes,
             retry_after=self.retry_after,
+            waited=round(self.waited, 4),
             problem=(problem or answer.error)[:_PROBLEM_CHARACTERS],
         )
 
@@ -182,6 +197,7 @@ class Gateway:
         *,
         drain_seconds: float = DRAIN_SECONDS,
         allowance_seconds: float = ALLOWANCE_SECONDS,
+        rates: Mapping[str, SharedRate] | None = None,
         recorder: Recorder | None = None,
         replay: Replay | None = None,
     ) -> None:
@@ -193,6 +209,8 @@ class Gateway:
         self._journal = journal
         self._drain_seconds = drain_seconds
         self._allowance_seconds = allowance_seconds
+        self._rates = rates or {}
+        self._turns = {name: asyncio.Lock() for name in self._rates}
         self._held_bytes = 0
         self._sending: set[asyncio.Task[web.StreamResponse]] = set()
         self._session: aiohttp.ClientSession
@@ -237,23 +255,28 @@ class Gateway:
                 return await self._serve_recorded(
                     request, call, self._recorded(call, request, query, content)
                 )
-            if sent is not None:
-                await self._hold_to_budget(call, sent)
         except _Refusal as refusal:
             return self._refuse(provider, call, refusal)
-        if self._recorder is not None:
-            call.tape = Tape(request.method, call.route.path, query, content)
+        held = call.request_bytes
+        self._held_bytes += held
         try:
-            if route.api is not Api.UNCOUNTED:
-                self._journal.begin(call.begun())
+            await self._until_it_may_be_sent(call, sent)
+        except _Refusal as refusal:
+            self._held_bytes -= held
+            return self._refuse(provider, call, refusal)
         except OSError as error:
+            self._held_bytes -= held
             self._ledger.release(call.id)
             text = f"The gateway can't record this call: {error.strerror}."
             return self._refuse(provider, None, _Refusal(503, text, "server"))
+        except asyncio.CancelledError:  # the agent does not wait any longer: nothing was sent
+            self._held_bytes -= held
+            self._ledger.release(call.id)
+            raise
+        if self._recorder is not None:
+            call.tape = Tape(request.method, call.route.path, query, content)
         # On its own, so that the end of an answer is still read when the agent has gone.
         gone = asyncio.Event()
-        held = call.request_bytes
-        self._held_bytes += held
         sending = asyncio.ensure_future(self._send(request, call, sent, query, gone))
         self._sending.add(sending)
 
@@ -331,10 +354,61 @@ class Gateway:
         call.input_characters, call.request_bytes = found.input_characters, len(found.content)
         return found
 
+    async def _until_it_may_be_sent(self, call: _Call, sent: Request | None) -> None:
+        """Wait for a call's part of a shared budget and for its turn, and note that it is sent.
+
+        Raises:
+            _Refusal: it may not be sent.
+            OSError: it can't be noted, so that it must not be sent.
+        """
+        if sent is None or call.route.api is Api.UNCOUNTED:
+            return
+        try:
+            await self._hold_to_budget(call, sent)
+            await self._take_turn(call, sent)
+        except asyncio.CancelledError:
+            if call.waits:
+                self._journal.begin(replace(call.begun(), state=OpenState.LEFT))
+            raise
+        began = time.monotonic()
+        call.waited, call.began = began - call.began if call.waits else 0.0, began
+        self._journal.begin(call.begun())
+
+    def _note_waiting(self, call: _Call) -> None:
+        if not call.waits:
+            call.waits = True
+            self._journal.begin(replace(call.begun(), state=OpenState.WAITING))
+
+    async def _take_turn(self, call: _Call, sent: Request) -> None:
+        """Wait until this host's runs may send one more call by the same key, in the order in which calls came."""
+        rate = self._rates.get(call.provider.name)
+        if rate is None:
+            return
+        output = _USUAL_OUTPUT_TOKENS if sent.most_output_tokens is None else sent.most_output_tokens
+        call.taken = estimated_tokens(call.input_characters) + max(0, output)
+        turn = self._turns[call.provider.name]
+        if turn.locked():
+            self._note_waiting(call)
+        async with turn:
+            try:
+                while (seconds := rate.take(call.taken)) is not None:
+                    self._note_waiting(call)
+                    await asyncio.sleep(seconds)
+            except asyncio.CancelledError:
+                rate.leave()
+                raise
+
+    async def _settle(self, call: _Call, usage: Usage) -> None:
+        """Give back what a call has taken of the tokens a minute and not used, or take more."""
+        rate = self._rates.get(call.provider.name)
+        used = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        for _ in range(_SETTLE_TRIES if rate is not None and call.taken else 0):
+            if rate is None or rate.settle(call.taken, used):
+                return
+            await asyncio.sleep(_SETTLE_SECONDS)
+
     async def _hold_to_budget(self, call: _Call, sent: Request) -> None:
         """Set aside what a call may come to; waits while the engine is asked for more of a shared budget."""
-        if call.route.api is Api.UNCOUNTED:
-            return
         give_up = time.monotonic() + self._allowance_seconds
         while True:
             try:
@@ -351,6 +425,7 @@ class Gateway:
                 if time.monotonic() > give_up:
                     text = "The engine, which hands out the budget of this run's sweep, gives no answer."
                     raise _Refusal(503, text, "server") from None
+                self._note_waiting(call)
                 await asyncio.sleep(_ALLOWANCE_LOOK_SECONDS)
             else:
                 return
@@ -460,6 +535,7 @@ class Gateway:
                 ended = replace(ended, recorded=str(kept))
             if call.route.api is not Api.UNCOUNTED:
                 self._journal.end(ended)
+            await self._settle(call, ended.usage)
 
     def _own_error(self, call: _Call, status: int, text: str) -> web.StreamResponse:
         body = dialects.error_body(Dialect(call.provider.dialect), text, kind="server", status=status)

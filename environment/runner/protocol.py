@@ -97,6 +97,7 @@ class ModelProvider:
         url: where it is; of an OpenAI-compatible server the address at which its clients are pointed.
         key: the operator's variable that holds the key; empty where none is asked for.
         include_usage: whether streams may be asked to tell what they have used (`stream_options`).
+        requests_per_minute, tokens_per_minute: what all runs of a host together may send; None for any amount.
     """
 
     name: str
@@ -104,6 +105,8 @@ class ModelProvider:
     url: str
     key: str = ""
     include_usage: bool = True
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,20 @@ def _left(attempt: Path, kind: str) -> Path:
 
 
 def _place(attempt: Path, kind: str) -> Path:
+    return memory_folder() / f"{hashlib.sha256(os.fsencode(attempt)).hexdigest()[:32]}{kind}"
+
+
+def rate_file(url: str, key: str) -> Path:
+    """Name the file by which all gateways of this host share what a provider lets through for one key."""
+    return memory_folder() / f"{hashlib.sha256(f'{url} {key}'.encode()).hexdigest()[:32]}.rate"
+
+
+def memory_folder() -> Path:
+    """Return the folder in memory that is this user's alone.
+
+    Raises:
+        EnvironmentProblem: it belongs to somebody else.
+    """
     memory = Path("/dev/shm")  # noqa: S108 - shared memory: it never reaches a disk
     base = memory if memory.is_dir() else Path(tempfile.gettempdir())
     folder = base / f"mlebench-console-{os.getuid()}"
@@ -124,4 +138,4 @@ def _place(attempt: Path, kind: str) -> Path:
         raise EnvironmentProblem(
             f"{folder} can't hold secrets", "it is not a directory of ours alone", "Remove it."
         )
-    return folder / f"{hashlib.sha256(os.fsencode(attempt)).hexdigest()[:32]}{kind}"
+    return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +19,13 @@ from environment.gateway import records
 from environment.gateway.budget import Budget, Ledger
 from environment.gateway.dialects import Grant, Usage
 from environment.gateway.prices import price_table
+from environment.gateway.rates import SharedRate
 from environment.gateway.recording import Recorder, Replay, Secrets, read_recording
 from environment.gateway.records import Journal, ModelCall, Outcome
 from environment.gateway.server import Gateway, Service
 from environment.runner import protocol
 from environment.runner.protocol import ModelProvider
+from tests.clocks import HandClock
 from tests.environment.gateway import provider as loopback
 from tests.environment.gateway.provider import KEY, PIECES, TEXT, Provider
 
@@ -83,6 +85,7 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             budget: Budget | None = None,
             recorder: Recorder | None = None,
             replay: Replay | None = None,
+            rates: Mapping[str, SharedRate] | None = None,
         ) -> Between:
             provider = Provider()
             runner = web.AppRunner(provider.app(), shutdown_timeout=1.0)
@@ -96,7 +99,13 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             ledger = Ledger(budget or Budget(), price_table({}))
             journal = Journal(tmp_path, ledger.add)
             gateway = Gateway(
-                service, journal, ledger, drain_seconds=drain_seconds, recorder=recorder, replay=replay
+                service,
+                journal,
+                ledger,
+                drain_seconds=drain_seconds,
+                rates=rates,
+                recorder=recorder,
+                replay=replay,
             )
             own = await gateway.open()
             here = await stack.enter_async_context(serving(own))
@@ -677,3 +686,35 @@ async def test_what_a_recording_has_no_room_for_is_marked(
     again = await start(replay=Replay(recording, Secrets([]), run_id=1), url="http://127.0.0.1:1")
     status, content, _ = await answered(again, *asking("chat", "huge", stream=False))
     assert (status, b"the answer to call 1 was too long to be recorded" in content) == (400, True)
+
+
+async def test_a_call_waits_for_its_turn_says_so_and_one_that_is_given_up_is_never_sent(
+    start: Start, tmp_path: Path
+) -> None:
+    path = tmp_path / "key.rate"
+    clock = HandClock()
+    rate = SharedRate(path, "own", requests=6, tokens=600_000, clock=clock.monotonic)
+    other = SharedRate(path, "other", requests=6, tokens=600_000, clock=clock.monotonic)
+    between = await start(rates={"openai": rate})
+    asked = asking("chat", "plain", stream=False)
+    await answered(between, *asked)
+    given_up = asyncio.ensure_future(answered(between, *asked))
+
+    def states() -> list[str]:
+        return [call.state for call in records.read_open(tmp_path / protocol.OPEN_CALLS)]
+
+    async with asyncio.timeout(30):
+        while states() != ["sent", "waiting"]:
+            await asyncio.sleep(0.005)
+        given_up.cancel()
+        while states() != ["sent", "left"]:
+            await asyncio.sleep(0.005)
+        clock.moment += 10
+        assert other.take(0) is None  # it left its turn
+        waiting = asyncio.ensure_future(answered(between, *asked))
+        while states() != ["sent", "left", "waiting"]:
+            await asyncio.sleep(0.005)
+        clock.moment += 10
+        assert (await waiting)[0] == 200
+    assert len(between.provider.asked) == 2
+    assert [call.waited > 0 for call in between.calls] == [False, True]
