@@ -108,7 +108,10 @@ class Ledger:
         """Count a call that has ended."""
         self.release(call.id)
         if call.outcome not in NOT_SENT:
-            self._spent = _plus(self._spent, self._amount(call.model or call.asked_model, call.usage))
+            # Asking for `model` is often answered by `model-2026-05-01`: without a price that must not be for free.
+            is_known = call.model and self._prices.price_of(call.model) is not None
+            model = call.model if is_known else call.asked_model
+            self._spent = _plus(self._spent, self._amount(model, call.usage))
 
     def release(self, call_id: str) -> None:
         """Set nothing aside any more for a call that could not be sent."""

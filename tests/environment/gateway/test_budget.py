@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -51,6 +51,13 @@ def test_money_is_counted_by_the_prices_and_not_without_one() -> None:
         ledger.admit("3", "dear", 40, 1000)
     with pytest.raises(OverBudget, match="price of 'free-for-all' is not known"):
         Ledger(Budget(dollars=1.0), PRICES).admit("1", "free-for-all", 1, 1)
+
+
+def test_an_answer_by_a_version_without_a_price_costs_what_was_asked_for() -> None:
+    ledger = Ledger(Budget(dollars=0.5), PRICES)
+    ledger.add(replace(ended(1, HALF), model="dear-2026-05-01"))
+    with pytest.raises(OverBudget, match="US dollars"):
+        ledger.admit("2", "dear", 40, 1000)
 
 
 def test_a_gateway_that_follows_knows_what_was_spent(tmp_path: Path) -> None:
