@@ -93,7 +93,7 @@ class DetectorResult:
         coverage: how much of the material it looked at, in words; empty for all of it.
         problem: why it could not look; then it says nothing about the run.
         model: that was asked; empty for none.
-        usd: what that cost.
+        usd: what its answers cost, whenever they were given; 0 also where no price is known.
     """
 
     detector: str

@@ -500,7 +500,7 @@ class Judgement:
         verdicts: by question, one for each window that it was asked of.
         addressed: lines that talk to a judge, and whether that is sure.
         read: how many windows were read, of `windows` that there are.
-        dollars: what new answers cost; None: not known.
+        dollars: what the answers cost, whenever they were given; None: not known.
     """
 
     verdicts: Mapping[str, tuple[WindowVerdict, ...]]
@@ -647,12 +647,12 @@ class Judge:
             if kept is None:
                 text, dollars = await self._ask(prompt)
             else:
-                text = str(kept.get("text", ""))
+                text, dollars = str(kept.get("text", "")), kept.get("usd")
             answers = _parsed(text)
             if answers is None:
                 raise NoAnswer("its answer is not of the form that was asked for")
             if kept is None:
-                self.endpoint.keep(key, {"text": text})
+                self.endpoint.keep(key, {"text": text, "usd": dollars})
         except (NoAnswer, OverBudget) as failure:
             opinion = _Opinion(Verdict.UNSURE, str(failure), has_answered=False)
             return _Reading({one.id: opinion for one in prompt.questions}, dollars=dollars)

@@ -33,7 +33,8 @@ class LayerCounts:
     def in_words(self, runs: int) -> str:
         """Tell it in one phrase."""
         if self.models:
-            phrase = f"{self.looked_at}/{runs} judged by {', '.join(self.models)} at {self.usd:.2f} $"
+            cost = f"{self.usd:.2f} $" if self.usd else "a cost that is not known"
+            phrase = f"{self.looked_at}/{runs} judged by {', '.join(self.models)} at {cost}"
         else:
             phrase = f"{self.looked_at}/{runs} {'looked at' if self.flagged else 'clean'}"
         return f"{self.layer} {phrase}" + (f", {self.flagged} flagged" if self.flagged or self.models else "")
