@@ -54,6 +54,14 @@ class Excerpt:
     last_line: int
     text: str
 
+    @property
+    def place(self) -> str:
+        """Name the file and its lines."""
+        if not self.first_line:
+            return self.source
+        to = f"-{self.last_line}" if self.last_line > self.first_line else ""
+        return f"{self.source}:{self.first_line}{to}"
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -20,10 +20,11 @@ from console.cli.common import (
     Json,
     data_dir_of,
     new_group,
+    perform,
     places_of,
     reading_state,
 )
-from console.cli.output import complain, say, say_answer, say_json, say_table, show_count
+from console.cli.output import complain, say, say_json, say_table, show_count
 from console.wording import plural
 from foundation.problems import UsageProblem
 from state.integrity import Layer
@@ -382,12 +383,10 @@ def review(
     json: Json = False,
 ) -> None:
     """Clear or confirm a finding, with a reason that is kept and disclosed."""
-    from engine.control import ask, ensure_running
+    from console.actions import integrity
 
-    places = places_of(context)
-    ensure_running(places)
-    arguments = {"run_id": run_id, "finding": finding, "cleared": cleared, "reason": reason}
-    say_answer(ask(places, "integrity.review", arguments), json=json)
+    action = integrity.review(run_id, finding, cleared=cleared, reason=reason)
+    perform(context, action, json=json, starting=True)
 
 
 @app.command("import-dolos")
@@ -603,8 +602,7 @@ def _say_run(known: RunIntegrity, run: Run) -> None:
             if finding.numbers:
                 say("    " + ", ".join(f"{name} {value:g}" for name, value in finding.numbers.items()))
             for excerpt in finding.excerpts:
-                lines = f":{excerpt.first_line}-{excerpt.last_line}" if excerpt.first_line else ""
-                say(f"    {excerpt.source}{lines}")
+                say(f"    {excerpt.place}")
                 say("\n".join(f"    | {line}" for line in excerpt.text.split("\n")))
             review = known.review_of(finding)
             if review is not None:

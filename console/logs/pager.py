@@ -176,6 +176,14 @@ class LogCursor:
         self._stop_following()
         self._top = self.file.begin
 
+    def to_line(self, number: int) -> None:
+        """Go to a line, counted from 1, with a few lines above it; to the end if there are not so many."""
+        self._stop_following()
+        lines = self._forward(self.file.begin, number)
+        if lines:
+            above = self._backward(lines[-1].start, min(5, self.height // 3))
+            self._top = above[0].start if above else lines[-1].start
+
     def to_end(self) -> None:
         """Go to the end and follow."""
         self._following, self._note = True, ""

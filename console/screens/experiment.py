@@ -92,6 +92,12 @@ class ExperimentScreen(ListScreen):
 
         self.app.push_screen(ExportScreen(self._subject))
 
+    def action_integrity(self) -> None:
+        """Show what detectors have found in its runs."""
+        if isinstance(self._found, Experiment):
+            numbers = [one.run_id for one in self._found.evidence.trials if one.run_id is not None]
+            self.app.show_integrity(self._found.evidence.name, numbers)
+
     def action_column(self) -> None:
         """Show the next split."""
         names = list(COLUMNS)

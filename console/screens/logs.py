@@ -36,13 +36,14 @@ class FileScreen(LogScreen):
 
     CONTEXTS = ("file", "log")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, line: int = 0) -> None:
         super().__init__()
         self._path = path
+        self._line = line
 
     def on_mount(self) -> None:
         """Open it."""
-        self.query_one(LogPane).view.show_file(self._path)
+        self.query_one(LogPane).view.show_file(self._path, line=self._line)
         self.redraw()
 
     def redraw(self) -> None:

@@ -219,6 +219,11 @@ class SweepScreen(MarkedScreen[int]):
         """Read the logs of the marked runs as one."""
         self.app.push_screen(MergedScreen([run.id for run in self._chosen()]))
 
+    def action_integrity(self) -> None:
+        """Show what detectors have found in its runs."""
+        if self._board is not None:
+            self.app.show_integrity(self._board.sweep.name, [run.id for run in self._board.runs])
+
     def action_pause(self) -> None:
         """Start no more runs, or start them again."""
         if self._board is not None:

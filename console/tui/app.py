@@ -10,7 +10,7 @@ import asyncio
 import importlib
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -246,6 +246,12 @@ class ConsoleApp(TerminalApp):
             self.pop_screen()
         self.push_screen(RunScreen(run_id, pane=pane))
 
+    def show_integrity(self, title: str, run_ids: Collection[int] | None = None) -> None:
+        """Open what detectors have found in some runs, or in all, over the screen that is seen."""
+        from console.screens.integrity import IntegrityScreen
+
+        self.push_screen(IntegrityScreen(title, run_ids))
+
     def show_grade(self, competition_id: str, path: str) -> None:
         """Show the grading screen with its fields filled in."""
         from console.screens.grade import GradeScreen
@@ -278,7 +284,9 @@ class ConsoleApp(TerminalApp):
         if not isinstance(self.screen, ConsoleScreen):
             return False
         known = self.settings.keys.of(*self.screen.contexts(), "app")
-        return any(key in each.keys and each.opens_field for each in known)
+        return any(
+            key in each.keys and each.opens_field and not (self.readonly and each.changes) for each in known
+        )
 
     # Actions: a question, then requests to the engine, whose answers are shown.
 

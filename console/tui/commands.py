@@ -82,6 +82,12 @@ _TAKING = {
 COMMANDS: tuple[Command, ...] = (
     *(_TAKING.get(name) or Command(name, "", about, _go(name)) for name, _key, _title, about in SCREENS),
     Command("run", "NUMBER", "One run: log, timeline, submissions", _run, needs=1),
+    Command(
+        "integrity",
+        "",
+        "What detectors have found in all runs",
+        lambda app, _words: app.show_integrity("all runs"),
+    ),
     Command("pause", "SWEEP", "Start no more runs of a sweep", _pause, needs=1),
     Command("resume", "SWEEP", "Start runs of a sweep again", _resume, needs=1),
     Command("concurrency", "SWEEP N", "How many runs of a sweep may be live at once", _concurrency, needs=2),

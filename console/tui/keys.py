@@ -35,6 +35,7 @@ Context = Literal[
     "host",
     "launch",
     "events",
+    "integrity",
     "settings",
     "welcome",
     "confirm",
@@ -77,7 +78,7 @@ class Key:
     @property
     def opens_field(self) -> bool:
         """Whether it opens a line to type into."""
-        return self.does in ("filter", "app.command_line") or self.does.startswith("ask(")
+        return self.does in ("filter", "app.command_line") or self.does.startswith(("ask(", "review("))
 
 
 # The numbered screens: name, key, title, and what they are about.
@@ -137,6 +138,7 @@ TABLE: tuple[Key, ...] = (
     Key("sweep.turn", "O", "turn", "reverse", "Reverse the order"),
     Key("sweep.merged", "L", "merged_log", "merged log", "The logs of the marked runs as one, by time"),
     _change("sweep.pause", "p", "pause", "pause", "Let no new runs start, or go on"),
+    Key("sweep.integrity", "i", "integrity", "integrity", "What detectors have found in its runs"),
     Key("sweep.back", "escape", "back", "back", "Clear marks, then the filter"),
     # Run
     Key("run.next", "tab", "pane(1)", "pane", "The next pane", 1),
@@ -239,6 +241,7 @@ TABLE: tuple[Key, ...] = (
     Key("experiment.export", "e", "export", "export", "Preview the export of its row", 2),
     Key("experiment.plots", "p", "plots", "plots", "Its plots, or its competitions again", 5),
     Key("experiment.column", "v", "column", "split", "Show the next split", 3),
+    Key("experiment.integrity", "i", "integrity", "integrity", "What detectors have found in its runs", 6),
     Key("experiment.back", "escape", "back", "back", "Back to the scoreboard", 4),
     # Comparing
     Key("compare.measure", "m", "measure", "measure", "Compare by the next measure", 1),
@@ -268,6 +271,18 @@ TABLE: tuple[Key, ...] = (
     Key("events.open", "enter", "open", "open", "Go to what the event is about", 1),
     Key("events.filter", "slash", "filter", "filter", "Filter by words", 2),
     Key("events.back", "escape", "back", "back", "Clear the filter"),
+    # Integrity
+    Key("integrity.open", "enter", "open", "open", "Open the code at the passage, or else the run", 1),
+    Key("integrity.log", "l", "log", "log", "The run's log", 2),
+    _change(
+        "integrity.clear", "c", "review('clear')", "clear", "Clear the finding, with a reason that is kept", 3
+    ),
+    _change(
+        "integrity.confirm", "C", "review('confirm')", "confirm", "Confirm the finding, with a reason", 4
+    ),
+    Key("integrity.notes", "v", "notes", "notes", "Show notes too, or only what somebody should look at", 5),
+    Key("integrity.filter", "slash", "filter", "filter", "Filter by words", 6),
+    Key("integrity.back", "escape", "back", "back", "Clear the filter, then back", 7),
     # Settings
     Key("settings.change", "enter", "open", "change", "Change the line, or press a new key for it", 1),
     Key("settings.reset", "d", "reset", "default", "Take it out of config.toml, back to its default", 2),

@@ -47,9 +47,9 @@ async def test_a_tick_that_comes_when_the_screens_are_gone_is_harmless(opened: O
 async def test_help_shows_the_keys_of_the_screen_and_closes(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
         await console.press("question_mark")
-        await console.sees("Mark every shown run that failed", "In the matrix")
+        await console.sees("Mark every shown run that failed", "In lists")
         await console.press("escape")
-        await console.misses("In the matrix")
+        await console.misses("In lists")
 
 
 @pytest.mark.parametrize(

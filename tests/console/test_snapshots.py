@@ -62,6 +62,8 @@ CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
     "board_compare": (worlds.scored, "board", ("space", "j", "c"), DARK, False),
     "board_compare_ascii": (worlds.scored, "board", ("space", "j", "c"), MONOCHROME, True),
     "board_export": (worlds.scored, "board", ("e",), DARK, False),
+    "integrity": (worlds.suspected, "board", ("enter", "i"), DARK, False),
+    "integrity_ascii": (worlds.suspected, "board", ("enter", "i", "j", "c"), MONOCHROME, True),
     "host": (worlds.busy, "host", (), DARK, False),
     "events": (worlds.busy, "events", (), DARK, False),
     "settings": (None, "settings", ("j",), DARK, False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from console.views.grading import PastGrading, write_past
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
 from engine.places import Places
 from engine.scoreboard.reports import About, import_reports
-from state import budgets, datasets, experiments, outages, runs, sweeps
+from state import budgets, datasets, experiments, integrity, outages, runs, sweeps
 from state.database import open_for_writing
+from state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
 from state.lifecycle import FailureClass, Outcome, SweepState
 from state.records import DatasetState, StepState
 
@@ -326,4 +328,65 @@ def hostile(places: Places) -> World:
     past = PastGrading(DEMO[5], f"/work/{bad}.csv", NOW - 60, "v1", "rejected", None, "", bad)
     write_past(places.state_dir, (past,))
     world.engine()
+    return world
+
+
+@_built_once
+def suspected(places: Places) -> World:
+    """An experiment whose runs were looked at: a copied kernel, answers in code, a cleared finding."""
+    world = scored(places)
+    members = runs.of_sweep(world.database, "aide-o3-lite")
+    clean = DetectorResult("answers-in-code", Layer.FACTS, 1, "00", NOW - 600)
+    kernels = DetectorResult("public-kernels", Layer.PLAGIARISM, 1, "00", NOW - 600)
+    own = """\
+def make_features(df, cols):
+    out = df[cols].fillna(0)
+    for name in cols:
+        out[name] = out[name] ** 2
+    return out"""
+    copied = Finding(
+        Severity.HIGH,
+        "its code is like the public kernel ann/titanic-top-3: similarity 0.91, containment 0.97 (not Dolos' number)",
+        (
+            Excerpt("code/train.py", 3, 7, own),
+            Excerpt("kaggle.com/code/ann/titanic-top-3", 41, 45, own.replace("out", "features")),
+        ),
+        {"similarity": 0.91, "containment": 0.97, "matched tokens": 1412, "longest run of tokens": 388},
+    )
+    answers = Finding(
+        Severity.HIGH,
+        "60 ids of the test set are written into code/final.py, line 2",
+        (Excerpt("code/final.py", 2, 2, 'known = {"0013_01": 1, "0018_01": 0, \x1b[31m"0019_02": 1}'),),
+        {"entries": 60, "ids of the test set": 60},
+    )
+    client = Finding(
+        Severity.SUSPICIOUS,
+        "code/train.py imports a client of models: openai",
+        (Excerpt("code/train.py", 1, 1, "import openai"),),
+    )
+    note = Finding(Severity.NOTE, "its code names pretrained weights: resnet50")
+    found = {0: copied, 4: answers, 8: client, 9: client, 12: note}
+    with world.database.transaction():
+        for place, run in enumerate(members):
+            attempt = runs.latest_attempt(world.database, run.id)
+            if attempt is None or not run.has_ended:
+                continue
+            of_layer = {Layer.FACTS: clean, Layer.PLAGIARISM: kernels}
+            for layer, result in of_layer.items():
+                is_here = place in found and (found[place] is copied) == (layer is Layer.PLAGIARISM)
+                looked = replace(result, findings=(found[place],) if is_here else ())
+                integrity.replace_results(world.database, attempt.id, layer, [looked])
+            if place in found:
+                code = places.state_dir / attempt.directory / "code"
+                code.mkdir(exist_ok=True)
+                (code / "train.py").write_text(f"import openai\n\n{own}\n" + "x = 1\n" * 100)
+        integrity.add_review(
+            world.database,
+            members[9].id,
+            client,
+            cleared=True,
+            reason="it is imported and never used",
+            author="eve@gpu-box-3",
+            now=NOW - 300,
+        )
     return world

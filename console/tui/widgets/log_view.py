@@ -152,10 +152,14 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         if path != (None if self._file is None else self._file.path):
             self._open(None if path is None else LogFile(path))
 
-    def show_file(self, path: Path) -> None:
-        """Show a file that is no log, from its beginning, with the colours of its language."""
+    def show_file(self, path: Path, *, line: int = 0) -> None:
+        """Show a file that is no log, from its beginning or around a line, with the colours of its language."""
+        self._numbers = self._numbers or line > 0
         self._open(LogFile(path, one_part), _lexer_for(path.name))
-        self.action_top()
+        if line:
+            self._run(lambda cursor: cursor.to_line(line), long=True)
+        else:
+            self.action_top()
 
     def show_merged(self, sources: tuple[Source, ...]) -> None:
         """Show several logs as one, with their times."""

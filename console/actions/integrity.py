@@ -1,0 +1,20 @@
+"""Reviewing what detectors have found in runs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from console.actions.action import Action, NotApplicable, Request
+from engine.options.requests import ReviewFinding
+
+
+def review(run_id: int, finding: str, *, cleared: bool, reason: str) -> Action:
+    """Clear or confirm a finding, which is named by its key.
+
+    Raises:
+        NotApplicable: there is no reason.
+    """
+    if not reason.strip():
+        raise NotApplicable("a review needs a reason: it is kept and disclosed with the row")
+    arguments = ReviewFinding(run_id=run_id, finding=finding, cleared=cleared, reason=reason.strip())
+    return Action((Request("integrity.review", asdict(arguments)),))

@@ -1,0 +1,242 @@
+"""The integrity screen: findings of detectors by suspicion, with the passages and figures that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from functools import partial
+
+from textual.widget import Widget
+
+from console import wording
+from console.actions import integrity
+from console.screens.logs import FileScreen
+from console.tui.list_screen import FilteredScreen
+from console.tui.painting import Line, Pieces, cells_of, cut, fit, foreign, joined
+from console.tui.screen import Queries
+from console.tui.theme import Role, Signs
+from console.tui.widgets.inputs import Prompt
+from console.tui.widgets.line_list import LineList
+from console.tui.widgets.painted import Painted
+from console.tui.widgets.table import REST, Column, Table
+from console.views.integrity import IntegrityFacts, ShownFinding, integrity_facts
+from console.views.lists import words_accept
+from state.integrity import Excerpt, Severity
+
+_ROLES: dict[Severity, Role] = {
+    Severity.CLEAN: "good",
+    Severity.NOTE: "dim",
+    Severity.SUSPICIOUS: "warn",
+    Severity.HIGH: "bad",
+}
+# Narrower screens show two passages one below the other.
+_SIDE_BY_SIDE = 110
+# The reason is typed for one of these: behind which sign, and with which hint.
+_REASONS = {
+    "clear": ("c", "why it says nothing against the run (kept, and disclosed with the row)"),
+    "confirm": ("C", "why it holds (kept, and disclosed with the row)"),
+}
+
+
+class IntegrityScreen(FilteredScreen):
+    """A list of findings over what shows the one under the cursor."""
+
+    CONTEXTS = ("integrity", "list")
+    MODE = "board"
+
+    def __init__(self, title: str, run_ids: Collection[int] | None = None) -> None:
+        super().__init__()
+        self._title = title
+        self._run_ids = run_ids
+        self._facts: IntegrityFacts | None = None
+        self._with_notes = False
+        self._reviewed: tuple[int, str] | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """Put the list over the evidence, and below them where a filter or a reason is typed."""
+        header, lines, prompt = super().body()
+        yield from (header, lines, Painted(id="evidence"))
+        for name, (sign, hint) in _REASONS.items():
+            yield Prompt(sign, hint, id=name)
+        yield prompt
+
+    def queries(self) -> Queries:
+        """The findings."""
+        return {"integrity": (partial(integrity_facts, run_ids=self._run_ids), self._take)}
+
+    def redraw(self) -> None:
+        """Draw the findings that the filter lets through, and what shows the one under the cursor."""
+        facts = self._facts
+        if facts is None:
+            return
+        shown, signs = self.line_list, self.app.signs
+        found = [one for one in facts.findings if self._is_shown(one)]
+        left_out = sum(not _counts(one) for one in facts.findings) if not self._with_notes else 0
+        self.header.show(_header(self._title, facts, self.words, left_out, shown.line_width, signs))
+        table = Table(_COLUMNS, found, shown.line_width, signs)
+        if found:
+            shown.show([table.line(one, key=one.key) for one in found], heading=table.heading())
+        elif facts.looked_at:
+            shown.show([Line((("  nothing speaks against these runs", "dim"),))])
+        else:
+            shown.show([Line((("  nobody has looked yet: mlebench-console integrity run", "dim"),))])
+        self._draw_evidence()
+
+    def on_line_list_cursor_moved(self) -> None:
+        """Show the evidence of another finding."""
+        self._draw_evidence()
+
+    def action_open(self) -> None:
+        """Open the file of the finding's first passage at its line, or else the run."""
+        one = self._current()
+        if one is None:
+            return
+        for excerpt in one.finding.excerpts:
+            path = one.file_of(excerpt)
+            if path is not None:
+                self.app.push_screen(FileScreen(path, line=excerpt.first_line))
+                return
+        self.app.show_run(one.run.id)
+
+    def action_log(self) -> None:
+        """Open the run's log."""
+        one = self._current()
+        if one is not None:
+            self.app.show_run(one.run.id)
+
+    def action_notes(self) -> None:
+        """Show notes too, or only what somebody should look at."""
+        self._with_notes = not self._with_notes
+        self.redraw()
+
+    def action_review(self, what: str) -> None:
+        """Type why the finding under the cursor is cleared or confirmed."""
+        one = self._current()
+        if one is not None and not self.app.refuses():
+            self._reviewed = one.key
+            self.query_one(f"#{what}", Prompt).open("")
+
+    # Textual calls the handlers of the classes above as well, unless they are prevented.
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Leave the filter alone while a reason is typed."""
+        if message.prompt.id in _REASONS:
+            message.prevent_default()
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Review the finding for which a reason was typed."""
+        if message.prompt.id in _REASONS:
+            message.prevent_default()
+            self.line_list.focus()
+            if self._reviewed is not None:
+                number, key = self._reviewed
+                cleared = message.prompt.id == "clear"
+                self.app.act(integrity.review, number, key, cleared=cleared, reason=message.value)
+
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """Review nothing."""
+        if message.prompt.id in _REASONS:
+            message.prevent_default()
+            self.line_list.focus()
+
+    def action_back(self) -> None:
+        """Take the filter away, then go back."""
+        if self.words:
+            super().action_back()
+        else:
+            self.app.pop_screen()
+
+    def _take(self, found: IntegrityFacts) -> None:
+        self._facts = found
+
+    def _is_shown(self, one: ShownFinding) -> bool:
+        texts = (one.run.competition_id, one.result.detector, one.finding.statement, one.finding.severity)
+        run = f"run:{one.run.id} seed:{one.run.seed} {one.run.sweep_id}"
+        return (self._with_notes or _counts(one)) and words_accept(self.words, *texts, run)
+
+    def _current(self) -> ShownFinding | None:
+        key = self.query_one(LineList).key
+        return next((one for one in (self._facts.findings if self._facts else ()) if one.key == key), None)
+
+    def _draw_evidence(self) -> None:
+        evidence, one = self.query_one("#evidence", Painted), self._current()
+        height = max(6, self.size.height * 11 // 20)
+        lines = [] if one is None else _evidence(one, self.size.width, self.app.signs)
+        evidence.show(*lines[:height])
+
+
+def _counts(one: ShownFinding) -> bool:
+    """Whether somebody should look, or has looked."""
+    return one.finding.severity.is_flag or one.review is not None
+
+
+def _header(title: str, facts: IntegrityFacts, words: str, left_out: int, width: int, signs: Signs) -> Pieces:
+    groups: list[Pieces] = [
+        ((f" {foreign(title, 40).rstrip()}", "strong"),),
+        ((f"{facts.looked_at:,} of {wording.plural(facts.runs, 'run')} looked at", "text"),),
+        ((f"{facts.flagged} flagged", "warn" if facts.flagged else "good"),),
+    ]
+    if words:
+        groups.append(((f"/ {foreign(words, 30).rstrip()}", "accent"),))
+    if left_out:
+        groups.append(((f"{wording.plural(left_out, 'note')} not shown", "dim"),))
+    groups.append((("nothing is excluded by itself", "dim"),))
+    return joined(groups, (f" {signs.dot} ", "faint"), width)
+
+
+def _severity(one: ShownFinding) -> Pieces:
+    if one.review is not None:
+        return (("cleared" if one.is_cleared else "confirmed", "good" if one.is_cleared else "bad"),)
+    return ((one.finding.severity, _ROLES[one.finding.severity]),)
+
+
+_COLUMNS = (
+    Column[ShownFinding]("suspicion", _severity, 10),
+    Column[ShownFinding]("run", lambda one: str(one.run.id), 5, right=True, role="dim"),
+    Column[ShownFinding]("competition", lambda one: one.run.competition_id, 14, grows=40, drop=1),
+    Column[ShownFinding]("seed", lambda one: str(one.run.seed), 4, right=True, role="dim", drop=3),
+    Column[ShownFinding]("detector", lambda one: one.result.detector, 12, grows=20, role="dim", drop=2),
+    Column[ShownFinding]("what was found", lambda one: one.finding.statement, 24, grows=REST),
+)
+
+
+def _evidence(one: ShownFinding, width: int, signs: Signs) -> list[Pieces]:
+    """Everything that shows a finding: statement, figures, review, passages."""
+    room = max(20, width - 4)
+    lines: list[Pieces] = [((signs.rule * width, "faint"),)]
+    about = (
+        f"run {one.run.id}, seed {one.run.seed}, {one.result.layer}/{one.result.detector}, {one.finding.key}"
+    )
+    lines.append(((f" {foreign(about, room).rstrip()}", "dim"),))
+    lines += [
+        ((f" {part}", "strong"),)
+        for part in cells_of(foreign(one.finding.statement, 4 * room), room)
+        if part.strip()
+    ]
+    if one.finding.numbers:
+        figures = ", ".join(f"{name} {value:,.4g}" for name, value in one.finding.numbers.items())
+        lines.append(((f" {foreign(figures, room).rstrip()}", "text"),))
+    if one.review is not None:
+        verb = "cleared" if one.is_cleared else "confirmed"
+        said = f"{verb} by {one.review.author}, {wording.date_and_time(one.review.at)}: {one.review.reason}"
+        lines.append(((f" {foreign(said, room).rstrip()}", "good" if one.is_cleared else "bad"),))
+    excerpts = one.finding.excerpts
+    if len(excerpts) == 2 and width >= _SIDE_BY_SIDE:
+        half = (width - 3) // 2
+        left, right = (_passage(each, half) for each in excerpts)
+        for place in range(max(len(left), len(right))):
+            pair = [side[place] if place < len(side) else () for side in (left, right)]
+            gap = " " * (half - sum(len(text) for text, _ in pair[0])) if not pair[0] else ""
+            lines.append((*pair[0], (f"{gap} {signs.cursor} ", "faint"), *pair[1]))
+    else:
+        for each in excerpts:
+            lines += _passage(each, width - 1)
+    return lines
+
+
+def _passage(excerpt: Excerpt, width: int) -> list[Pieces]:
+    """A passage below its place, each line of it harmless and as wide as there is room."""
+    lines: list[Pieces] = [((fit(f" {foreign(excerpt.place, width - 2).rstrip()}", width), "accent"),)]
+    for number, text in enumerate(excerpt.text.split("\n") if excerpt.text else (), start=excerpt.first_line):
+        label = f"{number:>5} " if excerpt.first_line else "      "
+        lines.append(cut(((label, "dim"), (foreign(text.expandtabs(4), width - 6), "text")), width))
+    return lines

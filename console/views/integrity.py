@@ -1,0 +1,94 @@
+"""Findings of detectors in runs, the gravest first, with what people said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from state import integrity, runs
+from state.database import Database
+from state.integrity import DetectorResult, Excerpt, Finding, Review, RunIntegrity
+from state.records import Run
+
+
+@dataclass(frozen=True)
+class ShownFinding:
+    """A finding in a run.
+
+    Attributes:
+        directory: of the run's latest attempt.
+        review: what a person said of it, if anybody did.
+    """
+
+    run: Run
+    directory: Path
+    result: DetectorResult
+    finding: Finding
+    review: Review | None
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What names it among all."""
+        return self.run.id, self.finding.key
+
+    @property
+    def is_cleared(self) -> bool:
+        """Whether a person has cleared it."""
+        return self.review is not None and self.review.cleared
+
+    def file_of(self, excerpt: Excerpt) -> Path | None:
+        """Return the file that a passage is from; None where it is not the run's, such as a public kernel."""
+        path = self.directory / excerpt.source
+        is_own = ".." not in Path(excerpt.source).parts and not Path(excerpt.source).is_absolute()
+        return path if is_own and path.is_file() else None
+
+
+@dataclass(frozen=True)
+class IntegrityFacts:
+    """What is known of some runs.
+
+    Attributes:
+        runs: how many of them have ended.
+        looked_at: how many detectors have looked at.
+        flagged: how many have a flag that nobody has cleared.
+        findings: the gravest first, those that were cleared last.
+    """
+
+    runs: int
+    looked_at: int
+    flagged: int
+    findings: tuple[ShownFinding, ...]
+
+
+def integrity_facts(database: Database, run_ids: Collection[int] | None = None) -> IntegrityFacts:
+    """Read what was found in some runs, or in all."""
+    members = {
+        one.id: one
+        for one in runs.of_all_sweeps(database)
+        if one.has_ended and (run_ids is None or one.id in run_ids)
+    }
+    known = integrity.of_runs(database, members)
+    found = [
+        shown
+        for number, one in known.items()
+        if one.results
+        for shown in _of_run(database, members[number], one)
+    ]
+    found.sort(key=lambda one: (one.is_cleared, -one.finding.severity.rank, one.run.id, one.result.detector))
+    return IntegrityFacts(
+        len(members),
+        sum(bool(one.results) for one in known.values()),
+        sum(one.severity.is_flag for one in known.values()),
+        tuple(found),
+    )
+
+
+def _of_run(database: Database, run: Run, known: RunIntegrity) -> list[ShownFinding]:
+    attempt = runs.latest_attempt(database, run.id)
+    directory = database.path.parent / (attempt.directory if attempt is not None else "")
+    return [
+        ShownFinding(run, directory, result, finding, known.review_of(finding))
+        for result in known.results
+        for finding in result.findings
+    ]
