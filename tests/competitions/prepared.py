@@ -1,11 +1,14 @@
-"""Datasets prepared from the conformance vectors, once per test run, for tests that grade."""
+"""Datasets prepared from the conformance vectors, and their submissions judged, once per test run."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
 from competitions import registry
+from competitions.judging import GradeRequest, Judgement, judge
 from competitions.model import Edition
 from engine import prepare_competition
 from engine.layout import dataset_folder
@@ -30,3 +33,20 @@ def _prepare(competition_id: str, edition: Edition) -> Path:
 
     data = made_once(f"prepared/{competition_id}-{edition}", make)
     return dataset_folder(registry.get(competition_id), data, edition).prepared
+
+
+def judgements(competition_id: str) -> tuple[Judgement, ...]:
+    """Return what edition v1 makes of the submissions of a competition's vectors, case by case."""
+    vector, folder = Vector(VECTORS / competition_id), prepared(competition_id)
+
+    def make(path: Path) -> None:
+        requests = (
+            GradeRequest(
+                vector.id, case.submission, folder, parameters=vector.parameters, answers=case.answers
+            )
+            for case in vector.cases()
+        )
+        path.write_text(json.dumps([asdict(judge(request)) for request in requests]))
+
+    content = made_once(f"judgements/{competition_id}.json", make).read_text()
+    return tuple(Judgement(**values) for values in json.loads(content))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from competitions.judging import GradeRequest, judge
-from tests.competitions.prepared import prepared
+from competitions.judging import Judgement
+from tests.competitions.prepared import judgements, prepared
 from tests.conformance.trees import VECTORS, Case, Vector, describe, parquet_facts
 
 AVAILABLE = [
@@ -47,19 +47,16 @@ def test_prepared_files_are_equal_to_the_byte(made: tuple[Vector, Path]) -> None
 
 
 def test_scores_are_equal(made: tuple[Vector, Path]) -> None:
-    vector, folder = made
+    vector, _ = made
     wrong = [
         f"{case.submission.name}: expected {case.expect} {case.score}, got {told}"
-        for case in vector.cases()
-        if not case.unstable and (told := _disagreement(vector, folder, case))
+        for case, judgement in zip(vector.cases(), judgements(vector.id), strict=True)
+        if not case.unstable and (told := _disagreement(case, judgement))
     ]
     assert not wrong
 
 
-def _disagreement(vector: Vector, folder: Path, case: Case) -> str | None:
-    judgement = judge(
-        GradeRequest(vector.id, case.submission, folder, parameters=vector.parameters, answers=case.answers)
-    )
+def _disagreement(case: Case, judgement: Judgement) -> str | None:
     if case.expect == "score":
         assert case.score is not None
         same = judgement.score is not None and (
