@@ -32,6 +32,8 @@ def with_former_types(
         na_words: what stands for a missing cell.
         as_text: reads the table again, the named columns as text with missing cells.
     """
+    if table.empty:
+        return table
     floats = table.select_dtypes(np.float64)
     largest = np.fmax.reduce(floats.to_numpy(), axis=0, initial=-np.inf)
     infinite = set(floats.columns[largest == np.inf])
