@@ -85,7 +85,8 @@ def provider_outage(outage: ProviderOutage) -> str:
     told = (
         f"{waiting} {waits}" if outage.until is None else f"{plural(outage.calls, 'call')} of {outage.runs:,}"
     )
-    return f"{outage.provider} {outage.answer} {since}{over}, {told}"
+    starts = "; no run that needs it is started" if outage.until is None and outage.is_unreachable else ""
+    return f"{outage.provider} {outage.answer} {since}{over}, {told}{starts}"
 
 
 def retrying(count: int) -> str:

@@ -76,6 +76,11 @@ class ProviderOutage:
         return self.limited + self.failed + self.unreachable
 
     @property
+    def is_unreachable(self) -> bool:
+        """Whether there is no connection to the provider, as far as was tried."""
+        return self.status == 0 and self.unreachable > 0
+
+    @property
     def answer(self) -> str:
         """What the provider does at last, as a predicate: `answers 429`."""
         return _does(self.status, is_reached=not self.unreachable)
@@ -130,6 +135,11 @@ _OUTAGES = (
 def current(database: Database) -> list[ProviderOutage]:
     """Read the outages that are not over, the longest first."""
     return database.records(ProviderOutage, _OUTAGES.format(condition="AND until IS NULL"))
+
+
+def unreachable(database: Database) -> frozenset[str]:
+    """Name the providers to which there is no connection at present: nothing that needs one should be begun."""
+    return frozenset(outage.provider for outage in current(database) if outage.is_unreachable)
 
 
 def all_outages(database: Database) -> list[ProviderOutage]:

@@ -112,11 +112,13 @@ class ProviderTrouble:
     """That an agent's last model calls were put off or failed, as its gateway has measured it.
 
     Attributes:
-        text: which provider did what since when, with the figures.
+        text: which provider did what.
+        figures: how many calls that was, and when.
         is_outside: whether nothing that the agent did can have brought that about.
     """
 
     text: str
+    figures: str
     is_outside: bool
 
 
@@ -150,7 +152,7 @@ def classify(
     # call until it is put off (429), or send what the provider fails on (5xx). That an operator's address takes no
     # connection at all is nobody's doing here. So only this is shown to be the infrastructure's; the rest is suspected.
     if provider is not None and provider.is_outside and isolated is not False and _ended_badly(ended):
-        return Failure(FailureClass.INFRASTRUCTURE, provider.text, _tail(last_lines))
+        return Failure(FailureClass.INFRASTRUCTURE, provider.text, provider.figures)
     if ended.submission_sequence is not None:
         return Conclusion.GRADED
     if ended.submission_too_large:
@@ -171,10 +173,10 @@ def suspicion(
 ) -> tuple[str, str] | None:
     """Find what of the infrastructure may have ended an agent: what its gateway has measured, or by its own words.
 
-    Returns what it was, and the line of the log that says so; empty where none does.
+    Returns what it was, and the figures or the line of the log that say so; empty where none do.
     """
     if provider is not None and (_ended_badly(ended) or ended.reason in _WAITED):
-        return provider.text, ""
+        return provider.text, provider.figures
     if not _ended_badly(ended):
         return None
     if ended.reason == "lost":

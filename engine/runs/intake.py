@@ -382,10 +382,14 @@ class Intake:
             if ended_at - met.last_at > _PROVIDER_SECONDS:
                 continue
             calls = "its last call" if met.calls == 1 else f"its last {met.calls:,} calls"
-            seconds = max(0.0, ended_at - met.since)
-            text = f"the provider {met.provider} {met.answer}: so ended {calls}, from {seconds:,.0f} s before its end"
-            # One call alone may have met a network that hiccuped, which an agent has to cope with.
-            return ProviderTrouble(text, is_outside=met.is_unreachable and met.confirmed)
+            first, last = (max(0.0, ended_at - at) for at in (met.since, met.last_at))
+            return ProviderTrouble(
+                f"the provider {met.provider} {met.answer} ({calls})",
+                f"{calls} to {met.provider} failed, {first:,.0f} s to {last:,.0f} s before its end, of these"
+                f" {met.unreachable:,} without a connection",
+                # One call alone may have met a network that hiccuped, which an agent has to cope with.
+                is_outside=met.is_unreachable and met.confirmed,
+            )
         return None
 
     def _note_budget(

@@ -24,7 +24,7 @@ from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import EnvironmentProblem, Problem
 from foundation.troubles import Troubles
-from state import runs, sweeps, transitions
+from state import outages, runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import ENGINE, FailureClass, RunState, SweepState
 from state.records import HERE, Attempt, Run, Sweep
@@ -110,10 +110,13 @@ class Starter:
         live = runs.occupying_counts(self._database)
         of_host = [sweep for sweep in everything if sweep.spec.placement == HERE]
         self.slots_used = sum(sweep.spec.cpus * live.get(sweep.id, 0) for sweep in of_host)
+        away = outages.unreachable(self._database)
         active = {
             sweep.id: sweep
             for sweep in everything
-            if sweep.state is SweepState.ACTIVE and self.budgets.has_room(sweep.id)
+            if sweep.state is SweepState.ACTIVE
+            and self.budgets.has_room(sweep.id)
+            and away.isdisjoint(sweep.spec.gateway)
         }
         for handover in self._waiting.values():
             active.pop(handover.sweep.id, None)
@@ -309,9 +312,12 @@ class Retrier:
     def step(self) -> None:
         """Queue again what has waited long enough."""
         waiting: dict[int, float] = {}
+        away = outages.unreachable(self._database)
         for run in runs.to_retry(self._database):
             waiting[run.id] = self._seen_at.get(run.id, self._clock.monotonic())
-            if self._is_due(run, waiting[run.id]):
+            needed = sweeps.get(self._database, run.sweep_id).spec.gateway if away else ()
+            # Each try counts: none is given to a provider that is known to be away.
+            if self._is_due(run, waiting[run.id]) and away.isdisjoint(needed):
                 transitions.requeued(self._database, run.id, by=ENGINE, now=self._clock.now())
                 del waiting[run.id]
         self._seen_at = waiting

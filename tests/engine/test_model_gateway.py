@@ -190,6 +190,44 @@ def test_a_budget_ends_an_agent_s_calls_and_is_told(
     assert "(and 1 before" in told["run.provider"]
 
 
+SPENDER = """
+while true; do
+  curl -sf -H "Authorization: Bearer $OPENAI_API_KEY" -d '{"model": "plain", "messages": []}' \
+    "$OPENAI_BASE_URL/chat/completions" >> "$CODE_DIR/answers" || exit 3
+done
+"""
+
+
+def test_runs_that_share_a_budget_never_exceed_it_also_when_engine_and_gateways_are_killed(
+    harness: Harness, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    harness.places.config_file.write_text(
+        f'[engine]\ncpus = 2\n[providers.openai]\nurl = "{elsewhere.url}"\n'
+    )
+    harness.agent("spender", SPENDER)
+    harness.start()
+    harness.launch(
+        "spender",
+        seeds=2,
+        gateway=["openai"],
+        runtime="plain",
+        sweep_budget_calls=20,
+        over_budget="relaunch",
+    )
+    found = harness.until_started()
+    eventually(lambda: len(elsewhere.provider.asked) >= 4)
+    harness.kill_engine()
+    # A gateway that is killed leaves its agent without an answer, and so ended: the other one goes on.
+    kill_holder(harness.folder(found[0]) / protocol.GATEWAY_LOCK)
+    harness.start()
+    ended = harness.ended()
+    counted = sum(use.calls for run in ended for use in used(harness, run.id))
+    # What the one had not used when it was killed may have come too late for the other.
+    assert 15 <= len(elsewhere.provider.asked) <= counted <= 20
+    assert (ended[1].failure_class, ended[1].excused) == ("budget", True)
+
+
 def used(harness: Harness, run_id: int) -> list[ModelUse]:
     state = database.open_for_reading(harness.places.state_dir)
     try:

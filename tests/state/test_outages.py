@@ -50,6 +50,7 @@ def test_an_outage_is_told_once_with_all_its_runs_and_when_it_is_over(
     (outage,) = outages.current(swept)
     assert (outage.provider, outage.answer, outage.since, outage.last_at) == ("openai", "answers 429", 10, 15)
     assert (outage.calls, outage.limited, outage.runs, outage.waiting) == (6, 6, 3, 2)
+    assert outages.unreachable(swept) == frozenset()
     outages.settle(swept, now=60.0)  # agents at a limit are answered in between
     assert outages.current(swept) == [outage]
     outages.settle(swept, now=80.0)
@@ -64,7 +65,7 @@ def test_an_outage_is_told_once_with_all_its_runs_and_when_it_is_over(
 def test_an_outage_in_which_nobody_asks_any_more_is_forgotten(swept: Database, attempts: list[int]) -> None:
     outages.note(swept, attempts[0], [away(10.0), away(11.0), away(12.0)], now=13.0)
     outages.settle(swept, now=500.0)
-    assert len(outages.current(swept)) == 1
+    assert outages.unreachable(swept) == {"openai"}
     outages.settle(swept, now=700.0)
     assert outages.current(swept) == []
     assert "not asked any more" in events.newest(swept, limit=1)[0].text

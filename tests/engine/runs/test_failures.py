@@ -165,11 +165,12 @@ def test_an_agent_left_without_models_has_failed_for_its_budget(end: Ending, kin
 
 
 def test_a_provider_without_any_connection_is_infrastructure_and_one_that_refuses_is_suspected() -> None:
-    away = ProviderTrouble("the provider openai can't be reached", is_outside=True)
-    busy = ProviderTrouble("the provider openai answers 429", is_outside=False)
+    away = ProviderTrouble("the provider openai can't be reached", "its last 3 calls", is_outside=True)
+    busy = ProviderTrouble("the provider openai answers 429", "its last 5 calls", is_outside=False)
     shown = classify(ended(code=1, submission_sequence=1), "", provider=away)
     assert isinstance(shown, Failure)
     assert (shown.kind, shown.text) == (FailureClass.INFRASTRUCTURE, away.text)
+    assert shown.evidence == away.figures
     suspected = classify(ended(code=1), "ValueError", provider=busy)
     assert isinstance(suspected, Failure)
     assert (suspected.kind, suspected.suspected) == (FailureClass.CRASH, busy.text)
@@ -180,7 +181,7 @@ def test_a_provider_without_any_connection_is_infrastructure_and_one_that_refuse
 
 
 def test_an_agent_without_a_sandbox_can_only_make_an_outage_of_its_provider_suspected() -> None:
-    away = ProviderTrouble("the provider openai can't be reached", is_outside=True)
+    away = ProviderTrouble("the provider openai can't be reached", "its last 3 calls", is_outside=True)
     verdict = classify(ended(code=1), "", isolated=False, provider=away)
     assert isinstance(verdict, Failure)
     assert (verdict.kind, verdict.suspected) == (FailureClass.CRASH, away.text)

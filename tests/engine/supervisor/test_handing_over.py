@@ -15,16 +15,18 @@ from engine.places import Places, own_agents_folder
 from engine.runs import launching
 from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
-from engine.supervisor.starting import Starter
+from engine.supervisor.starting import Retrier, Starter
 from environment.container import output
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
 from environment.runner.protocol import Stop
 from foundation.problems import EnvironmentProblem
-from state import database, datasets, runs, sweeps, transitions
+from state import database, datasets, outages, runs, sweeps, transitions
 from state.database import UnusableState
 from state.lifecycle import FailureClass, RunState, SweepState
+from state.outages import CallEnd, Trouble
 from state.records import Attempt, DatasetState, Run, SweepSpec
+from state.transitions import Failure
 from tests.clocks import HandClock
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep
@@ -182,3 +184,38 @@ def test_a_restarted_engine_fails_no_run_whose_agent_lives(world: World) -> None
     world.trouble = FULL
     world.step_for(30)
     assert world.live() == before
+
+
+def test_nothing_starts_or_is_tried_again_while_there_is_no_connection_to_its_provider(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-the-operator")
+    folder = world.places.state_dir
+    version = take(own_agents_folder() / "dummy", folder)
+    spec = SweepSpec(
+        "dummy", "", (COMPETITION,), 3, 60.0, runtime="plain", cpus=0.1, gateway=("openai",), retries=5
+    )
+    new_sweep(world.state, spec, name="calls", concurrency=1, agent_version=version)
+    first, *_ = runs.of_sweep(world.state, "calls")
+    attempt = transitions.launch(world.state, first.id, directory="runs/x", runtime="plain", now=1.0)
+    away = [CallEnd("openai", world.clock.moment, Trouble.UNREACHABLE)] * 3
+    outages.note(world.state, attempt.id, away, now=world.clock.now())
+    failure = Failure(FailureClass.INFRASTRUCTURE, "the provider can't be reached")
+    transitions.failed(world.state, attempt.id, failure, now=world.clock.now())
+
+    retrier = Retrier(world.state, world.clock)
+
+    def states() -> list[str]:
+        return [run.state.value for run in runs.of_sweep(world.state, "calls")]
+
+    for _ in range(50):
+        world.clock.moment += 10.0
+        world.starter.step()
+        retrier.step()
+    assert states() == ["failed", "queued", "queued"]
+    assert {run.sweep_id for run, _ in world.live()} == {"s", "other"}
+    world.clock.moment += 200.0
+    outages.settle(world.state, now=world.clock.now())
+    retrier.step()
+    world.starter.step()
+    assert sorted(states()) == ["queued", "queued", "starting"]
