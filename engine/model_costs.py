@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from environment.gateway.dialects import Usage
-from environment.gateway.prices import PriceTable, TokenPrice, price_table
+from environment.gateway.prices import PriceTable, Tier, TokenPrice, added, price_table
 from state.model_calls import ModelUse
 from state.records import SweepSpec
 
@@ -125,11 +125,11 @@ def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:
     totals = []
     for (provider, model), found in by_model.items():
         usage = Usage(**_sums(_TOKENS, found))
-        totals.append(
-            ModelTotal(
-                provider, model, **_sums(_CALLS, found), usage=usage, cost=prices.cost([(model, usage)])
-            )
+        cost = added(
+            prices.cost_of(model, Usage(**_sums(_TOKENS, [use])), Tier(use.prompt_above, use.service))
+            for use in found
         )
+        totals.append(ModelTotal(provider, model, **_sums(_CALLS, found), usage=usage, cost=cost))
     return Spending(tuple(totals))
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from engine.settings import read_values
 from environment.gateway.dialects import Dialect
-from environment.gateway.prices import PriceTable, TokenPrice, price_table
+from environment.gateway.prices import LONG_PROMPTS, PriceTable, TokenPrice, price_table
 from environment.runner import layout
 from environment.runner.protocol import ModelProvider
 from foundation.fields import Bounds, FieldError, read_fields
@@ -105,6 +105,9 @@ def model_prices(config_file: Path) -> PriceTable:
             ) from error
         if any(price < 0 or price == math.inf for price in values.values()):
             raise UsageProblem(f"{where} is not understood", "a price is 0 or more")
+        if own[pattern].long_prompt not in (None, *LONG_PROMPTS):
+            lengths = " or ".join(f"{length:,}" for length in LONG_PROMPTS)
+            raise UsageProblem(f"{where} is not understood", f"long_prompt is not {lengths}")
     return price_table(own)
 
 

@@ -25,8 +25,12 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 15
+NEWEST_VERSION = 16
 # Columns that hold a record or a mapping as JSON.
+_CALL_COUNTS = (
+    *("calls", "errors", "limited", "refused", "estimated", "input_tokens", "cached_tokens"),
+    *("cache_write_tokens", "cache_write_hour_tokens", "output_tokens", "reasoning_tokens"),
+)
 _JSON_COLUMNS = frozenset({"arguments", "detail", "findings", "hardware", "report", "spec"})
 
 Values = Sequence[Any] | Mapping[str, Any]
@@ -316,11 +320,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     @steps(name="0009-what-model-calls-have-used")
     def _model_use(database: Database) -> None:
         database.conn.execute("ALTER TABLE attempts ADD COLUMN calls_offset INTEGER NOT NULL DEFAULT 0")
-        counts = (
-            *("calls", "errors", "limited", "refused", "estimated", "input_tokens", "cached_tokens"),
-            *("cache_write_tokens", "cache_write_hour_tokens", "output_tokens", "reasoning_tokens"),
-        )
-        columns = ", ".join(f"{name} INTEGER NOT NULL" for name in counts)
+        columns = ", ".join(f"{name} INTEGER NOT NULL" for name in _CALL_COUNTS)
         database.conn.execute(
             "CREATE TABLE model_use (attempt_id INTEGER NOT NULL REFERENCES attempts, provider TEXT NOT NULL,"
             f" model TEXT NOT NULL, {columns}, last_at REAL NOT NULL,"
@@ -395,6 +395,28 @@ def migrate(connection: sqlite3.Connection) -> None:
         for name in ("job", "node", "waits_for"):
             database.conn.execute(f"ALTER TABLE attempts ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
         database.conn.execute("PRAGMA user_version = 15")
+
+    @steps(name="0016-prices-of-model-calls")
+    def _tiers(database: Database) -> None:
+        database.conn.execute("ALTER TABLE model_use RENAME TO model_use_before")
+        columns = [
+            *(
+                "attempt_id INTEGER NOT NULL REFERENCES attempts",
+                "provider TEXT NOT NULL",
+                "model TEXT NOT NULL",
+            ),
+            *("prompt_above INTEGER NOT NULL DEFAULT 0", "service TEXT NOT NULL DEFAULT ''"),
+            *(f"{name} INTEGER NOT NULL" for name in _CALL_COUNTS),
+            "last_at REAL NOT NULL",
+        ]
+        database.conn.execute(
+            f"CREATE TABLE model_use ({', '.join(columns)},"
+            " PRIMARY KEY (attempt_id, provider, model, prompt_above, service)) WITHOUT ROWID, STRICT"
+        )
+        kept = ", ".join(("attempt_id", "provider", "model", *_CALL_COUNTS, "last_at"))
+        database.conn.execute(f"INSERT INTO model_use ({kept}) SELECT {kept} FROM model_use_before")
+        database.conn.execute("DROP TABLE model_use_before")
+        database.conn.execute("PRAGMA user_version = 16")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

@@ -10,10 +10,12 @@ from state.database import Database
 
 @dataclass(frozen=True)
 class ModelUse:
-    """The calls of one attempt to one model.
+    """The calls of one attempt to one model, at one of its prices.
 
     Attributes:
         model: as its provider names it; as it was asked for where the provider never answered.
+        prompt_above: how many tokens each of their prompts exceeds, of the lengths from which on some models cost more.
+        service: by which the provider served them, such as `priority`; empty for ordinary service.
         calls: that were sent to the provider, failed ones included.
         errors: of these, those without a whole answer.
         limited: of these, those which the provider put off (status 429).
@@ -27,6 +29,8 @@ class ModelUse:
     attempt_id: int
     provider: str
     model: str
+    prompt_above: int = 0
+    service: str = ""
     calls: int = 0
     errors: int = 0
     limited: int = 0
@@ -49,7 +53,7 @@ class UseOfRun(ModelUse):
     is_latest: bool = True
 
 
-_KEY = ("attempt_id", "provider", "model")
+_KEY = ("attempt_id", "provider", "model", "prompt_above", "service")
 _ADDED = tuple(field.name for field in fields(ModelUse) if field.name not in (*_KEY, "last_at"))
 _OF_RUN = "SELECT model_use.* FROM model_use JOIN attempts ON attempts.id = attempt_id"
 

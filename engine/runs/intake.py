@@ -22,7 +22,7 @@ from engine.runs import launching
 from engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lines, suspicion
 from environment.container.output import Ending, ServiceRestarted
 from environment.container.redaction import TextRedactor
-from environment.gateway.prices import TokenPrice, price_table
+from environment.gateway.prices import TokenPrice, price_table, tier_of
 from environment.gateway.records import NOT_SENT, WELL, ModelCall
 from environment.gateway.records import Outcome as CallOutcome
 from environment.gateway.records import from_line as call_from_line
@@ -535,10 +535,13 @@ def use_of(attempt_id: int, call: ModelCall) -> ModelUse:
     """Count one call."""
     usage = call.usage
     is_sent = call.outcome not in NOT_SENT
+    tier = tier_of(usage, call.service_tier)
     return ModelUse(
         attempt_id,
         call.provider,
         call.model or call.asked_model,
+        tier.prompt_above,
+        tier.service,
         calls=int(is_sent),
         errors=int(is_sent and call.outcome not in WELL),
         limited=int(call.outcome is CallOutcome.ERROR and call.status == _TOO_MANY_REQUESTS),

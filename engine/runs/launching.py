@@ -103,7 +103,11 @@ def hand_over(
         launch = start_command(agent, without_keys(providers, os.environ, token))
         protocol.make_folders(folder)
         order = make_order(sweep, run, attempt, agent, gpu_uuids)
+        # Addresses of its own would lead around the gateway, or to nothing.
+        around = {name for provider in providers for name in layout.model_addresses(provider, 0)}
         if providers:
+            kept = tuple((name, value) for name, value in order.variables if name not in around)
+            order = replace(order, variables=kept)
             prices = tuple((name, prices_given(price)) for name, price in models.own_prices.items())
             order = replace(order, providers=providers, model_token=token, model_prices=prices)
             if order.record_calls or models.replayed is not None:
@@ -113,7 +117,8 @@ def hand_over(
         if models.replayed is not None:
             _copy_recording(models.replayed, folder)
         if order.secret:
-            own = layout.with_hidden_arguments(launch.environment, launch.arguments)
+            variables = {name: value for name, value in launch.environment.items() if name not in around}
+            own = layout.with_hidden_arguments(variables, launch.arguments)
             secrets.leave(folder, secrets.SecretLaunch(own, launch.secrets))
         if order.obfuscated:
             _write_description(folder, order)

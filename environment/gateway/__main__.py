@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import logging
 import os
 import resource
 import signal
 import socket
 import sys
 from pathlib import Path
+
+from aiohttp.http_exceptions import HttpProcessingError
 
 from environment.container.relay import MAX_CONNECTIONS
 from environment.gateway.budget import Budget, Ledger, SharedAllowance
@@ -31,6 +34,20 @@ EXIT_SECOND = 4
 _LOOK_SECONDS = 1.0
 _OPEN_FILES = 4 * MAX_CONNECTIONS
 _PR_SET_DUMPABLE = 4
+_MOST_LOGGED = 1000
+
+
+class _OwnTrouble(logging.Filter):
+    """Keeps an agent from filling the log: with what it sends that is no HTTP, or in any other way."""
+
+    _left = _MOST_LOGGED
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record is written."""
+        if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
+            return False
+        self._left -= 1
+        return self._left >= 0
 
 
 def main() -> int:
@@ -42,6 +59,9 @@ def main() -> int:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    to_log = logging.StreamHandler()
+    to_log.addFilter(_OwnTrouble())
+    logging.basicConfig(handlers=[to_log])
     lock = FileLock(attempt / protocol.GATEWAY_LOCK)
     if not lock.acquire_soon():
         return EXIT_SECOND

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from environment.gateway.dialects import Usage
-from environment.gateway.prices import PriceTable
+from environment.gateway.prices import PriceTable, tier_of
 from environment.gateway.records import NOT_SENT, ModelCall, estimated_tokens
 from environment.runner import protocol
 from environment.runner.protocol import AllowanceWanted, CallAmounts, RunAllowance
@@ -111,13 +111,22 @@ class Ledger:
             # Asking for `model` is often answered by `model-2026-05-01`: without a price that must not be for free.
             is_known = call.model and self._prices.price_of(call.model) is not None
             model = call.model if is_known else call.asked_model
-            self._spent = _plus(self._spent, self._amount(model, call.usage))
+            amount = self._amount(model, call.usage, call.service_tier)
+            self._spent = _plus(self._spent, amount)
 
     def release(self, call_id: str) -> None:
         """Set nothing aside any more for a call that could not be sent."""
         self._set_aside.pop(call_id, None)
 
-    def admit(self, call_id: str, model: str, input_characters: int, most_output: int | None) -> None:
+    def admit(
+        self,
+        call_id: str,
+        model: str,
+        input_characters: int,
+        most_output: int | None,
+        *,
+        service_tier: str = "",
+    ) -> None:
         """Set aside what a call may come to.
 
         Raises:
@@ -126,17 +135,21 @@ class Ledger:
         """
         shared = self._shared.read() if self._shared is not None else None
         is_priced = self._budget.dollars is not None or (shared is not None and shared.usd is not None)
-        if is_priced and self._prices.price_of(model) is None:
-            raise OverBudget(f"this run has a budget in money, and the price of '{model[:100]}' is not known")
+        asked = estimated_tokens(input_characters)
+        prompt = Usage(input_tokens=asked)
+        tier = tier_of(prompt, service_tier)
+        if is_priced and self._prices.cost_of(model, Usage(1, output_tokens=1), tier) is None:
+            by = f" by service '{tier.service}'" if tier.service else ""
+            text = f"this run has a budget in money, and the price of '{model[:100]}'{by} is not known"
+            raise OverBudget(text)
         taken = self._spent
         for amount in self._set_aside.values():
             taken = _plus(taken, amount)
-        asked = estimated_tokens(input_characters)
-        least = _plus(taken, self._amount(model, Usage(input_tokens=asked)))
+        least = _plus(taken, self._amount(model, prompt, service_tier))
         if over := self._budget.exceeded_by(least):
             raise OverBudget(f"the budget of this run is used up: {over}")
         output = _USUAL_OUTPUT_TOKENS if most_output is None else max(0, most_output)
-        whole = self._amount(model, Usage(input_tokens=asked, output_tokens=output))
+        whole = self._amount(model, Usage(input_tokens=asked, output_tokens=output), service_tier)
         if self._shared is not None and shared is not None:
             self._hold_to_share(self._shared, shared, least, _plus(_plus(taken, whole), whole))
         self._set_aside[call_id] = whole
@@ -152,7 +165,10 @@ class Ledger:
                 raise OverBudget(f"the budget of {shared.of} is used up", is_shared=True)
             raise AllowanceNeeded
 
-    def _amount(self, model: str, usage: Usage) -> CallAmounts:
-        price = self._prices.price_of(model)
+    def _amount(self, model: str, usage: Usage, service_tier: str) -> CallAmounts:
+        tier = tier_of(usage, service_tier)
+        cost = self._prices.cost_of(model, usage, tier)
+        if cost is None:  # of a service that nobody asked for: better by the ordinary price than not at all
+            cost = self._prices.cost_of(model, usage, replace(tier, service=""))
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        return CallAmounts(1, tokens, 0.0 if price is None else price.cost(usage))
+        return CallAmounts(1, tokens, cost or 0.0)

@@ -214,6 +214,7 @@ class Request:
         asks_usage: whether the gateway has asked for usage that the agent did not, and must take it out again.
         input_characters: how much text there is, for an estimate where usage is not reported.
         most_output_tokens: what the agent allows as answer; None without a limit.
+        service_tier: that the agent asks for, in the provider's word.
     """
 
     content: bytes
@@ -222,6 +223,7 @@ class Request:
     asks_usage: bool
     input_characters: int
     most_output_tokens: int | None
+    service_tier: str = ""
 
 
 def checked_request(
@@ -251,7 +253,7 @@ def checked_request(
         written = msgspec.json.encode(body)
     except (msgspec.MsgspecError, OverflowError, RecursionError) as error:
         raise RefusedRequest(f"the body can't be sent on ({error})") from None
-    return Request(written, model[:200], stream, asks_usage, characters, _most_output(body))
+    return Request(written, model[:200], stream, asks_usage, characters, _most_output(body), _service(body))
 
 
 def _check_body(at: Route, body: Json, model: str, grants: frozenset[Grant]) -> int:
@@ -265,6 +267,10 @@ def _check_body(at: Route, body: Json, model: str, grants: frozenset[Grant]) -> 
         _check_tool(at.api, tool, grants)
     contents = {name: value for name, value in body.items() if name not in _SETTINGS}
     return _check_content(contents, grants, 0)
+
+
+def _service(answer: Json) -> str:
+    return _text(answer.get("service_tier") or answer.get("serviceTier"))[:20]
 
 
 def _text(value: Any) -> str:
@@ -395,6 +401,7 @@ class AnswerReader:
     Attributes:
         model: as the provider names it; empty while it has not.
         stop_reason: why the answer ended, in the provider's word.
+        service_tier: by which the provider served the call, in its word.
         characters: about how much text came, for an estimate.
         error: what the provider says went wrong.
     """
@@ -404,6 +411,7 @@ class AnswerReader:
         self._counts: Json = {}
         self.model = ""
         self.stop_reason = ""
+        self.service_tier = ""
         self.characters = 0
         self.error = ""
 
@@ -454,8 +462,10 @@ class AnswerReader:
             if error := place.get("error"):
                 told = _text(error.get("message") if isinstance(error, dict) else error)
                 self.error = told[:500] or "an error"
+            self.service_tier = _service(place) or self.service_tier
             counts = place.get("usage") or place.get("usageMetadata")
             if isinstance(counts, dict):
+                self.service_tier = _service(counts) or self.service_tier
                 self._counts |= {name: count for name, count in counts.items() if count is not None}
         if reason := _stop_reason(value, answer):
             self.stop_reason = reason[:50]

@@ -16,6 +16,30 @@ from foundation.fields import read_fields
 _MILLION = 1_000_000
 
 
+# Prompts longer than these cost more for some models. Calls are added up by them, so that prices can change later.
+LONG_PROMPTS = (200_000, 272_000)
+_ORDINARY_SERVICE = frozenset({"", "auto", "default", "on_demand", "standard", "standard_only"})
+
+
+@dataclass(frozen=True)
+class Tier:
+    """At which of a model's prices a call is.
+
+    Attributes:
+        prompt_above: the greatest of `LONG_PROMPTS` that its prompt exceeds; 0 where it exceeds none.
+        service: `flex`, `priority` or another one that the provider names; empty for ordinary service.
+    """
+
+    prompt_above: int = 0
+    service: str = ""
+
+
+def tier_of(usage: Usage, service: str) -> Tier:
+    """Tell at which of a model's prices a call is, by its tokens and the service that its provider names."""
+    above = max((length for length in LONG_PROMPTS if (usage.input_tokens or 0) > length), default=0)
+    return Tier(above, "" if service.lower() in _ORDINARY_SERVICE else service.lower())
+
+
 @dataclass(frozen=True)
 class TokenPrice:
     """US dollars for a million tokens; None where a kind of tokens costs what its whole does.
@@ -27,6 +51,9 @@ class TokenPrice:
         cache_write_hour: likewise, what stays there for an hour; as `cache_write`.
         output: of the answer.
         reasoning: of the answer, what is not shown; as `output`.
+        long_prompt: the prompt beyond which all of a call costs more, one of `LONG_PROMPTS`.
+        long_input, long_output: what it costs then; caches cost more by as much as the prompt.
+        flex, priority: how many times as much calls of that service cost; unknown where not given.
     """
 
     input: float
@@ -35,23 +62,48 @@ class TokenPrice:
     cache_write: float | None = None
     cache_write_hour: float | None = None
     reasoning: float | None = None
+    long_prompt: float | None = None
+    long_input: float | None = None
+    long_output: float | None = None
+    flex: float | None = None
+    priority: float | None = None
 
-    def cost(self, usage: Usage) -> float:
-        """Compute the price of a use in US dollars."""
+    def cost(self, usage: Usage, tier: Tier = Tier()) -> float | None:
+        """Compute the price of a use in US dollars; None where that of its tier is not known."""
+        factor = {"": 1.0, "flex": self.flex, "priority": self.priority}.get(tier.service)
+        if factor is None:
+            return None
+        is_long = self.long_prompt is not None and tier.prompt_above >= self.long_prompt
         read, written = usage.cached_tokens or 0, usage.cache_write_tokens or 0
         hour, reasoning = usage.cache_write_hour_tokens or 0, usage.reasoning_tokens or 0
         fresh = max(0, (usage.input_tokens or 0) - read - written)
         shown = max(0, (usage.output_tokens or 0) - reasoning)
         write = self.input if self.cache_write is None else self.cache_write
-        parts = (
+        prompt = (
             (fresh, self.input),
             (read, self.input if self.cached is None else self.cached),
             (max(0, written - hour), write),
             (hour, write if self.cache_write_hour is None else self.cache_write_hour),
+        )
+        answer = (
             (shown, self.output),
             (reasoning, self.output if self.reasoning is None else self.reasoning),
         )
-        return sum(tokens * price for tokens, price in parts) / _MILLION
+        parts = ((prompt, 1.0), (answer, 1.0))
+        if is_long:
+            parts = (
+                (prompt, _times(self.long_input, self.input)),
+                (answer, _times(self.long_output, self.output)),
+            )
+        return (
+            factor
+            * sum(more * sum(tokens * price for tokens, price in part) for part, more in parts)
+            / _MILLION
+        )
+
+
+def _times(long: float | None, usual: float) -> float:
+    return 1.0 if long is None or not usual else long / usual
 
 
 def prices_given(price: TokenPrice) -> dict[str, float]:
@@ -88,17 +140,26 @@ class PriceTable:
                     return prices[max(found, key=len)]
         return None
 
+    def cost_of(self, model: str, usage: Usage, tier: Tier = Tier()) -> float | None:
+        """Compute what calls of one tier to a model come to; None where its price is not known."""
+        if not usage.input_tokens and not usage.output_tokens:
+            return 0.0
+        price = self.price_of(model)
+        return None if price is None else price.cost(usage, tier)
+
     def cost(self, uses: Iterable[tuple[str, Usage]]) -> float | None:
         """Compute what uses of models come to; None where the price of one of them is not known."""
-        total = 0.0
-        for model, usage in uses:
-            if not usage.input_tokens and not usage.output_tokens:
-                continue
-            price = self.price_of(model)
-            if price is None:
-                return None
-            total += price.cost(usage)
-        return total
+        return added(self.cost_of(model, usage) for model, usage in uses)
+
+
+def added(costs: Iterable[float | None]) -> float | None:
+    """Add up costs; None where one of them is not known."""
+    total = 0.0
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
 
 
 def price_table(own: Mapping[str, TokenPrice]) -> PriceTable:

@@ -52,6 +52,7 @@ class ModelCall:
         at: when it came.
         api: which kind of call, such as `chat`.
         asked_model, model: as the agent asked, and as the provider answered.
+        service_tier: by which the provider served it, in its word, such as `priority`; empty: it names none.
         status: of the provider's answer; 0 where there was none.
         usage: tokens; all None where nothing is known, as of a call that is free.
         estimated: whether usage is reckoned from the length of texts, since the provider has not reported it.
@@ -72,6 +73,7 @@ class ModelCall:
     status: int = 0
     stream: bool = False
     stop_reason: str = ""
+    service_tier: str = ""
     usage: Usage = field(default_factory=Usage)
     estimated: bool = False
     first_seconds: float | None = None

@@ -155,6 +155,7 @@ class _Call:
             status=self.status,
             stream=self.stream,
             stop_reason=answer.stop_reason,
+            service_tier=answer.service_tier,
             usage=usage,
             estimated=is_estimated,
             first_seconds=None if self.first_seconds is None else round(self.first_seconds, 4),
@@ -412,7 +413,13 @@ class Gateway:
         give_up = time.monotonic() + self._allowance_seconds
         while True:
             try:
-                self._ledger.admit(call.id, call.model, call.input_characters, sent.most_output_tokens)
+                self._ledger.admit(
+                    call.id,
+                    call.model,
+                    call.input_characters,
+                    sent.most_output_tokens,
+                    service_tier=sent.service_tier,
+                )
             except OverBudget as error:
                 # As providers answer whose quota is used up; 400 is Anthropic's.
                 status = 400 if call.provider.dialect == Dialect.ANTHROPIC else 429

@@ -112,19 +112,25 @@ def key_variables(provider: ModelProvider) -> tuple[str, ...]:
     return (own, "GOOGLE_API_KEY") if provider.dialect == "gemini" else (own,)
 
 
+def model_addresses(provider: ModelProvider, port: int) -> dict[str, str]:
+    """Return where a provider's official clients find the gateway, by the variables that they read."""
+    name = _NOT_IN_A_VARIABLE.sub("_", provider.name.upper())
+    address = f"http://localhost:{port}/{provider.name}"
+    if provider.dialect == "openai":
+        address = f"{address}/v1"
+    found = {f"{name}_BASE_URL": address, f"{name}_API_BASE": address}
+    if provider.dialect == "gemini":
+        found["GOOGLE_GEMINI_BASE_URL"] = address
+        found[f"{name}_API_BASE"] = f"{address}/v1beta"  # as LiteLLM reads it
+    return found
+
+
 def _model_variables(order: Order, port: int) -> dict[str, str]:
     """Point the official clients of all providers at the gateway, with the run's token for a key."""
     found: dict[str, str] = {}
     for provider in order.providers:
-        name = _NOT_IN_A_VARIABLE.sub("_", provider.name.upper())
-        address = f"http://localhost:{port}/{provider.name}"
-        if provider.dialect == "openai":
-            address = f"{address}/v1"
-        found |= {f"{name}_BASE_URL": address, f"{name}_API_BASE": address}
+        found |= model_addresses(provider, port)
         found |= dict.fromkeys(key_variables(provider), order.model_token)
-        if provider.dialect == "gemini":
-            found["GOOGLE_GEMINI_BASE_URL"] = address
-            found[f"{name}_API_BASE"] = f"{address}/v1beta"  # as LiteLLM reads it
     return found
 
 

@@ -1,4 +1,7 @@
-"""AIDE, the real package, in a container: from a model's scripted answers to a graded submission."""
+"""AIDE, the real package, in a container without network: from a model's scripted answers to a graded submission.
+
+Its calls go by the model gateway, so that the board tells what they cost.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,12 @@ import pytest
 from engine.agents import find_agents
 from engine.images import build, connect, recipes_for
 from engine.places import own_agents_folder
+from engine.providers import model_prices
+from engine.scoreboard import own_evidence, row_of
+from environment.gateway import records
+from environment.gateway.records import Outcome as CallOutcome
 from environment.runner import protocol
+from state import database
 from state.lifecycle import Outcome
 from tests.docker.conftest import CHOICES
 from tests.docker.harness import DockerHarness, serving
@@ -67,7 +75,7 @@ def scripted(model: ScriptedModel, address: str) -> Iterator[int]:
                 "created": 1,
                 "model": "scripted",
                 "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+                "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
             }
             answer = json.dumps(body).encode()
             self.send_response(200)
@@ -98,19 +106,18 @@ def test_aide_writes_programs_runs_them_and_hands_in_the_best(
     shutil.copytree(own_agents_folder() / "aide", own)
     text = (own / "config.yaml").read_text().replace("agent.steps: 500", "agent.steps: 2")
     (own / "config.yaml").write_text(text)
-    address, model = docker.gateway(), ScriptedModel()
+    address, model = "127.0.0.1", ScriptedModel()
     with scripted(model, address) as port:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"http://{address}:{port}/v1")
+        there = f"http://{address}:{port}/v1"
+        docker.places.config_file.write_text(
+            f'[engine]\ncpus = 2\n[providers.openai]\nurl = "{there}"\n'
+            "[model_prices.scripted]\ninput = 1\noutput = 10\n"
+        )
+        monkeypatch.setenv("OPENAI_BASE_URL", there)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("MODEL_NAME", "scripted")
         docker.start()
-        docker.launch(
-            "aide/own-server",
-            network="models",
-            allowed_hosts=[f"{address}:{port}"],
-            time_limit_seconds=240,
-            cpus=1,
-        )
+        docker.launch("aide/own-server", network="none", gateway=["openai"], time_limit_seconds=240, cpus=1)
         (run,) = docker.ended()
     assert run.outcome is Outcome.BELOW_MEDIAN, docker.log(run)
     assert "2 steps, 1 of them worked" in docker.log(run)
@@ -119,4 +126,13 @@ def test_aide_writes_programs_runs_them_and_hands_in_the_best(
     assert (folder / protocol.CODE / "journal" / "journal.json").is_file()
     assert model.keys == {f"Bearer {KEY}"}
     assert "Spaceship" in model.asked[0]["messages"][0]["content"]
+    calls = records.read_calls(folder / protocol.MODEL_CALLS)
+    assert [call.outcome for call in calls] == [CallOutcome.OK] * len(model.asked)
+    state = database.open_for_reading(docker.places.state_dir)
+    (evidence,) = own_evidence(state, model_prices(docker.places.config_file))
+    state.close()
+    row = row_of(evidence)
+    assert row.costs is not None
+    assert row.costs.total == pytest.approx(len(calls) * (1000 * 1 + 100 * 10) / 1_000_000)
+    assert (row.costs.measured, row.costs.priced, row.costs.own_prices) == (1, 1, ("scripted",))
     docker.until_clean()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from environment.runner import protocol
 from tests.docker.harness import DockerHarness
 from tests.engine.harness import SUBMIT, eventually, kill_holder
 from tests.engine.test_model_gateway import Elsewhere, assert_nothing_holds, elsewhere
+from tests.environment.gateway import hunter
 from tests.environment.gateway.provider import KEY, TEXT
 
 __all__ = ["elsewhere"]
@@ -32,18 +34,18 @@ def test_a_container_calls_models_by_its_gateway_which_may_be_killed(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     docker.places.config_file.write_text(f'[engine]\ncpus = 2\n[providers.openai]\nurl = "{elsewhere.url}"\n')
-    around = (
-        f'curl -s -m 10 --noproxy "" {elsewhere.url}/models > "$LOGS_DIR/around"\n'
-        f'(env; cat /proc/*/environ /proc/*/cmdline) > "$LOGS_DIR/seen" 2>/dev/null\n'
-    )
+    around = f'curl -s -m 10 --noproxy "" {elsewhere.url}/models > "$LOGS_DIR/around"\n'
+    hunt = Path(hunter.__file__).read_text()
+    hunting = f"python3 - {KEY[::-1]} > \"$LOGS_DIR/hunted\" << 'END'\n{hunt}END\n"
     again = f"for n in 1 2 3 4 5 6 7 8 9; do {ask('plain', 'again').strip()}; "
     again += 'grep -q Hello "$LOGS_DIR/again" && break; sleep 1; done\n'
     docker.agent(
-        "caller", around + ask("plain", "first") + ask("pause", "broken", stream=True) + again + SUBMIT
+        "caller",
+        around + ask("plain", "first") + ask("pause", "broken", stream=True) + again + hunting + SUBMIT,
     )
     docker.start()
     docker.launch(
-        "caller", network="models", allowed_hosts=["127.0.0.1", "*.example.org"], gateway=["openai"]
+        "caller", network="models", allowed_hosts=["127.0.0.1", "*.example.org"], gateway=["openai"], cpus=1
     )
     (run,) = docker.all_in("running")
     logs = docker.folder(run) / protocol.LOGS
@@ -55,8 +57,10 @@ def test_a_container_calls_models_by_its_gateway_which_may_be_killed(
     assert told["broken.code"] != "code 0\n"
     assert TEXT in told["again"]
     assert "not among the hosts" in told["around"]
-    assert KEY not in told["seen"]
+    hunted = json.loads(told["hunted"])
+    assert hunted["found"] == []
+    assert hunted["answered"] > 50
     calls = records.read_calls(docker.folder(run) / protocol.MODEL_CALLS)
-    assert [call.outcome for call in calls] == [Outcome.OK, Outcome.LOST, Outcome.OK]
+    assert [call.outcome for call in calls[:3]] == [Outcome.OK, Outcome.LOST, Outcome.OK]
     assert_nothing_holds(docker.places.state_dir, KEY)
     docker.until_clean()

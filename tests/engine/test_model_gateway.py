@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +19,13 @@ from environment.runner import protocol
 from state import database, events, model_calls
 from state.model_calls import ModelUse
 from tests.engine.harness import SUBMIT, Harness, eventually, kill_holder, lines
+from tests.environment.gateway import hunter
 from tests.environment.gateway.provider import KEY, TEXT, Provider
 
-# It may not hold the key itself, or it would find it in its own files.
+# It may not hold the key itself, or it would find it in its own files and arguments.
 AGENT = f"""
 cat > "$CODE_DIR/agent.py" <<'PYTHON'
-import glob, json, os, time, urllib.error, urllib.request
+import json, os, time, urllib.error, urllib.request
 
 CODE = os.environ["CODE_DIR"]
 
@@ -43,20 +45,6 @@ def note(name, value):
 
 note("first", json.load(ask("plain"))["choices"][0]["message"]["content"])
 
-key = {KEY[::-1]!r}[::-1].encode()
-found = []
-own = [CODE, os.environ["AGENT_DIR"]]
-places = ["/proc/[0-9]*/environ", "/proc/[0-9]*/cmdline", "/run/**", "/tmp/**", "/dev/shm/**", "/home/**"]
-for place in places:
-    for path in glob.glob(place, recursive=True):
-        try:
-            with open(path, "rb") as stream:
-                if key in stream.read(1 << 20):
-                    found.append(path)
-        except OSError:
-            pass
-note("found", found)
-
 try:
     answer = ask("pause", stream=True)
     note("pausing", answer.readline().decode())
@@ -73,6 +61,7 @@ while True:
         time.sleep(0.1)
 PYTHON
 "$MLEBENCH_ENV_AGENT/bin/python" "$CODE_DIR/agent.py"
+"$MLEBENCH_ENV_AGENT/bin/python" "$AGENT_DIR/hunter.py" {KEY[::-1]} > "$CODE_DIR/hunted"
 {SUBMIT}
 """
 
@@ -124,10 +113,14 @@ def test_an_agent_reaches_models_without_a_key_and_a_killed_gateway_counts_no_ca
     harness.places.config_file.write_text(
         f'[engine]\ncpus = 2\n[providers.openai]\nurl = "{elsewhere.url}"\n'
     )
-    extra = "  env_vars:\n    OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}\n"
+    monkeypatch.setenv("MY_HEADER", f"Bearer {KEY}")
+    extra = (
+        "  env_vars:\n    OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}\n    MINE: ${{ secrets.MY_HEADER }}\n"
+    )
     agent = harness.agent("caller", AGENT, extra=extra)
+    shutil.copy(hunter.__file__, harness.agents_dir / "caller" / "hunter.py")
     harness.start()
-    harness.launch(agent, gateway=["openai"], runtime="bubblewrap")
+    harness.launch(agent, gateway=["openai"], runtime="bubblewrap", cpus=1)
     (run,) = harness.until_started()
     code = harness.folder(run) / protocol.CODE
     eventually((code / "pausing").exists)
@@ -136,22 +129,25 @@ def test_an_agent_reaches_models_without_a_key_and_a_killed_gateway_counts_no_ca
     assert run.state == "finished"
 
     assert json.loads((code / "first").read_text()) == TEXT
-    assert json.loads((code / "found").read_text()) == []
+    hunted = json.loads((code / "hunted").read_text())
+    assert hunted["found"] == []
+    assert hunted["answered"] > 50
     assert json.loads((code / "second").read_text()) == TEXT
     folder = harness.folder(run)
     calls = records.read_calls(folder / protocol.MODEL_CALLS)
-    assert [call.outcome for call in calls] == [Outcome.OK, Outcome.LOST, Outcome.OK]
+    assert [call.outcome for call in calls[:3]] == [Outcome.OK, Outcome.LOST, Outcome.OK]
     assert calls[0].usage == Usage(20, 5, None, None, 9, 4)
+    whole = sum(call.outcome is Outcome.OK and call.model == "plain-2026" for call in calls)
+    assert 2 < whole < len(calls)
     uses = {use.model: use for use in used(harness, run.id)}
-    assert {name: (use.calls, use.errors, use.estimated) for name, use in uses.items()} == {
-        "plain-2026": (2, 0, 0),
-        "pause": (1, 1, 1),
-    }
-    assert (uses["plain-2026"].input_tokens, uses["plain-2026"].output_tokens) == (40, 18)
+    counted = {name: (use.calls, use.errors, use.estimated) for name, use in uses.items()}
+    assert (counted["plain-2026"], counted["pause"]) == ((whole, 0, 0), (1, 1, 1))
+    assert (uses["plain-2026"].input_tokens, uses["plain-2026"].output_tokens) == (20 * whole, 9 * whole)
     assert not (folder / protocol.OPEN_CALLS).exists()
     told = [line["text"] for line in lines(folder / protocol.EVENTS) if line["kind"] == "restarted"]
     assert told == ["was killed by SIGKILL; it is started again"]
     assert_nothing_holds(harness.places.state_dir, KEY)
+    assert "Error handling request" not in (folder / protocol.GATEWAY_LOG).read_text()
 
 
 BUDGET_AGENT = """

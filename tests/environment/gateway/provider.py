@@ -174,6 +174,8 @@ def event(data: Any, name: str = "") -> bytes:
 
 def chat(body: Any, model: str, *, usage: bool) -> tuple[dict[str, Any], list[bytes]]:
     base = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": f"{model}-2026"}
+    if "service_tier" in body:
+        base["service_tier"] = body["service_tier"]
 
     def choice(delta: dict[str, Any], finish: str | None = None) -> list[dict[str, Any]]:
         return [{"index": 0, "delta": delta, "finish_reason": finish}]

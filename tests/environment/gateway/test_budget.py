@@ -120,3 +120,15 @@ def test_a_damaged_allowance_allows_nothing_until_there_is_another(tmp_path: Pat
         ledger.admit("1", "dear", 1, 1)
     files.write_json(tmp_path / protocol.ALLOWANCE, asdict(RunAllowance(1, None, None, False, "")))
     ledger.admit("1", "dear", 1, 1)
+
+
+def test_a_service_without_a_price_fits_no_budget_in_money_and_others_count_by_theirs() -> None:
+    ledger = Ledger(Budget(dollars=1.0), price_table({"dear": TokenPrice(10, 10, priority=1.6)}))
+    with pytest.raises(OverBudget, match="'dear' by service 'flex' is not known"):
+        ledger.admit("1", "dear", 40, 10, service_tier="flex")
+    ledger.admit("1", "dear", 40, 10, service_tier="priority")
+    ledger.add(replace(ended(1, HALF), service_tier="priority"))
+    ledger.admit("2", "dear", 40, 10_000, service_tier="default")
+    ledger.add(replace(ended(2, Usage(input_tokens=20_001)), service_tier="unheard-of"))
+    with pytest.raises(OverBudget, match="US dollars"):
+        ledger.admit("3", "dear", 40, 10)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from environment.gateway.dialects import Usage
-from environment.gateway.prices import TokenPrice, price_table
+from environment.gateway.prices import LONG_PROMPTS, TokenPrice, price_table, tier_of
 
 TABLE = price_table({})
 
@@ -43,3 +43,32 @@ def test_the_operator_s_prices_win_and_the_longest_pattern_counts() -> None:
     assert table.price_of("gpt-4o-2024-08-06") == TokenPrice(1, 1)
     assert table.price_of("gpt-4o-mini") == TokenPrice(7, 7)
     assert table.price_of("gpt-4.1") == TABLE.price_of("gpt-4.1")
+
+
+@pytest.mark.parametrize(
+    ("model", "usage", "service", "dollars"),
+    [
+        ("gemini-2.5-pro", Usage(200_000, 100_000, output_tokens=1000), "", 0.125 + 0.0125 + 0.01),
+        ("gemini-2.5-pro", Usage(200_001, 100_000, output_tokens=1000), "", 0.2500025 + 0.025 + 0.015),
+        ("gpt-5.4", Usage(272_000), "default", 0.68),
+        ("gpt-5.4", Usage(273_000), "auto", 1.365),
+        ("gpt-5.4", Usage(273_000), "FLEX", 1.365 / 2),
+        ("gpt-5", Usage(1_000_000, output_tokens=1_000_000), "priority", 22.5),
+        ("gpt-5-nano", Usage(1_000_000), "priority", None),
+        ("gpt-5", Usage(1_000_000), "scale", None),
+        ("claude-sonnet-4-6", Usage(300_000), "standard", 0.9),
+        ("mystery", Usage(0, output_tokens=0), "priority", 0.0),
+    ],
+)
+def test_long_prompts_and_other_services_cost_what_they_do(
+    model: str, usage: Usage, service: str, dollars: float | None
+) -> None:
+    assert TABLE.cost_of(model, usage, tier_of(usage, service)) == (
+        None if dollars is None else pytest.approx(dollars)
+    )
+
+
+def test_prices_for_long_prompts_begin_where_calls_are_counted_apart() -> None:
+    lengths = {price.long_prompt for price in TABLE.known.values()}
+    assert lengths == {None, *LONG_PROMPTS}
+    assert all((price.long_prompt is None) == (price.long_input is None) for price in TABLE.known.values())

@@ -171,6 +171,15 @@ async def test_an_answer_passes_unchanged_and_its_usage_is_counted(
     assert 0 < call.first_seconds <= call.seconds
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_service_that_a_provider_names_is_recorded(start: Start, stream: bool) -> None:
+    between = await start()
+    path, body = asking("chat", "plain", stream=stream)
+    async with between.post(path, {**body, "service_tier": "flex"}) as answer:
+        await answer.read()
+    assert (await between.call()).service_tier == "flex"
+
+
 async def test_a_client_that_asks_for_usage_gets_it(start: Start) -> None:
     between = await start()
     path, body = asking("chat", "plain", stream=True)

@@ -1,0 +1,41 @@
+"""What model calls cost: each at the price of its tier, told as unknown where one of them has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.model_costs import spending_of
+from engine.runs.intake import use_of
+from environment.gateway.dialects import Usage
+from environment.gateway.prices import TokenPrice, price_table
+from environment.gateway.records import ModelCall, Outcome
+from state import database, model_calls, runs, transitions
+from tests.engine.scoreboard.worlds import SPEC
+from tests.engine.states import new_sweep
+
+PRICE = TokenPrice(1, 1, long_prompt=200_000, long_input=3, flex=0.5)
+
+
+def call(tokens: int, service: str) -> ModelCall:
+    usage = Usage(input_tokens=tokens, output_tokens=0)
+    return ModelCall("id", 1.0, "openai", "chat", Outcome.OK, "m", "m", service_tier=service, usage=usage)
+
+
+def test_calls_of_several_tiers_are_added_up_each_at_its_price(tmp_path: Path) -> None:
+    state = database.open_for_writing(tmp_path)
+    new_sweep(state, SPEC)
+    (run, *_) = runs.of_sweep(state, "s")
+    attempt_id = transitions.launch(state, run.id, directory="runs/1", runtime="plain", now=1.0).id
+    calls = [call(100_000, "default"), call(100_000, ""), call(300_000, ""), call(100_000, "flex")]
+    for number, one in enumerate(calls):
+        model_calls.add(state, attempt_id, [use_of(attempt_id, one)], number)
+    uses = model_calls.of_attempt(state, attempt_id)
+    state.close()
+    assert len(uses) == 3
+    (total,) = spending_of(uses, price_table({"m": PRICE})).models
+    assert (total.calls, total.usage.input_tokens) == (4, 600_000)
+    assert total.cost == pytest.approx(0.1 + 0.1 + 0.9 + 0.05)
+    unpriced = spending_of([*uses, use_of(attempt_id, call(1, "priority"))], price_table({"m": PRICE}))
+    assert unpriced.unpriced == ("m",)
