@@ -219,13 +219,13 @@ class Endpoint:
             except OverBudget:
                 raise OverBudget(f"the budget of {self._budget:,.2f} $ is used up") from None
             try:
-                answer = await self._ask_again_and_again(api, body)
+                answer = await self._with_retries(api, body)
             except BaseException:
                 self._ledger.release(call_id)
                 raise
             return answer, self._count(call_id, api, answer, characters)
 
-    async def _ask_again_and_again(self, api: Api, body: Json) -> Json:
+    async def _with_retries(self, api: Api, body: Json) -> Json:
         failure = NoAnswer("it was not asked")
         for number in range(TRIES):
             try:

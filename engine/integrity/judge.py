@@ -40,7 +40,7 @@ _MOST_EXCERPTS = 6
 _SHORTEST_QUOTE = 6
 _NAME = r"^[a-z][a-z0-9-]{0,39}$"
 _LINE_NUMBER = re.compile(r"^\s*\d+\|\s?")
-_FENCED = re.compile(r"\{.*\}", re.DOTALL)
+_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 ADDRESSED = "addresses-judge"
 _SIGNS = "signs"  # of text that is meant for a model; innocent where an agent works with models' own forms
@@ -378,7 +378,7 @@ def _opinion(answer: _Answer | None, window: Window) -> _Opinion:
 
 def _parsed(text: str) -> _Answers | None:
     """Read an answer, with what models like to write around it; None for what is none."""
-    found = _FENCED.search(text)
+    found = _OBJECT.search(text.rpartition("</think>")[2])
     if found is None:
         return None
     try:
@@ -645,7 +645,8 @@ class Judge:
         try:
             kept = self.endpoint.kept_answer(key)
             if kept is None:
-                text, dollars = await self._ask(prompt)
+                answer, dollars = await self._ask(prompt)
+                text = _text_of(self.endpoint.model.chat_api, answer)
             else:
                 text, dollars = str(kept.get("text", "")), kept.get("usd")
             answers = _parsed(text)
@@ -663,7 +664,7 @@ class Judge:
             dollars,
         )
 
-    async def _ask(self, prompt: _Prompt) -> tuple[str, float | None]:
+    async def _ask(self, prompt: _Prompt) -> tuple[Json, float | None]:
         api = self.endpoint.model.chat_api
         fence = _new_fence(prompt.window.text)
         form = self._form
@@ -680,7 +681,7 @@ class Judge:
                 form = other
             else:
                 self._form = form
-                return _text_of(api, answer), dollars
+                return answer, dollars
 
 
 def _planted_lines(questions: Sequence[Question]) -> tuple[Line, ...]:

@@ -300,7 +300,7 @@ def test_endpoints_that_know_less_are_asked_for_less(state: Database, server: Mo
         if form is not None:
             return Answer({"error": {"message": f"response_format {form} is unknown"}}, 422)
         text = honest(asked).body["choices"][0]["message"]["content"]
-        return chat(f"Here it is:\n```json\n{text}\n```")
+        return chat(f"<think>{{hm}}</think>Here it is:\n```json\n{text}\n```")
 
     server.script = old
     court = Court(state, server, f"{GUILTY}\n")
