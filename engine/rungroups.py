@@ -151,9 +151,10 @@ def _write_run(folder: Path, attempt: Path, submission: Path | None) -> None:
         target = folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE
         target.parent.mkdir()
         copy_file(submission, target)
-    log = attempt / protocol.LOG
-    if log.is_file() and not log.is_symlink():
-        copy_file(log, folder / "run.log")
+    for left, name in ((protocol.LOG, "run.log"), (protocol.RECORDED_CALLS, protocol.RECORDED_CALLS)):
+        place = attempt / left
+        if place.is_file() and not place.is_symlink():
+            copy_file(place, folder / name)
     for name in (protocol.LOGS, protocol.CODE):
         copy_tree(attempt / name, folder / name)
 

@@ -93,7 +93,9 @@ def export_bundle(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The new folder.")],
     experiment_id: ExperimentId = None,
     pad: Pad = False,
-    with_files: Annotated[bool, typer.Option("--with-files", help="Also logs and code of own runs.")] = False,
+    with_files: Annotated[
+        bool, typer.Option("--with-files", help="Also logs, code and recorded model calls of own runs.")
+    ] = False,
     agent: AgentName = "",
     llms: Llms = "",
     hours: Hours = None,

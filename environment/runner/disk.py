@@ -59,7 +59,7 @@ class DiskMeter:
         """Prepare.
 
         Args:
-            attempt: the directory to be measured; snapshots in it are ours and do not count.
+            attempt: the directory to be measured; snapshots and recordings in it are ours and do not count.
             elsewhere: measures what the attempt holds in other places; it may be slow, or Unreachable.
             worker: does the measuring, in turns with that of others.
             most: what the attempt may hold; measuring stops when it is over that, so that it ends also
@@ -133,6 +133,10 @@ def _go_on(steps: Generator[None, None, DiskUse | None]) -> tuple[DiskUse | None
             return None
 
 
+# What an operator has recorded or replayed, which the agent neither writes nor sees.
+_OURS = (protocol.RECORDED_CALLS, protocol.REPLAY)
+
+
 def _in_files(attempt: Path, refused: Refused) -> Iterator[int]:
     """Yield the bytes of each entry below an attempt's directory, of a file with several names once."""
     counted: set[tuple[int, int]] = set()
@@ -140,6 +144,8 @@ def _in_files(attempt: Path, refused: Refused) -> Iterator[int]:
         try:
             found = place.lstat()
         except FileNotFoundError:
+            continue
+        if place.name in _OURS:
             continue
         yield found.st_blocks * _BLOCK
         if place.name in protocol.ON_THE_NODE and stat.S_ISLNK(found.st_mode):

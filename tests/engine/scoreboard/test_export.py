@@ -147,7 +147,7 @@ def test_files_of_own_runs_come_along_and_an_agents_links_do_not(database: Datab
     assert attempt is not None
     state_dir = database.path.parent
     folder = state_dir / attempt.directory
-    for name in ("output/run.log", "logs/agent.log", "code/deep/train.py"):
+    for name in ("output/run.log", "logs/agent.log", "code/deep/train.py", "recorded_calls.jsonl"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name)
     (state_dir / "1.csv").write_text("id\n1\n")
@@ -163,7 +163,10 @@ def test_files_of_own_runs_come_along_and_an_agents_links_do_not(database: Datab
     ((run_id, told),) = metadata["runs"].items()
     assert (told, run_id.partition("_")[0]) == ({"success": True}, "leaf-classification")
     found = {str(path.relative_to(group / run_id)) for path in (group / run_id).rglob("*") if path.is_file()}
-    assert found == {"run.log", "logs/agent.log", "code/deep/train.py", "submission/submission.csv"}
+    assert found == {
+        *("run.log", "logs/agent.log", "code/deep/train.py", "submission/submission.csv"),
+        "recorded_calls.jsonl",
+    }
     verify_bundle(tmp_path / "bundle")
 
 

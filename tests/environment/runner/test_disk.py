@@ -75,6 +75,7 @@ def test_a_file_of_several_names_counts_once_and_our_snapshots_not_at_all(
     (tmp_path / protocol.CODE / "b").hardlink_to(tmp_path / protocol.CODE / "a")
     (tmp_path / protocol.SUBMISSION / "c").hardlink_to(tmp_path / protocol.CODE / "a")
     (tmp_path / protocol.SNAPSHOTS / "1.csv").write_bytes(b"x" * MEGABYTE)
+    (tmp_path / protocol.RECORDED_CALLS).write_bytes(b"x" * MEGABYTE)
     assert MEGABYTE <= holds(tmp_path) < 1.5 * MEGABYTE
 
 
