@@ -186,6 +186,10 @@ class Journal:
         self._write_rest()
         jsonlines.append(self._open, [asdict(call)])
 
+    def note_waiting(self) -> None:
+        """Show that a call still waits: an agent that waits for its turn is not idle."""
+        os.utime(self._open)
+
     def end(self, call: ModelCall) -> None:
         """Keep a call that has ended; what can't be written now is written before the next one begins."""
         if call.outcome in NOT_SENT and self.totals.refusals >= MOST_REFUSALS:

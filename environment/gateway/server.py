@@ -379,6 +379,7 @@ class Gateway:
         if not call.waits:
             call.waits = True
             self._journal.begin(replace(call.begun(), state=OpenState.WAITING))
+        self._journal.note_waiting()
 
     async def _take_turn(self, call: _Call, sent: Request) -> None:
         """Wait until this host's runs may send one more call by the same key, in the order in which calls came."""

@@ -20,7 +20,8 @@ class Usage:
     """One line of usage.jsonl; None where it could not be measured.
 
     Attributes:
-        idle_seconds: since something last happened: output, work, or a change on disk; a new runner counts anew.
+        idle_seconds: since something last happened: output, work, a model call that began or waits in the gateway, or a
+            change on disk; a new runner counts anew.
     """
 
     at: float
@@ -39,11 +40,13 @@ class UsageMeter:
 
     def __init__(self, attempt: Path, order: Order) -> None:
         self._output_times = (attempt / protocol.LOG).with_suffix(".times")
+        self._open_calls = attempt / protocol.OPEN_CALLS
         self._gpu_uuids = frozenset(order.gpu_uuids)
         self._cpu: dict[int, float] = {}
         self._measured_at: float | None = None
         self._active_at: float | None = None
         self._printed_at: int | None = None
+        self._called_at: int | None = None
         self._disk_bytes: int | None = None
 
     def measure(
@@ -80,18 +83,26 @@ class UsageMeter:
         )
 
     def _idle_seconds(self, cpu_percent: float | None, disk_bytes: int | None, monotonic: float) -> float:
-        printed_at = self._output_times.stat().st_mtime_ns if self._output_times.exists() else None
+        printed_at, called_at = _changed_at(self._output_times), _changed_at(self._open_calls)
         disk_bytes = self._disk_bytes if disk_bytes is None else disk_bytes
         works = cpu_percent is None or cpu_percent >= _BUSY_PERCENT
         if (
             works
             or printed_at != self._printed_at
+            or called_at != self._called_at
             or disk_bytes != self._disk_bytes
             or self._active_at is None
         ):
             self._active_at = monotonic
-        self._printed_at, self._disk_bytes = printed_at, disk_bytes
+        self._printed_at, self._called_at, self._disk_bytes = printed_at, called_at, disk_bytes
         return round(monotonic - self._active_at, 1)
+
+
+def _changed_at(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
 
 
 def limit_exceeded(usage: Usage, order: Order) -> LimitExceeded | None:

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from environment.container.processes import Process, ProcessTree, process_tree
+from environment.gateway.records import Journal, OpenCall, OpenState
 from environment.runner import host, protocol
 from environment.runner.host import Gpu
 from environment.runner.protocol import LimitExceeded, Order
@@ -111,7 +112,14 @@ def test_work_output_and_files_count_as_something(tmp_path: Path) -> None:
     assert attempt.measure(100, disk=1) is None
     assert attempt.measure(150, disk=2) is None
     assert attempt.measure(200, disk=2) is None
-    assert attempt.measure(211, disk=2) is not None
+    journal = Journal(tmp_path)
+    journal.begin(OpenCall("1", 1.0, "openai", "chat", "m", False, 1, 1, OpenState.WAITING))
+    assert attempt.measure(205, disk=2) is None
+    os.utime(tmp_path / protocol.OPEN_CALLS, (1.0, 1.0))  # that long ago the call began to wait
+    assert attempt.measure(250, disk=2) is None
+    journal.note_waiting()
+    assert attempt.measure(300, disk=2) is None
+    assert attempt.measure(361, disk=2) is not None
 
 
 def test_a_full_disk_is_told_with_its_figures(tmp_path: Path) -> None:
