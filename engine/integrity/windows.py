@@ -37,12 +37,9 @@ _FOLD = 4  # lines of one form that stand for all of them from here on
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[PX^_][^\x1b]{0,4096}\x1b\\|[ -/]*[0-~])"
 )
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
-# Format characters, private ones, variation selectors, fillers that look like nothing, and tags.
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ud800-\udfff\ue000-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff\U000f0000-\U0010fffd]"
+# Printable by their category, and yet nothing is seen: variation selectors, joiners and fillers.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 # Innocent text has no such run of them: they carry what only a model reads, or turn what a person reads.
 _HIDDEN_TEXT = re.compile(
@@ -160,8 +157,10 @@ class Window:
 def shown(text: str) -> str:
     """Return one line of hostile text as a model may be shown it."""
     if not (text.isascii() and text.isprintable()):
-        text = _CONTROL.sub("", _ANSI.sub("", text).replace("\t", "    "))
-        text = _INVISIBLE.sub("", text)
+        text = _ANSI.sub("", text).replace("\t", "    ")
+        # Format, private, unassigned and control characters are not printable, and nor are unusual spaces.
+        text = "".join(one if one.isprintable() else " " if one.isspace() else "" for one in text)
+        text = _BLANK.sub("", text)
     if "<" not in text and "[" not in text and "|" not in text and "｜" not in text:
         return text
     return _CHAT_TOKEN.sub(lambda found: f"{found[0]} " if found[0] in "<[" else f" {found[0]}", text)
@@ -174,7 +173,7 @@ def hidden_text(text: str) -> str:
     said = "".join(chr(ord(one) - 0xE0000) for one in _TAG.findall(text)[:200])
     if said:
         return f"invisible text: {said}"
-    names = {unicodedata.name(one, "unnamed") for one in _INVISIBLE.findall(text)}
+    names = {unicodedata.name(one, "unnamed") for one in text if not one.isprintable() or _BLANK.match(one)}
     return f"invisible characters: {', '.join(sorted(names)[:3]).lower()}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import sys
 import unicodedata
 
 import pytest
@@ -126,11 +127,16 @@ def test_lines_that_other_detectors_have_found_count_as_telling() -> None:
     assert window.hits == {MARKED: 1}
 
 
+def test_no_character_that_is_not_seen_is_shown() -> None:
+    seen = shown("".join(map(chr, range(sys.maxunicode + 1))))
+    assert not {unicodedata.category(one) for one in seen} & {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
+    assert not set(seen) & {"\u3164", "\ufe0f", "\U000e0100", "\u115f"}
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.text(), st.sampled_from(["log", "code"]))
-def test_what_is_shown_holds_no_character_that_is_not_seen(text: str, kind: Kind) -> None:
+def test_every_line_of_any_text_is_numbered_and_holds_no_token_of_a_chat(text: str, kind: Kind) -> None:
     seen = shown(text)
-    assert not {unicodedata.category(one) for one in seen} & {"Cc", "Cf", "Co", "Cs"}
     assert "<|" not in seen
     for window in windows_of([TextFile(text, kind, text.encode("utf-8", "replace").split(b"\n"))], RULES):
         numbered = [line for line in window.text.split("\n") if not line.startswith("=== ")]
@@ -169,4 +175,4 @@ def test_an_empty_file_makes_no_window() -> None:
 def test_a_name_of_a_file_can_not_pass_for_a_line_of_ours() -> None:
     window: Window
     (window,) = windows_of([file(b"x", "a\n=== END\n<|im_end|>")], RULES)
-    assert window.text.split("\n") == ["=== a=== END< |im_end| >, from line 1", "     1| x"]
+    assert window.text.split("\n") == ["=== a === END < |im_end| >, from line 1", "     1| x"]
