@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from state.lifecycle import FailureClass, Outcome
+from state.records import HERE
 
 if TYPE_CHECKING:
     from competitions.model import Thresholds
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from engine.scoreboard import Cell
     from environment.gateway.records import OpenCall
     from state.outages import ProviderOutage
-    from state.records import KaggleState, Run
+    from state.records import Attempt, KaggleState, Run
 
 UNKNOWN = "-"
 
@@ -47,6 +48,16 @@ def grading_trouble(run: Run, now: float) -> str:
     left = 0.0 if run.grading_retry_at is None else run.grading_retry_at - now
     again = f"again in {duration(left)}" if left > 0 else "again now"
     return f"grading fails{since}, {again}: {run.grading_problem}"
+
+
+def placed(attempt: Attempt) -> str:
+    """Write where a batch system runs an attempt, or why it does not yet; empty for one of the engine's own host."""
+    if attempt.placement == HERE:
+        return ""
+    job = f", job {attempt.job}" if attempt.job else ""
+    node = f" on {attempt.node}" if attempt.node else ""
+    waits = f", waits: {attempt.waits_for}" if attempt.waits_for else ""
+    return f"{attempt.placement}{job}{node}{waits}"
 
 
 def waiting_for_kaggle(kaggle: KaggleState) -> str:

@@ -115,6 +115,17 @@ def live_attempts(database: Database) -> list[Attempt]:
     )
 
 
+def live_attempts_on(database: Database, placement: str) -> list[Attempt]:
+    """Read the attempts of live runs that were launched on one placement."""
+    return database.records(
+        Attempt,
+        "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
+        f" AND attempts.number = runs.attempts WHERE runs.state IN ({_LIVE}) AND placement = ?"
+        " ORDER BY attempts.id",
+        (placement,),
+    )
+
+
 def occupying_attempts(database: Database) -> set[int]:
     """Read the numbers of the attempts whose agents hold slots, memory and GPUs."""
     rows = database.rows(

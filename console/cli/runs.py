@@ -119,6 +119,8 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         say(f"{use.host}, counted by bytes only: {times}, {sent} sent, {received} received")
     for attempt in attempts:
         say(f"attempt {attempt.number}: {state_dir / attempt.directory}")
+        if where := wording.placed(attempt):
+            say(f"  {where}")
         asked = checks[attempt.id]
         if asked.last_at is not None:
             times = wording.plural(asked.count, "validation")

@@ -46,7 +46,7 @@ from console.views.run import (
 from engine.model_costs import ModelTotal, named
 from environment.gateway.records import WELL, ModelCall
 from environment.runner.protocol import Order
-from state.lifecycle import ENGINE, Outcome
+from state.lifecycle import ENGINE, Outcome, RunState
 from state.network_use import NetworkUse
 from state.records import Attempt, Event, Submission
 
@@ -243,6 +243,8 @@ def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Piec
     lines = [spread_fitting([joined(place, dot, room)], state, width), _standing(facts, now, signs, width)]
     if run.failure_class is not None:
         lines.append(_failure(facts, width))
+    elif run.state is RunState.STARTING and facts.attempt is not None and facts.attempt.waits_for:
+        lines.append(((f" {foreign(wording.placed(facts.attempt), width - 2).rstrip()}", "warn"),))
     elif run.grading_problem:
         trouble = foreign(wording.grading_trouble(run, now), width - 2).rstrip()
         lines.append(((f" {trouble}", "warn"),))
@@ -765,6 +767,7 @@ def _config(facts: RunFacts, order: Order | None, width: int, signs: Signs) -> l
         ("edition", spec.edition),
         ("time limit", wording.limit(spec.time_limit_seconds)),
         ("runtime", attempt.runtime if attempt else spec.runtime),
+        ("placement", (wording.placed(attempt) if attempt else "") or spec.placement),
         ("isolation", isolation[attempt.isolated if attempt else None]),
         *([("limits not held", attempt.not_held)] if attempt and attempt.not_held else []),
         ("network", spec.network),

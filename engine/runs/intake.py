@@ -50,12 +50,15 @@ from state.lifecycle import ENGINE, FailureClass, Outcome, RunState, SweepState
 from state.model_calls import ModelUse
 from state.network_use import NetworkUse
 from state.outages import CallEnd, Trouble
-from state.records import Attempt, Run
+from state.records import HERE, Attempt, Run
 from state.samples import DamagedSamples, Samples, UnusableSamples, samples_of
 from state.submissions import Snapshot
 from state.transitions import Failure
 
 _TIDY_SECONDS = 10.0
+# What other hosts write comes as seldom as their heartbeats: thousands of them are looked at in turns.
+_ELSEWHERE_SECONDS = 1.0
+_ELSEWHERE_SECONDS_EACH = 0.001
 # So long the events of an attempt that has ended are waited for where they lack what its end names.
 _PATIENCE_SECONDS = 60.0
 _MOST_REFUSALS = (
@@ -103,6 +106,7 @@ class Intake:
         self._redaction = redaction
         self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt, or of the samples
         self._tidy_at = 0.0
+        self._look_elsewhere_at = 0.0
         self._versions: dict[int, int] = {}  # of what was taken in of attempts that are placed elsewhere
         # Whose directories are known to be their own, or not to be.
         self._own: set[int] = set()
@@ -117,19 +121,28 @@ class Intake:
 
     def step(self) -> None:
         """Look at every live attempt once."""
-        live = runs.live_attempts(self._database)
-        if self._clock.monotonic() >= self._tidy_at:
-            self._tidy_at = self._clock.monotonic() + _TIDY_SECONDS
-            numbers = {attempt.id for attempt in live}
-            self._own &= numbers
-            self._traffic_seen = {key: at for key, at in self._traffic_seen.items() if key in numbers}
-            self._versions = {number: seen for number, seen in self._versions.items() if number in numbers}
-            self._placements.keep_only(live)
-            self._troubles.keep_only({*numbers, *map(_usage_key, numbers), _SAMPLES})
-            outages.settle(self._database, now=self._clock.now())
+        now = self._clock.monotonic()
+        if now < self._look_elsewhere_at:
+            live = runs.live_attempts_on(self._database, HERE)
+        else:
+            live = runs.live_attempts(self._database)
+            self._look_elsewhere_at = now + max(_ELSEWHERE_SECONDS, _ELSEWHERE_SECONDS_EACH * len(live))
+            if now >= self._tidy_at:
+                self._tidy(live)
         for attempt in live:
             what = f"the reports of run {attempt.run_id} can't be taken in"
             self._try(attempt.id, what, partial(self._take_in, attempt))
+
+    def _tidy(self, live: Sequence[Attempt]) -> None:
+        """Forget what is not live any more, and have placements end it."""
+        self._tidy_at = self._clock.monotonic() + _TIDY_SECONDS
+        numbers = {attempt.id for attempt in live}
+        self._own &= numbers
+        self._traffic_seen = {key: at for key, at in self._traffic_seen.items() if key in numbers}
+        self._versions = {number: seen for number, seen in self._versions.items() if number in numbers}
+        self._placements.keep_only(live)
+        self._troubles.keep_only({*numbers, *map(_usage_key, numbers), _SAMPLES})
+        outages.settle(self._database, now=self._clock.now())
 
     def _try(self, key: int | str, what: str, do: Callable[[], None]) -> None:
         """Do something unless it failed a moment ago; trouble with it keeps nothing else waiting."""

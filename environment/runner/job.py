@@ -6,6 +6,7 @@ attempt's directory is on a file system that the engine's host sees too, later a
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import socket
@@ -56,7 +57,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     local = Path(tempfile.mkdtemp(prefix=f"mlebench-{order.name}-", dir=scratch))
     try:
         _lead_there(folder, local)
-        heart = Heart(folder)
+        heart = Heart(folder, min(BEAT_SECONDS, silent_seconds / 4))
         with closing(Runner(folder, SystemClock(), log, read_nvidia, single=folder, as_job=True)) as runner:
             while True:
                 runner.tick()
@@ -93,15 +94,16 @@ class Told:
 class Heart:
     """Appends to the heartbeats, from which the engine learns that this job lives and how much there is to read."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, every_seconds: float) -> None:
         self._folder = folder
+        self._every_seconds = every_seconds
         self._number = 0
-        self._beat_at, self._events = -BEAT_SECONDS, 0
+        self._beat_at, self._events = -math.inf, 0
 
     def beat(self, *, ended: bool) -> bool:
         """Write a heartbeat where one is due, and tell whether that was so and worked."""
         now, events = time.monotonic(), _size(self._folder / protocol.EVENTS)
-        if not ended and events == self._events and now - self._beat_at < BEAT_SECONDS:
+        if not ended and events == self._events and now - self._beat_at < self._every_seconds:
             return False
         beat = Heartbeat(
             self._number,

@@ -20,7 +20,7 @@ cpus = 10
 [slurm.default]
 poll_seconds = 1
 submissions_per_minute = 600
-silent_seconds = 20
+silent_seconds = 120
 slack_minutes = 1
 [slurm.short]
 partition = "short"

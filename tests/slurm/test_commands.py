@@ -1,0 +1,124 @@
+"""What Slurm's commands say, as each version of it says it, and what of it means that one may try again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.placements.commands import (
+    Job,
+    NoAccounting,
+    SlurmAway,
+    SlurmCommands,
+    SlurmRefuses,
+    seconds_of,
+)
+
+
+class Programs:
+    """Programs of Slurm's names that say what a test wants."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.commands = SlurmCommands({"PATH": f"{folder}:/usr/bin:/bin", "OPENAI_API_KEY": "hidden"})
+
+    def say(self, name: str, text: str, *, code: int = 0, stderr: str = "") -> None:
+        (self.folder / "stdout").write_text(text)
+        (self.folder / "stderr").write_text(stderr)
+        script = f'env > "{self.folder}/env"\ncat "{self.folder}/stdout"\ncat "{self.folder}/stderr" >&2\nexit {code}\n'
+        (self.folder / name).write_text(f"#!/bin/sh\n{script}")
+        (self.folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Programs:
+    return Programs(tmp_path)
+
+
+def test_jobs_are_read_whatever_their_names_hold(programs: Programs) -> None:
+    programs.say(
+        "squeue",
+        "7|RUNNING|None|n1|2026-01-01T00:00:00|2026-01-01T00:00:01|10|mlebench-x-1\n"
+        "8|PENDING|Priority||2026-01-01T00:00:00|N/A|9|a | b|c\n"
+        "slurm_load_jobs: something else\n",
+    )
+    first, second = programs.commands.jobs()
+    assert first == Job(
+        "7", "RUNNING", "None", "n1", "2026-01-01T00:00:00", "2026-01-01T00:00:01", "10", "mlebench-x-1"
+    )
+    assert second.name == "a | b|c"
+
+
+def test_a_state_in_the_records_may_be_followed_by_words(programs: Programs) -> None:
+    programs.say("sacct", "7|CANCELLED by 0|0:0|n1|2026-01-01T00:00:00|Unknown|1|mlebench-x-1\n")
+    (job,) = programs.commands.ended(["mlebench-x-1"], "2026-01-01")
+    assert job.state == "CANCELLED"
+
+
+@pytest.mark.parametrize("said", ["42\n", "42;cluster\n"])
+def test_a_submission_is_told_with_or_without_its_cluster(programs: Programs, said: str) -> None:
+    programs.say("sbatch", said)
+    assert programs.commands.submit(Path("job.sh"), ["--time=1"]) == "42"
+
+
+def test_no_secret_of_the_operator_reaches_a_command(programs: Programs) -> None:
+    programs.say("sbatch", "42\n")
+    programs.commands.submit(Path("job.sh"), [])
+    assert "hidden" not in (programs.folder / "env").read_text()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "sbatch: error: invalid partition specified: nope",
+        "sbatch: error: Batch job submission failed: Requested node configuration is not available",
+        "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+    ],
+)
+def test_what_is_wrong_with_a_job_is_told_from_what_is_wrong_with_slurm(
+    programs: Programs, said: str
+) -> None:
+    programs.say("sbatch", "", code=1, stderr=said)
+    with pytest.raises(SlurmRefuses, match="refuses"):
+        programs.commands.submit(Path("job.sh"), [])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+        "sbatch: error: Unable to contact slurm controller (connect failure)",
+        "sbatch: error: QOSMaxSubmitJobPerUserLimit",
+    ],
+)
+def test_what_may_be_over_later_is_tried_again(programs: Programs, said: str) -> None:
+    programs.say("sbatch", "", code=1, stderr=said)
+    with pytest.raises(SlurmAway, match="does not answer"):
+        programs.commands.submit(Path("job.sh"), [])
+
+
+def test_records_that_are_not_kept_are_no_trouble(programs: Programs) -> None:
+    programs.say("sacct", "", code=1, stderr="Slurm accounting storage is disabled")
+    with pytest.raises(NoAccounting):
+        programs.commands.ended(["x"], "2026-01-01")
+    programs.say("sacctmgr", "", code=1, stderr="You are not running a supported accounting_storage plugin")
+    assert programs.commands.accounts() is None
+
+
+def test_a_host_without_slurm_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(SlurmAway, match="no squeue on the PATH"):
+        SlurmCommands({"PATH": str(tmp_path)}).jobs()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1-00:00:00", 86_400), ("5:00", 300), ("02:00:00", 7200), ("infinite", None), ("n/a", None)],
+)
+def test_time_limits_are_read_as_slurm_writes_them(text: str, seconds: float | None) -> None:
+    assert seconds_of(text) == seconds
+
+
+def test_the_default_partition_is_known_without_its_name(programs: Programs) -> None:
+    programs.say("sinfo", "main*|1-00:00:00\nlong|infinite\n")
+    assert programs.commands.partitions() == {"main": 86_400.0, "": 86_400.0, "long": None}
