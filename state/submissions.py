@@ -128,6 +128,7 @@ class HandedIn:
     sha256: str
     run_id: int
     sweep_id: str
+    agent_id: str
     competition_id: str
     seed: int
 
@@ -136,9 +137,10 @@ def handed_in_by_several(database: Database) -> list[HandedIn]:
     """Read which runs' final submissions have the same bytes as another run's."""
     return database.records(
         HandedIn,
-        "WITH finals AS (SELECT sha256, run_id, sweep_id, competition_id, seed FROM submissions"
-        " JOIN attempts ON attempts.id = attempt_id"
-        " JOIN runs ON runs.id = run_id AND runs.attempts = attempts.number WHERE final)"
+        "WITH finals AS (SELECT sha256, run_id, sweep_id, json_extract(spec, '$.agent_id') AS agent_id,"
+        " competition_id, seed FROM submissions JOIN attempts ON attempts.id = attempt_id"
+        " JOIN runs ON runs.id = run_id AND runs.attempts = attempts.number"
+        " JOIN sweeps ON sweeps.id = sweep_id WHERE final)"
         " SELECT * FROM finals WHERE sha256 IN"
         " (SELECT sha256 FROM finals GROUP BY sha256 HAVING COUNT(*) > 1) ORDER BY run_id",
     )

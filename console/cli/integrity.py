@@ -613,7 +613,10 @@ def _say_run(known: RunIntegrity, run: Run) -> None:
         if result.coverage:
             say(f"\n{result.layer}/{result.detector}: {result.coverage}")
     clean = [result.detector for result in known.results if not result.findings and not result.problem]
-    say(f"\nnothing found by {', '.join(clean)}" if clean else "\nno detector has found nothing")
+    if clean:
+        say(f"\nnothing found by {', '.join(clean)}")
+    if not known.results:
+        say("\nnobody has looked yet: mlebench-console integrity run")
 
 
 def _document(known: RunIntegrity, run: Run) -> dict[str, Any]:

@@ -93,7 +93,9 @@ class IntegrityScreen(FilteredScreen):
         for excerpt in one.finding.excerpts:
             path = one.file_of(excerpt)
             if path is not None:
-                self.app.push_screen(FileScreen(path, line=excerpt.first_line))
+                # The lines of a notebook are counted in its code cells alone.
+                line = 0 if path.suffix == ".ipynb" else excerpt.first_line
+                self.app.push_screen(FileScreen(path, line=line))
                 return
         self.app.show_run(one.run.id)
 

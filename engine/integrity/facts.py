@@ -251,13 +251,13 @@ def same_as_another_runs(subject: Subject) -> Iterator[Finding]:
     if own is not None and (_is_constant(own) or _is_sample(own, sample)):
         return  # which others arrive at as well, and which is told by itself
     for twin in subject.twins[:_MOST_FINDINGS]:
-        is_seed = (twin.sweep_id, twin.competition_id) == (subject.run.sweep_id, subject.run.competition_id)
+        is_own = (twin.agent_id, twin.competition_id) == (subject.spec.agent_id, subject.run.competition_id)
         text = (
             f"its submission is byte for byte that of run {twin.run_id} ({twin.sweep_id}, seed {twin.seed})"
         )
         excerpt = Excerpt("submission.csv", 0, 0, f"sha256 {twin.sha256}")
         # An agent that fixes its random numbers does the same again for another seed.
-        yield Finding(SUSPICIOUS if is_seed else HIGH, text, (excerpt,))
+        yield Finding(SUSPICIOUS if is_own else HIGH, text, (excerpt,))
 
 
 def same_as_sample(subject: Subject) -> Iterator[Finding]:
@@ -540,7 +540,7 @@ DETECTORS = (
     ),
     Detector("model-calls", 1, "model calls by the gateway, and those refused", model_calls),
     Detector("network-use", 1, "bytes on a network that was to be closed", network_use),
-    Detector("borrowed-submission", 1, "a submission with the bytes of another run's", same_as_another_runs),
+    Detector("borrowed-submission", 2, "a submission with the bytes of another run's", same_as_another_runs),
     Detector("sample-submission", 1, "a submission that is the sample", same_as_sample),
     Detector("entropy", 1, "a submission that predicts the same for all", low_entropy),
     Detector("timing", 1, "when the submission appeared, and what was printed", timing),

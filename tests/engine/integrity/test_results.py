@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,7 @@ from state import events, integrity, sweeps
 from state.database import Database
 from state.integrity import Layer, RunIntegrity, Severity
 from tests.console.world import FrozenClock
-from tests.engine.integrity.made_runs import MadeRun, add_run
+from tests.engine.integrity.made_runs import SPEC, MadeRun, add_run
 
 CLOCK = FrozenClock()
 
@@ -24,7 +25,8 @@ CLOCK = FrozenClock()
 def borrowed(state: Database) -> tuple[Database, int]:
     """A run that has handed in what another one had."""
     add_run(state, MadeRun(submissions=["id,y\n1,2\n"]), "first")
-    return state, add_run(state, MadeRun(submissions=["id,y\n1,2\n"]), "second")
+    borrowing = MadeRun(submissions=["id,y\n1,2\n"], spec=replace(SPEC, agent_id="thief"))
+    return state, add_run(state, borrowing, "second")
 
 
 def look_at(database: Database, run_id: int) -> int:
@@ -50,6 +52,15 @@ def test_what_is_found_comes_back_from_the_state_as_it_was(borrowed: tuple[Datab
     (subject,) = subjects(database, [run_id])
     assert result in kept(subject.folder, Layer.FACTS)
     assert "byte for byte" in result.findings[0].statement
+
+
+def test_the_same_agent_s_same_submission_is_less_grave(borrowed: tuple[Database, int]) -> None:
+    database, _ = borrowed
+    again = add_run(database, MadeRun(submissions=["id,y\n1,2\n"]), "third")
+    look_at(database, again)
+    result = known_of(database, again).result_of("borrowed-submission")
+    assert result is not None
+    assert [one.severity for one in result.findings] == [Severity.SUSPICIOUS, Severity.HIGH]
 
 
 def test_a_run_is_looked_at_again_only_when_something_of_it_has_changed(
