@@ -16,6 +16,7 @@ from console.screens.experiment import ExperimentScreen
 from console.screens.export import ExportScreen
 from console.screens.grade import GradeScreen
 from console.screens.host import HostScreen
+from console.screens.integrity import IntegrityScreen
 from console.screens.launch import LaunchScreen
 from console.screens.logs import FileScreen, MergedScreen
 from console.screens.overview import OverviewScreen
@@ -45,6 +46,7 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "host": HostScreen,
     "launch": LaunchScreen,
     "events": EventsScreen,
+    "integrity": IntegrityScreen,
     "welcome": WelcomeScreen,
     "confirm": ConfirmScreen,
     "classify": ClassifyScreen,
