@@ -97,10 +97,10 @@ class Comparison:
         """What knowing which competition it is was worth, where just one of the two did not; empty otherwise."""
         if set(self.descriptions) != {USUAL, OBFUSCATED}:
             return ""
-        sign = 1 if self.descriptions[0] == USUAL else -1
+        sign, count = 1 if self.descriptions[0] == USUAL else -1, self.overall.competitions
         return (
-            f"to know the competition's name is worth {sign * self.overall.points:+.1f} points of"
-            f" {self.measure.words} over {self.overall.competitions} competitions"
+            f"to know the competition's name is worth {sign * self.overall.points + 0.0:+.1f} points of"
+            f" {self.measure.words} over {count} competition{'' if count == 1 else 's'}"
             f" (p = {self.overall.p_value:.3f}), if all else is equal"
         )
 
