@@ -133,6 +133,11 @@ def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:
     return Spending(tuple(totals))
 
 
+def known_cost(uses: Iterable[ModelUse], prices: PriceTable) -> float:
+    """Compute what uses cost, as far as prices are known: of many runs by itself, without all else of a spending."""
+    return sum(prices.cost([(use.model, Usage(**_sums(_TOKENS, (use,))))]) or 0.0 for use in uses)
+
+
 def together(parts: Iterable[Spending]) -> Spending:
     """Add up what calls have come to."""
     by_model: defaultdict[tuple[str, str], list[ModelTotal]] = defaultdict(list)

@@ -342,9 +342,9 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
         role: Role = "dim"
         costs: Pieces = ()
         if has_costs([row]):
-            told = (
-                f"{TOKENS.text(row)} tokens and {PER_RUN.text(row)} USD a run, {PER_MEDAL.text(row)} a medal"
-            )
+            told = f"{TOKENS.text(row)} tokens and {PER_RUN.text(row)} USD a run"
+            if row.costs is not None and row.costs.per_medal is not None:
+                told += f", {PER_MEDAL.text(row)} a medal"
             costs = ((f"   models: {told}", role),)
         forms: list[Pieces] = [
             (head, (text, role), (earned, "text"), *demo, *more)

@@ -563,9 +563,10 @@ def _calls(
             Line(((f"  calls in each {wording.duration(seconds)}", "dim"),)),
             *map(Line, plotted),
         ]
-    models = Table(_MODELS, spent.models, width, signs)
+    most_used = sorted(spent.models, key=lambda each: (-(each.usage.input_tokens or 0), each.model))
+    models = Table(_MODELS, most_used, width, signs)
     lines += [Line(), models.heading()]
-    lines += [models.line(each, key=("model", each.provider, each.model)) for each in spent.models]
+    lines += [models.line(each, key=("model", each.provider, each.model)) for each in most_used]
     calls = Table(_LAST_CALLS, history.last, width, signs)
     lines += [Line(), calls.heading()]
     lines += [calls.line(each, key=("call", each.id)) for each in reversed(history.last)]
@@ -653,6 +654,8 @@ def _tokens(count: int | None, *, estimated: bool = False) -> str:
 
 
 def _cost_of(total: ModelTotal) -> str:
+    if not total.calls:
+        return f"{total.refused:,} not sent"
     return "unknown" if total.cost is None else money(total.cost)
 
 

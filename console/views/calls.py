@@ -6,10 +6,11 @@ import statistics
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from engine.model_costs import CURRENCY, Spending, prices_for, spending_of, together
+from engine.model_costs import CURRENCY, Spending, known_cost, prices_for, spending_of
 from engine.providers import model_prices
 from engine.runs.budgets import BudgetStanding, standings
 from engine.scoreboard.own_runs import trial_of
@@ -211,8 +212,7 @@ def sweep_costs(
     if not sweep.spec.gateway:
         return None
     table = prices_for(sweep.spec, prices.table)
-    spent = {run.id: spending_of(uses.get(run.id, ()), table) for run in found}
-    total = together(spent.values())
+    total = spending_of(chain.from_iterable(uses.values()), table)
     made = SweepCosts(total, None, "", medals, prices.problem)
     left = [run for run in found if not run.has_ended]
     if total.cost is None or not left or not total.calls:
@@ -220,7 +220,7 @@ def sweep_costs(
     usual, basis = _usual_cost(sweep, found, uses, table)
     if usual is None:
         return made
-    ahead = sum(max(0.0, usual - (spent[run.id].cost or 0.0)) for run in left)
+    ahead = sum(max(0.0, usual - known_cost(uses.get(run.id, ()), table)) for run in left)
     return replace(made, projected=total.cost + ahead, basis=basis)
 
 
@@ -239,8 +239,7 @@ def _usual_cost(
     """What a run usually costs: by those whose results count, else by how fast the running ones spend."""
 
     def cost_of(run: Run) -> float:
-        latest = (use for use in uses.get(run.id, ()) if use.is_latest)
-        return spending_of(latest, prices).least_cost
+        return known_cost((use for use in uses.get(run.id, ()) if use.is_latest), prices)
 
     counting = [cost_of(run) for run in found if trial_of(run).counts]
     if counting:

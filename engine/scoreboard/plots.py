@@ -175,14 +175,16 @@ def _tokens(evidence: Evidence) -> Plot:
     every = costs_by_competition(evidence)
     found = every[:_MOST_BARS]
     cut = f", the {_MOST_BARS} with most" if len(every) > _MOST_BARS else ""
-    points = tuple((float(place), one.costs.tokens_per_run or 0.0) for place, one in enumerate(found))
+    points = tuple(
+        (float(place), (one.costs.tokens_per_run or 0.0) / 1000) for place, one in enumerate(found)
+    )
     ticks = tuple(one.competition_id for one in found)
     return Plot(
         "tokens",
         f"Tokens by competition{cut}",
         "bars",
         "competition",
-        "tokens a run",
+        "thousand tokens a run",
         (Series("tokens", points),),
         ticks,
     )
@@ -205,7 +207,7 @@ _COLOURS = (
     "#b15928",
 )
 # What a name already says by its colour.
-_NAMED = {"gold": "#d4a017", "silver": "#9aa5b1", "bronze": "#b0703c"}
+_NAMED = {"gold": "#d4a017", "silver": "#9aa5b1", "bronze": "#b0703c", "no medal": "#7f7f7f"}
 
 
 def svg(plot: Plot) -> str:

@@ -42,7 +42,7 @@ async def test_no_screen_lets_a_control_character_through(opened: OpenConsole) -
         await console.press("n")
         console.app.show_run(2)
         await console.sees("evil", "Timeline")
-        for _pane in range(5):
+        for _pane in range(6):
             await console.press("tab")
             assert_harmless(console)
         console.app.say("evil\x1b[2J\x9b31m")
@@ -94,6 +94,7 @@ WAYS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
             ("\t", "run.failed"),
             ("\t", "invalid submission"),
             ("\t", "nothing has been measured"),
+            ("\t", "no price of evil^[[2J"),
             ("\t", "x<OSC><9B>2J.csv"),
             ("\t", "agentevil^[[2J"),
         ),

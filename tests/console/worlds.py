@@ -321,6 +321,7 @@ def hostile(places: Places) -> World:
     directory = places.state_dir / runs.attempt(world.database, attempt).directory
     (directory / "submission" / "x\x1b]0;name\x07\x9b2J.csv").write_text("a")
     world.snapshot(attempt, 1, None, Outcome.INVALID, ago=100, message=bad)
+    world.model_calls(attempt, bad, 4, provider=bad)
     world.fail(attempt, FailureClass.CRASH, bad, ago=50, evidence=bad)
     datasets.request(world.database, f"comp{bad}", "v1", steps=(f"step{bad}",), source=bad, now=NOW - 50)
     datasets.set_state(world.database, f"comp{bad}", "v1", DatasetState.FAILED, now=NOW - 40, problem=bad)
