@@ -422,15 +422,16 @@ class AnswerReader:
 
     def read_events(self, block: bytes) -> bytes:
         """Read whole events of a stream; returns them without those that hold nothing but usage."""
-        if self.model and _holds_text_alone(block):  # as nearly all, which need not be parsed
+        # Nearly all hold text alone, and need not be parsed: what does is looked for in halves.
+        if self.model and _holds_text_alone(block):
             for name, pattern in _TEXT_IN_EVENTS:
                 if name in block:
                     self.characters += sum(map(len, pattern.findall(block)))
             return block
-        blank = next((blank for blank in _BLANKS if blank in block), b"\n\n")
-        events = block.split(blank)
-        kept = [event for event in events if not event or not self.read(_event_data(event))]
-        return block if len(kept) == len(events) else blank.join(kept)
+        cut = _end_of_an_event(block)
+        if cut:
+            return self.read_events(block[:cut]) + self.read_events(block[cut:])
+        return b"" if self.read(_event_data(block)) else block
 
     def read(self, content: bytes) -> bool:
         """Read one JSON text: an answer, or the data of an event; tells whether it holds nothing but usage."""
@@ -631,8 +632,17 @@ _BLANKS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _LONGEST_BLANK = 3  # of a blank line, the part that may have come already
 
 
+def _end_of_an_event(block: bytes) -> int:
+    """Find an end of an event near the middle of a block; 0 where there is none but its own."""
+    middle = len(block) // 2
+    for blank in _BLANKS:
+        for found in (block.find(blank, middle), block.rfind(blank, 0, middle + len(blank))):
+            end = found + len(blank)
+            if found >= 0 and end < len(block):
+                return end
+    return 0
+
+
 def _event_data(event: bytes) -> bytes:
-    if event.startswith(b"data: ") and b"\n" not in event:  # as nearly always
-        return event[6:]
     lines = event.splitlines()
     return b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
