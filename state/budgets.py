@@ -18,6 +18,11 @@ class BudgetScope(StrEnum):
     EXPERIMENT = "experiment"
 
 
+def dollars(amount: float) -> str:
+    """Write an amount of US dollars, to the cent or, below a dollar, to the hundredth of one."""
+    return f"{amount:,.2f}" if amount >= 1 or amount == 0 else f"{amount:.4f}"
+
+
 @dataclass(frozen=True)
 class Limits:
     """What model calls may come to; None for any amount."""
@@ -39,7 +44,7 @@ class Limits:
         if self.tokens is not None:
             parts.append(f"{self.tokens:,} tokens")
         if self.usd is not None:
-            parts.append(f"{self.usd:,.2f} USD")
+            parts.append(f"{dollars(self.usd)} USD")
         return ", ".join(parts) or "no limit"
 
 

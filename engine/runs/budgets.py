@@ -26,7 +26,7 @@ from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import DataProblem
 from state import budgets, model_calls
-from state.budgets import Allowance, Budget, SharingAttempt
+from state.budgets import Allowance, Budget, SharingAttempt, dollars
 from state.database import Database
 from state.model_calls import ModelUse
 
@@ -78,7 +78,7 @@ class BudgetStanding:
     def in_words(self) -> str:
         """Write how much is used, in what is limited."""
         parts = [
-            f"{getattr(self.used, unit):,.2f} of {limit:,.2f} USD"
+            f"{dollars(getattr(self.used, unit))} of {dollars(limit)} USD"
             if unit == "usd"
             else f"{getattr(self.used, unit):,} of {limit:,} {unit}"
             for unit, limit in _limited(self.budget)
@@ -194,10 +194,9 @@ class SharedBudgets:
         short: set[Budget] = set()
         for attempt in living:
             shared = [budget for budget in known if attempt.sweep_id in members[budget]]
-            at_work = sum(attempt.sweep_id == other.sweep_id for other in living)
             now = given.get(attempt.id, Allowance(attempt.id))
             used = _amounts(model_calls.of_attempt(self._database, attempt.id), prices)
-            more, missing = _more(now, used, wanted[attempt.id], shared, free, at_work)
+            more, missing = _more(now, used, wanted[attempt.id], shared, free, len(living))
             if more != now:
                 for budget in shared:
                     for unit in _UNITS:
@@ -254,14 +253,18 @@ def _more(
     missing: set[Budget] = set()
     for unit in _UNITS:
         holders = [budget for budget in shared if getattr(budget, unit) is not None]
-        have = max(getattr(now, unit), getattr(used, unit))
-        least = max(0, getattr(wanted.least, unit) - have)
-        missing |= {budget for budget in holders if least > free[budget, unit]}
-        room = min((free[budget, unit] for budget in holders), default=0.0)
-        ahead = max(getattr(wanted.wanted, unit) - have - least, room / (_AHEAD * at_work))
-        ahead = min(ahead, (room - least) / (_MOST_AHEAD * at_work))
-        asks = getattr(wanted.wanted, unit) > have
-        total = have + least + max(0.0, ahead) if asks and holders else have
+        spent = getattr(used, unit)
+        have = max(getattr(now, unit), spent)
+        least, most = getattr(wanted.least, unit), getattr(wanted.wanted, unit)
+        missing |= {budget for budget in holders if least > have and least - have > free[budget, unit]}
+        room = max(0.0, min((free[budget, unit] for budget in holders), default=0.0))
+        # By what is free without its own part, so that one that asks again gets no more of it.
+        own = room + have - spent
+        ahead = max(most - least, own / (_AHEAD * at_work))
+        ahead = max(0.0, min(ahead, (own - (least - spent)) / (_MOST_AHEAD * at_work)))
+        total = have
+        if holders and most > have:
+            total = min(max(have, least + ahead), have + room)
         grown[unit] = total if unit == "usd" else int(total)
     if missing:
         grown = {unit: max(getattr(now, unit), getattr(used, unit)) for unit in _UNITS}

@@ -225,6 +225,23 @@ def test_ends_of_runs_are_news_and_steps_between_are_not(setup: Setup) -> None:
     assert "boom" in found[1].text and in_short(found).endswith(", and 1 more")
 
 
+def test_outages_of_providers_and_ends_of_budgets_are_news_and_changes_of_budgets_are_not(
+    setup: Setup,
+) -> None:
+    database = setup.world.database
+    before = events.newest(database, limit=1)[0].id
+    told = ("provider.outage", "sweep.budget", "sweep.budget_warning", "experiment.budget_used_up")
+    with database.transaction():
+        for kind in told:
+            events.append(database, 1.0, kind, f"told of {kind}")
+    found = of_events(reversed(events.newest(database, limit=10, after_id=before)))
+    assert [(each.kind, each.text) for each in found] == [
+        (NotificationKind.PROVIDER, "told of provider.outage"),
+        (NotificationKind.BUDGET, "told of sweep.budget_warning"),
+        (NotificationKind.BUDGET, "told of experiment.budget_used_up"),
+    ]
+
+
 def test_datasets_that_are_prepared_refused_or_failed_are_news_and_those_that_were_there_are_not(
     setup: Setup,
 ) -> None:

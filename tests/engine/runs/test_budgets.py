@@ -94,6 +94,21 @@ def test_each_run_gets_what_its_next_call_needs_and_some_more(world: World) -> N
     assert (second.tokens, second.calls, second.usd) == (0, None, None)
 
 
+def test_one_that_asks_for_much_again_and_again_gets_no_more_of_it(world: World) -> None:
+    world.set(tokens=1000)
+    files.write_json(
+        world.folder(world.attempts[0]) / protocol.ALLOWANCE_WANTED,
+        asdict(AllowanceWanted(CallAmounts(1, 10), CallAmounts(2, 100_000))),
+    )
+    world.step()
+    first = world.given(world.attempts[0])
+    for _ in range(20):
+        world.step()
+    assert world.given(world.attempts[0]) == first
+    assert 10 < (first.tokens or 0) < 200
+    assert world.told() == []
+
+
 def test_a_used_up_budget_is_told_once_refuses_and_starts_no_more_runs_until_it_is_raised(
     world: World,
 ) -> None:
