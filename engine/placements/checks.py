@@ -21,20 +21,23 @@ def sbatch_check(spec: SweepSpec, profile: SlurmProfile) -> str:
     """
     commands = SlurmCommands(os.environ)
     needed = job_seconds(spec, profile)
-    limits = commands.partitions()
-    for name in (profile.partition or "").split(","):
-        limit = limits.get(name)
-        if name in limits and limit is not None and limit < needed:
+    known = commands.partitions()
+    wanted = {name: known[name] for name in profile.partition.split(",") if name in known}
+    for name, partition in wanted.items():
+        limit = partition.limit_seconds
+        if limit is not None and limit < needed:
             where = f"partition {name}" if name else "the default partition"
             raise UsageProblem(
                 f"a job of {needed / 3600:.3g} h does not fit",
                 f"{where} ends jobs after {limit / 3600:.3g} h",
                 "Give a lower --hours, or another partition in its table of config.toml.",
             )
+    if wanted and not any(partition.has_nodes for partition in wanted.values()):
+        return "jobs would wait: no node of the partition takes any now"
     accounts = commands.accounts() if profile.account else None
     if accounts is not None and profile.account not in accounts:
-        known = ", ".join(sorted(accounts)) or "none"
-        raise UsageProblem(f"you have no account '{profile.account}' at this Slurm", f"yours are: {known}")
+        yours = ", ".join(sorted(accounts)) or "none"
+        raise UsageProblem(f"you have no account '{profile.account}' at this Slurm", f"yours are: {yours}")
     with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
         script = Path(folder) / "job.sh"
         script.write_text("#!/bin/bash\n")

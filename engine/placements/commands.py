@@ -40,6 +40,8 @@ _REFUSALS = (
     "invalid directive",
     "invalid --",
 )
+# States of nodes that take no jobs; `drained*` and `down~` are states too.
+_AWAY = ("down", "drain", "fail", "maint", "unknown")
 _NOT_KEPT = ("accounting storage is disabled", "not running a supported accounting_storage plugin")
 
 
@@ -80,6 +82,19 @@ class Job:
         reason = "" if self.reason in ("", "None") else f", {self.reason}"
         node = f" on {self.node}" if self.node else ""
         return f"job {self.id}{node}, submitted {self.submitted}: {self.state}{reason}"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition.
+
+    Attributes:
+        limit_seconds: how long a job may take; None for any time.
+        has_nodes: whether any of its nodes can be used now, or soon.
+    """
+
+    limit_seconds: float | None
+    has_nodes: bool
 
 
 class SlurmCommands:
@@ -134,18 +149,18 @@ class SlurmCommands:
         """
         self._run("scancel", *numbers)
 
-    def partitions(self) -> dict[str, float | None]:
-        """Return the time limits of partitions in seconds, None for none; the default one also as ''.
+    def partitions(self) -> dict[str, Partition]:
+        """Return the partitions by their names; the default one also as ''.
 
         Raises:
             SlurmAway: they can't be known now.
         """
-        found: dict[str, float | None] = {}
-        for line in self._run("sinfo", "--noheader", "--format=%P|%l").splitlines():
-            name, _, limit = line.partition("|")
-            found[name.removesuffix("*")] = seconds_of(limit)
-            if name.endswith("*"):
-                found[""] = seconds_of(limit)
+        found: dict[str, Partition] = {}
+        for line in self._run("sinfo", "--noheader", "--format=%P|%l|%T").splitlines():
+            name, limit, state = line.split("|")
+            for known in (name.removesuffix("*"), *([""] if name.endswith("*") else [])):
+                before = known in found and found[known].has_nodes
+                found[known] = Partition(seconds_of(limit), before or not state.startswith(_AWAY))
         return found
 
     def accounts(self) -> set[str] | None:

@@ -18,6 +18,7 @@ from engine.space import free_bytes
 from engine.sweeps.checks import Check, HostCapacity, check_all
 from environment.runner.host import read_nvidia
 from state import database, runs
+from state.records import HERE
 from state.samples import DATABASE_NAME, Samples, UnusableSamples
 
 _ATTEMPTS_MEASURED = 20
@@ -140,6 +141,10 @@ def past_runs(places: Places, agent_id: str) -> PastRuns:
 def runs_at_once(launch: Launch, capacity: HostCapacity) -> tuple[int, str]:
     """Return how many runs fit at once, and what limits them."""
     spec = launch.spec
+    if spec.placement != HERE:
+        return max(
+            0, launch.concurrency
+        ), "concurrency"  # how much others leave of a cluster is known to nobody
     bounds: list[tuple[float, str]] = [(max(0, launch.concurrency), "concurrency")]
     if spec.cpus > 0:
         bounds.append((math.floor(capacity.cpus / spec.cpus + 1e-9), "CPUs"))

@@ -9,6 +9,7 @@ import pytest
 from engine.placements.commands import (
     Job,
     NoAccounting,
+    Partition,
     SlurmAway,
     SlurmCommands,
     SlurmRefuses,
@@ -120,5 +121,10 @@ def test_time_limits_are_read_as_slurm_writes_them(text: str, seconds: float | N
 
 
 def test_the_default_partition_is_known_without_its_name(programs: Programs) -> None:
-    programs.say("sinfo", "main*|1-00:00:00\nlong|infinite\n")
-    assert programs.commands.partitions() == {"main": 86_400.0, "": 86_400.0, "long": None}
+    programs.say("sinfo", "main*|1-00:00:00|idle\nmain*|1-00:00:00|down*\nlong|infinite|drained\n")
+    main = Partition(86_400.0, has_nodes=True)
+    assert programs.commands.partitions() == {
+        "main": main,
+        "": main,
+        "long": Partition(None, has_nodes=False),
+    }
