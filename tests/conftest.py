@@ -34,12 +34,12 @@ _ALSO_FOREIGN = (
 _OF_THE_TESTS = ("TEXTUAL_SNAPSHOT_TEMPDIR",)
 _PATIENCE_WITH_LEFTOVERS = 20.0
 _LONG_ARGUMENT = 80
-# Where tests take long, in the order in which they begin.
+# Where tests take long, in the order in which they begin: some only wait, others keep a processor busy meanwhile.
 _LONG = (
     "tests/docker/",
+    "tests/competitions/test_hostile_submissions.py",
     "tests/kaggle/",
     "tests/soak/",
-    "tests/competitions/test_hostile_submissions.py",
     "tests/test_operator",
     "tests/engine/test_fault_drill",
     "tests/environment/agents/",
