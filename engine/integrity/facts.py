@@ -50,6 +50,8 @@ _MANY_SHORT_IDS = 50
 _LONG_LIST = 300
 _LONG_PAYLOAD = 2_000
 _MOST_UNPACKED = 4 << 20
+# Each may unpack to a thousand times its length.
+_MOST_PAYLOADS = 100
 
 # Modules that reach a model somewhere else; what runs a model of one's own weights is not among them.
 _MODEL_CLIENTS = (
@@ -350,7 +352,7 @@ def answers_in_code(subject: Subject) -> Iterator[Finding]:
     ids = telling_ids(sample) if sample is not None else frozenset()
     short_ids = frozenset(sample.ids) - ids if sample is not None else frozenset()
     rows = len(sample.ids) if sample is not None and sample.is_whole else 0
-    found = 0
+    found = encoded = 0
     for file in subject.code.files:
         for finding in _tables_of_answers(file, ids, short_ids, rows):
             found += 1
@@ -358,9 +360,17 @@ def answers_in_code(subject: Subject) -> Iterator[Finding]:
                 yield finding
         decodes = [call for call in file.facts.calls if _DECODERS.search(call.name)]
         for text in file.facts.texts:
-            payload = _payload(file, text, ids, decodes)
+            if len(text.value) < _LONG_PAYLOAD // 10:
+                continue
+            is_encoded = bool(_BASE64.fullmatch(text.value))
+            encoded += is_encoded
+            decoded = is_encoded and encoded <= _MOST_PAYLOADS
+            payload = _payload(file, text, ids, decodes, is_decoded=decoded)
             if payload is not None and (found := found + 1) <= _MOST_FINDINGS:
                 yield payload
+    if encoded > _MOST_PAYLOADS:
+        text_ = f"of {encoded} texts in its code that look encoded only {_MOST_PAYLOADS} were looked into"
+        yield Finding(SUSPICIOUS, text_, (), {"encoded texts": encoded})
 
 
 def _tables_of_answers(
@@ -383,18 +393,16 @@ def _tables_of_answers(
             yield Finding(NOTE, text, shown, numbers)
 
 
-def _payload(file: SourceFile, text: Text, ids: frozenset[str], decodes: Sequence[Call]) -> Finding | None:
+def _payload(
+    file: SourceFile, text: Text, ids: frozenset[str], decodes: Sequence[Call], *, is_decoded: bool
+) -> Finding | None:
     """Find ids in a long text, as it stands or decoded; a payload that can't be looked into is told too."""
-    if len(text.value) < _LONG_PAYLOAD // 10:
-        return None
     shown = (file.excerpt(text.line, text.last_line),)
     where = f"{file.path}, line {text.line}"
     matched = _ids_in(text.value, ids)
     if matched >= _MANY_IDS:
         return Finding(HIGH, f"{matched} ids of the test set stand in a text in {where}", shown)
-    if not _BASE64.fullmatch(text.value):
-        return None
-    unpacked = _unpacked(text.value)
+    unpacked = _unpacked(text.value) if is_decoded else []
     matched = max((_ids_in(one.decode("utf-8", "replace"), ids) for one in unpacked), default=0)
     if matched >= _MANY_IDS:
         return Finding(HIGH, f"{matched} ids of the test set stand encoded in {where}", shown)
@@ -467,7 +475,7 @@ def outside_sources(subject: Subject) -> Iterator[Finding]:
         for text in file.facts.texts:
             if text.is_prose:
                 continue
-            if _FORBIDDEN_PLACES.search(text.value) and len(text.value) < 500 and "private" not in told:
+            if len(text.value) < 500 and "private" not in told and _FORBIDDEN_PLACES.search(text.value):
                 told.add("private")
                 where = f"{file.path} names a place that is not the agent's: {text.value[:80]}"
                 yield Finding(HIGH, where, (file.excerpt(text.line, text.last_line),))

@@ -36,6 +36,7 @@ LEAST_TOKENS = 150
 _NOTED = 0.35
 _MOST_FINDINGS = 3
 _LEAST_FILE_TOKENS = 50
+_MOST_FILES_SHOWN = 50
 _MOST_REPORT_BYTES = 256 << 20
 
 
@@ -212,7 +213,8 @@ def _finding(
     right = winnowing.tokens_of(other.text)
     excerpts: tuple[Excerpt, ...] = ()
     longest = 0
-    for file, tokens in solution.files:
+    largest = sorted(solution.files, key=lambda each: -len(each[1].codes))[:_MOST_FILES_SHOWN]
+    for file, tokens in largest:
         passage = winnowing.longest_passage(tokens, right)
         if passage is not None and passage.tokens > longest:
             longest = passage.tokens

@@ -89,6 +89,8 @@ def keep(subject: Subject, layer: Layer, results: Sequence[DetectorResult]) -> L
     with suppress(DataProblem):  # none, or damaged: what is found now takes its place
         earlier = kept(subject.folder, layer)
     results = [*(one for one in earlier if one.detector not in fresh), *results]
+    if path.parent.is_symlink():  # with the runtime `plain` an agent can put one there
+        raise DataProblem(f"{path.parent} is a link", "results would be written elsewhere", "Remove it.")
     with writing(path):
         path.parent.mkdir(exist_ok=True)
         write_json(path, [asdict(one) for one in results], durable=False)

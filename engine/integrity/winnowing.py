@@ -25,7 +25,7 @@ WINDOW = 8
 VERSION = 1
 
 _MOST_TOKENS = 100_000
-_MOST_FAULTS = 200
+_MOST_FAULTS = 50
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _IGNORED = frozenset(
     {
@@ -191,7 +191,7 @@ def longest_passage(left: Tokens, right: Tokens) -> Passage | None:
     places: dict[int, list[int]] = {}
     for place, value in enumerate(right.grams.tolist()):
         found = places.setdefault(value, [])
-        if len(found) < 50:  # a table of a thousand equal lines must not cost a thousand squared
+        if len(found) < 20:  # a table of a thousand equal lines must not cost a thousand squared
             found.append(place)
     best, best_left, best_right = 0, 0, 0
     runs: dict[int, int] = {}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import zlib
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -94,3 +97,24 @@ def test_one_wrong_line_hides_nothing_else() -> None:
     file = SourceFile("a.py", "import os\nthis is no python\nimport openai\n")
     assert [(one.module, one.line) for one in file.facts.imports] == [("os", 1), ("openai", 3)]
     assert file.facts.unparsed == 1
+
+
+def test_results_are_not_written_through_a_link_that_an_agent_has_put_there(
+    state: Database, tmp_path: Path
+) -> None:
+    subject = subject_of(state, MadeRun())
+    (tmp_path / "elsewhere").mkdir()
+    (subject.folder / "integrity").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataProblem, match="is a link"):
+        list(facts.look([subject], {}, FrozenClock()))
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_payloads_that_unpack_to_a_thousand_times_their_length_are_looked_into_only_so_often(
+    state: Database,
+) -> None:
+    bomb = base64.b64encode(zlib.compress(b"0" * 2_000_000)).decode()
+    code = "\n".join(f'x{number} = "{bomb}"' for number in range(300))
+    subject = subject_of(state, MadeRun(code={"a.py": code}))
+    (result,) = (one for one in look(subject) if one.detector == "answers-in-code")
+    assert "of 300 texts in its code that look encoded only 100" in result.findings[-1].statement
