@@ -334,7 +334,7 @@ def migrate(connection: sqlite3.Connection) -> None:
             "CREATE TABLE integrity_results (attempt_id INTEGER NOT NULL REFERENCES attempts, detector TEXT NOT NULL,"
             " layer TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, looked_at REAL NOT NULL,"
             " findings TEXT NOT NULL, coverage TEXT NOT NULL, problem TEXT NOT NULL, model TEXT NOT NULL,"
-            " usd REAL NOT NULL, PRIMARY KEY (attempt_id, detector)) WITHOUT ROWID, STRICT"
+            " usd REAL, PRIMARY KEY (attempt_id, detector)) WITHOUT ROWID, STRICT"
         )
         database.conn.execute(
             "CREATE TABLE reviews (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id INTEGER NOT NULL REFERENCES runs,"

@@ -101,7 +101,7 @@ class DetectorResult:
         coverage: how much of the material it looked at, in words; empty for all of it.
         problem: why it could not look; then it says nothing about the run.
         model: that was asked; empty for none.
-        usd: what its answers cost, whenever they were given; 0 also where no price is known.
+        usd: what its answers cost, whenever they were given; None where no price is known.
     """
 
     detector: str
@@ -113,7 +113,7 @@ class DetectorResult:
     coverage: str = ""
     problem: str = ""
     model: str = ""
-    usd: float = 0.0
+    usd: float | None = 0.0
 
     @property
     def severity(self) -> Severity:

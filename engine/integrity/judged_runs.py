@@ -117,7 +117,7 @@ def look(
 def _results_of(one: JudgedRun, judgement: Judgement, judge: Judge, clock: Clock) -> list[DetectorResult]:
     # What was not answered is asked again by the next look.
     content = one.content if judgement.is_complete else ""
-    share = (judgement.dollars or 0.0) / len(_detectors(judge.questions))
+    share = None if judgement.dollars is None else judgement.dollars / len(_detectors(judge.questions))
 
     def result(detector: str, findings: tuple[Finding, ...], problem: str = "") -> DetectorResult:
         return DetectorResult(

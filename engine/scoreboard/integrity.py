@@ -21,19 +21,19 @@ class LayerCounts:
         looked_at: runs that all of its detectors could look at.
         flagged: runs with a finding that is suspicious or worse, and that nobody has cleared.
         models: that were asked.
-        usd: what that cost.
+        usd: what that cost; None where a price is not known.
     """
 
     layer: Layer
     looked_at: int
     flagged: int
     models: tuple[str, ...]
-    usd: float
+    usd: float | None
 
     def in_words(self, runs: int) -> str:
         """Tell it in one phrase."""
         if self.models:
-            cost = f"{self.usd:.2f} $" if self.usd else "a cost that is not known"
+            cost = "a cost that is not known" if self.usd is None else f"{self.usd:.2f} $"
             phrase = f"{self.looked_at}/{runs} judged by {', '.join(self.models)} at {cost}"
         else:
             phrase = f"{self.looked_at}/{runs} {'looked at' if self.flagged else 'clean'}"
@@ -130,6 +130,7 @@ def _has(layer: Layer, known: Iterable[tuple[Trial, RunIntegrity]]) -> bool:
 def _counts(layer: Layer, known: Sequence[RunIntegrity]) -> LayerCounts:
     of_layer = [[one for one in run.results if one.layer is layer] for run in known]
     results = [one for found in of_layer for one in found]
+    costs = [one.usd for one in results]
     return LayerCounts(
         layer,
         looked_at=sum(bool(found) and not any(one.problem for one in found) for found in of_layer),
@@ -142,7 +143,7 @@ def _counts(layer: Layer, known: Sequence[RunIntegrity]) -> LayerCounts:
             for run, found in zip(known, of_layer, strict=True)
         ),
         models=tuple(sorted({one.model for one in results} - {""})),
-        usd=sum(one.usd for one in results),
+        usd=None if None in costs else sum(one for one in costs if one is not None),
     )
 
 

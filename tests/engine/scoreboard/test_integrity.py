@@ -32,10 +32,10 @@ def swept(database: Database) -> list[Run]:
     return members
 
 
-def found(database: Database, run: Run, layer: Layer, *findings: Finding, usd: float = 0.0) -> None:
+def found(database: Database, run: Run, layer: Layer, *findings: Finding, usd: float | None = 0.0) -> None:
     attempt = runs.latest_attempt(database, run.id)
     assert attempt is not None
-    model = "gpt-x" if usd else ""
+    model = "gpt-x" if layer is Layer.JUDGE else ""
     result = DetectorResult(f"of {layer}", layer, 1, "00", 5.0, findings, model=model, usd=usd)
     integrity.replace_results(database, attempt.id, layer, [result])
 
@@ -48,6 +48,15 @@ def told(database: Database) -> dict[str, str]:
 def test_a_row_says_that_nobody_has_looked(state: Database) -> None:
     swept(state)
     assert told(state)["integrity"] == "not looked at"
+
+
+def test_a_cost_is_told_as_not_known_where_any_price_is(state: Database) -> None:
+    first, second, third = swept(state)
+    found(state, first, Layer.JUDGE, usd=0.0)
+    found(state, second, Layer.JUDGE, usd=0.0)
+    assert "judge 2/3 judged by gpt-x at 0.00 $" in told(state)["integrity"]
+    found(state, third, Layer.JUDGE, usd=None)
+    assert "judge 3/3 judged by gpt-x at a cost that is not known" in told(state)["integrity"]
 
 
 def test_a_row_tells_what_was_found_by_layer_and_what_a_person_said(state: Database) -> None:
