@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from engine.integrity import winnowing
-from engine.integrity.material import MOST_CODE_BYTES, code_of_notebook, decoded
+from engine.integrity.material import MOST_CODE_BYTES, code_of_notebook, decoded, read_lines
 from engine.integrity.winnowing import Hashes, Tokens
 from engine.kaggle import NotAvailable, RulesNotAccepted
 from foundation import jsonlines
@@ -75,17 +75,11 @@ def known_kernels() -> Mapping[str, Sequence[str]]:
 def fetched(folder: Path, competition_id: str) -> dict[str, FetchedKernel]:
     """Read what became of a competition's kernels so far, by their names."""
     found: dict[str, FetchedKernel] = {}
-    path = folder / competition_id / _FETCHED
-    offset = 0
-    while True:
-        lines = jsonlines.read(path, offset)
-        for line in lines.values:
-            with suppress(msgspec.ValidationError):  # a line of another version: fetched again
-                one = msgspec.convert(line, FetchedKernel)
-                found[one.ref] = one
-        if lines.offset == offset:
-            return found
-        offset = lines.offset
+    for line in read_lines(folder / competition_id / _FETCHED):
+        with suppress(msgspec.ValidationError):  # a line of another version: fetched again
+            one = msgspec.convert(line, FetchedKernel)
+            found[one.ref] = one
+    return found
 
 
 def fetch(

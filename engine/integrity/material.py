@@ -16,6 +16,7 @@ from competitions.model import Competition, edition_named
 from engine.integrity.code import SourceFile
 from engine.integrity.tables import Predictions, read_predictions
 from engine.layout import DatasetFolder, dataset_folder
+from engine.scoreboard.audit import file_hash
 from environment.runner import protocol
 from foundation import jsonlines
 from foundation.files import reading_untrusted
@@ -31,7 +32,6 @@ _MOST_NOTEBOOK_BYTES = 8 << 20
 _MOST_FILES = 2_000
 _MOST_ENTRIES = 20_000
 _MOST_TOTAL_BYTES = 32 << 20
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Subject:
         for one in self.code.files:
             total.update(f"{one.path}\0{one.text}\0".encode("utf-8", "replace"))
         for path in (self.log, self.folder / protocol.VALIDATIONS, self.folder / protocol.USAGE):
-            total.update(hash_of(path).encode() + b"\0")
+            total.update(file_hash(path).encode() + b"\0")
         total.update(json.dumps([[one.sha256, one.final] for one in self.handed_in]).encode())
         total.update(json.dumps([[one.run_id, one.sha256] for one in self.twins]).encode())
         return total.hexdigest()
@@ -235,18 +235,6 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         if piece.offset == offset:
             return
         offset = piece.offset
-
-
-def hash_of(path: Path) -> str:
-    """Hash a file that an agent may have written; empty for one that can't be read."""
-    digest = hashlib.sha256()
-    try:
-        with reading_untrusted(path) as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
-    except DataProblem:
-        return ""
-    return digest.hexdigest()
 
 
 def _printable(path: Path) -> str:
