@@ -347,6 +347,8 @@ def _runtime(
             yield Check(True, f"runs are processes of this host, {isolated}")
             if kind == protocol.BUBBLEWRAP:
                 yield from _network(spec, agent, providers, f"--runtime {protocol.DOCKER} {_TO_MODELS}")
+            else:
+                yield from _keys_within_reach(spec, providers)
             held = held_limits(isolated=kind == protocol.BUBBLEWRAP)
             yield Check(True, f"limits of runs: {held.in_words()}")
             return
@@ -370,6 +372,8 @@ def _on_nodes(
         yield Check(True, f"runs are jobs of Slurm, {isolated}")
         if kind == protocol.BUBBLEWRAP:
             yield from _network(spec, agent, providers, "--gateway")
+        else:
+            yield from _keys_within_reach(spec, providers)
         profile = profile_named(spec.placement, config_file)
         if spec.memory_bytes is None and "mem" not in profile.leave_out:
             step = 'Give --memory-gb, or leave_out = ["mem"] in its table where the cluster has a default.'
@@ -377,6 +381,14 @@ def _on_nodes(
         yield Check(True, sbatch_check(spec, profile))
     except Problem as problem:
         yield failed(problem)
+
+
+def _keys_within_reach(spec: SweepSpec, providers: tuple[ModelProvider, ...]) -> Iterator[Check]:
+    """Warn that an agent which is the operator's own user can read what the gateway keeps from others."""
+    names = tuple(provider.key for provider in providers if provider.key)
+    if names and spec.replay_of is None:
+        text = f"agents that are not isolated can read {_named(names)} in the operator's own processes"
+        yield Check(True, text, f"Give --runtime {protocol.DOCKER} or {protocol.BUBBLEWRAP}.", warns=True)
 
 
 def _network(

@@ -253,6 +253,15 @@ def test_an_agents_folder_that_can_not_be_kept_is_refused_before_and_at_the_laun
     assert str(refused.value) == f"{wrong.text}\n{wrong.next_step}"
 
 
+def test_a_gateway_beside_agents_that_are_not_isolated_is_told_to_hide_no_key(
+    requester: Requests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    forecast = requester.dry_run(runtime="plain", gateway=["openai"])
+    warnings = [check.text for check in forecast.checks if check.warns]
+    assert any("not isolated can read OPENAI_API_KEY" in text for text in warnings)
+
+
 def test_more_gpus_than_the_host_has_are_refused_before_and_at_the_launch(
     requester: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
