@@ -181,6 +181,9 @@ class _Drawing:
                 (wording.mean_and_error(sweep.any_medal, signs.plus_minus), "text"),
             )
 
+        def has_costs(sweep: SweepLine) -> bool:
+            return sweep.costs is not None
+
         def costs(sweep: SweepLine) -> Forms | str:
             return (
                 "" if sweep.costs is None else Forms([((text, "dim"),) for text in cost_forms(sweep.costs)])
@@ -194,7 +197,7 @@ class _Drawing:
             Column("", lambda sweep: f"{signs.queued} {sweep.counts.queued}", 6, gap=1, role="dim"),
             Column("", failed, 5, gap=1),
             Column("", any_medal, 24, drop=1),
-            Column("", costs, 11, grows=44, drop=2),
+            *([Column("", costs, 11, grows=44, drop=2)] if any(map(has_costs, self.found.sweeps)) else []),
             Column("", lambda sweep: self._when(sweep, ended(sweep)), 13, grows=REST),
         ]
         table = Table(columns, self.found.sweeps, self.width, signs)
