@@ -40,9 +40,11 @@ class Here:
         return str(self._troubles)
 
     @property
-    def runner_alive(self) -> bool:
-        """Whether some runner holds the runner's lock."""
-        return locks.is_held(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOCK)
+    def runner_alive(self) -> bool | None:
+        """Whether some runner holds the runner's lock; None where there is none and none is needed."""
+        if locks.is_held(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOCK):
+            return True
+        return False if protocol.needs_runner(self._state_dir) else None
 
     @property
     def room(self) -> None:
@@ -104,7 +106,7 @@ class Here:
     def step(self) -> None:
         """Start a runner if there is something to look after and nobody does."""
         starting = self._child is not None and self._child.poll() is None
-        if self.runner_alive or not protocol.needs_runner(self._state_dir):
+        if self.runner_alive is not False:
             return
         now = self._clock.monotonic()
         if starting and now - self._started_at < _START_SECONDS:

@@ -45,7 +45,7 @@ _MANY_JOBS = 200
 _LONGEST_BACK_OFF_SECONDS = 300.0
 _ASK_RECORDS_SECONDS = 60.0
 _CANCEL_SECONDS = 30.0
-_LOOKS_A_SECOND = 15.0  # at heartbeats, for all attempts together
+_LOOKS_A_SECOND = 8.0  # at heartbeats, for all attempts together
 # What a file system between hosts takes to show what is there.
 _EXIT_PATIENCE_SECONDS = 60.0
 _MARGIN_SECONDS = 60.0

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.placements.commands import Job, SlurmRefuses
+from engine.placements.here import Here
 from engine.placements.model import Look
 from engine.placements.slurm import Slurm
 from engine.settings import SlurmProfile
@@ -345,6 +346,14 @@ def test_a_running_run_that_does_not_stop_is_cancelled(world: World) -> None:
     assert world.slurm.cancelled == [number]
 
 
+def test_an_engine_whose_runs_are_all_elsewhere_misses_no_runner_here(world: World) -> None:
+    here = Here(world.state_dir, world.clock, lambda _text, _error: None)
+    world.running()
+    assert here.runner_alive is None
+    here.place(world.attempt)
+    assert here.runner_alive is False
+
+
 def test_heartbeats_say_when_there_is_something_to_read(world: World) -> None:
     world.running()
     before = world.look().version
@@ -409,4 +418,4 @@ def test_ten_thousand_jobs_cost_few_calls_and_few_looks(
     world.step_for(600)
     others = [call for call in world.slurm.calls[calls:] if call != "sbatch"]
     assert len(others) <= 5 * 10
-    assert looks - looked <= 50 * 600
+    assert looks - looked <= 9 * 600
