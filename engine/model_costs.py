@@ -23,6 +23,7 @@ class ModelTotal:
     """All calls to one model.
 
     Attributes:
+        charged: the US dollars that budgets were charged for them.
         cost: in US dollars; None where its price is not known.
     """
 
@@ -34,6 +35,7 @@ class ModelTotal:
     refused: int
     estimated: int
     usage: Usage
+    charged: float
     cost: float | None
 
 
@@ -82,6 +84,11 @@ class Spending:
         return self._sum(lambda total: (total.usage.input_tokens or 0) + (total.usage.output_tokens or 0))
 
     @property
+    def charged(self) -> float:
+        """US dollars that budgets were charged: also for answers whose own price is not known."""
+        return sum(total.charged for total in self.models)
+
+    @property
     def cost(self) -> float | None:
         """US dollars; None where the price of a model is not known."""
         return None if self.unpriced else self.least_cost
@@ -125,17 +132,17 @@ def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:
     totals = []
     for (provider, model), found in by_model.items():
         usage = Usage(**_sums(_TOKENS, found))
-        cost = added(
-            prices.cost_of(model, Usage(**_sums(_TOKENS, [use])), Tier(use.prompt_above, use.service))
-            for use in found
+        cost = added(_cost_of(use, prices) for use in found)
+        charged = sum(use.charged for use in found)
+        totals.append(
+            ModelTotal(provider, model, **_sums(_CALLS, found), usage=usage, charged=charged, cost=cost)
         )
-        totals.append(ModelTotal(provider, model, **_sums(_CALLS, found), usage=usage, cost=cost))
     return Spending(tuple(totals))
 
 
 def known_cost(uses: Iterable[ModelUse], prices: PriceTable) -> float:
     """Compute what uses cost, as far as prices are known: of many runs by itself, without all else of a spending."""
-    return sum(prices.cost([(use.model, Usage(**_sums(_TOKENS, (use,))))]) or 0.0 for use in uses)
+    return sum(_cost_of(use, prices) or 0.0 for use in uses)
 
 
 def together(parts: Iterable[Spending]) -> Spending:
@@ -151,6 +158,7 @@ def together(parts: Iterable[Spending]) -> Spending:
                 model,
                 **_sums(_CALLS, found),
                 usage=_added(total.usage for total in found),
+                charged=sum(total.charged for total in found),
                 cost=None if any(total.cost is None for total in found) else _cost(found),
             )
             for (provider, model), found in by_model.items()
@@ -162,6 +170,11 @@ def named(models: Sequence[str]) -> str:
     """Name models, a few at most: an agent may have asked for any number of them."""
     more = len(models) - _MOST_NAMED
     return ", ".join(models[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _cost_of(use: ModelUse, prices: PriceTable) -> float | None:
+    usage = Usage(*(getattr(use, name) for name in _TOKENS))
+    return prices.cost_of(use.model, usage, Tier(use.prompt_above, use.service))
 
 
 def _cost(totals: Iterable[ModelTotal]) -> float:

@@ -407,7 +407,7 @@ def migrate(connection: sqlite3.Connection) -> None:
             ),
             *("prompt_above INTEGER NOT NULL DEFAULT 0", "service TEXT NOT NULL DEFAULT ''"),
             *(f"{name} INTEGER NOT NULL" for name in _CALL_COUNTS),
-            "last_at REAL NOT NULL",
+            *("charged REAL NOT NULL DEFAULT 0", "last_at REAL NOT NULL"),
         ]
         database.conn.execute(
             f"CREATE TABLE model_use ({', '.join(columns)},"

@@ -23,6 +23,8 @@ class ModelUse:
         estimated: calls whose tokens are an estimate.
         input_tokens: all of the prompts, with what was read from caches and written to them.
         output_tokens: all of the answers, with their reasoning.
+        charged: the US dollars that budgets were charged for them; for an answer of a version without a price, at that
+            of the model that was asked for.
         last_at: when the last of them came.
     """
 
@@ -42,7 +44,13 @@ class ModelUse:
     cache_write_hour_tokens: int = 0
     output_tokens: int = 0
     reasoning_tokens: int = 0
+    charged: float = 0.0
     last_at: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, those of prompts and of answers."""
+        return self.input_tokens + self.output_tokens
 
 
 @dataclass(frozen=True)

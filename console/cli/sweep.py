@@ -247,7 +247,7 @@ def show(
         rows = experiments.of_sweep(database, sweep.id)
         uses = model_calls.by_run(database, sweep.id)
         table = model_prices(places_of(context).config_file)
-        shared = standings(database, table, budgets.of_sweep(database, sweep.id))
+        shared = standings(database, budgets.of_sweep(database, sweep.id))
     if toml:
         from engine.options.sweep import options_of, write_toml
         from engine.sweeps.launch import launch_of
@@ -362,7 +362,6 @@ def budget(
     json: Json = False,
 ) -> None:
     """Show or change the budget of model calls that runs share; 0 takes a limit away, what is not given stays."""
-    from engine.providers import model_prices
     from engine.runs.budgets import standings
     from state import budgets, sweeps
     from state.budgets import BudgetScope
@@ -371,7 +370,7 @@ def budget(
     with reading_state(context) as database:
         known = name if of_experiment else sweeps.get(database, name).id
         shared = [one for one in budgets.all_budgets(database) if (one.scope, one.name) == (scope, known)]
-        found = standings(database, model_prices(places_of(context).config_file), shared)
+        found = standings(database, shared)
     if (calls, tokens, usd) != (None, None, None):
         perform(context, actions.set_budget(scope, known, calls, tokens, usd), json=json)
     elif json:

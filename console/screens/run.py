@@ -612,7 +612,7 @@ def _budgets(facts: RunFacts, signs: Signs) -> Iterable[Line]:
     """Draw how much of each budget of the run is used."""
     spec, spent = facts.sweep.spec, facts.latest_spending
     kinds: tuple[tuple[float, float | None, Callable[[float], str]], ...] = (
-        (spent.least_cost, spec.budget_usd, money),
+        (spent.charged, spec.budget_usd, money),
         (spent.tokens, spec.budget_tokens, lambda count: f"{many(int(count))} tokens"),
         (spent.calls, spec.budget_calls, lambda count: f"{count:,.0f} calls"),
     )

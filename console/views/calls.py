@@ -224,10 +224,10 @@ def sweep_costs(
     return replace(made, projected=total.cost + ahead, basis=basis)
 
 
-def sweep_budgets(database: Database, prices: KnownPrices) -> dict[str, tuple[BudgetStanding, ...]]:
+def sweep_budgets(database: Database) -> dict[str, tuple[BudgetStanding, ...]]:
     """Read how the budgets stand that the runs of each sweep share; sweeps without one are left out."""
     found: dict[str, tuple[BudgetStanding, ...]] = {}
-    for standing in standings(database, prices.table):
+    for standing in standings(database):
         for sweep_id in budgets.sweeps_of(database, standing.budget):
             found[sweep_id] = (*found.get(sweep_id, ()), standing)
     return found

@@ -81,7 +81,7 @@ def overview(database: Database, config_file: Path) -> Overview:
     known = sweeps.all_sweeps(database)
     counts = sweeps.counts_of_all(database)
     prices = known_prices(config_file)
-    shared = sweep_budgets(database, prices)
+    shared = sweep_budgets(database)
     standings = {(one.budget.scope, one.budget.name): one for found in shared.values() for one in found}
     every = [run for found in by_sweep.values() for run in found]
     by_id = {run.id: run for run in every}

@@ -185,9 +185,7 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path) -> 
         any_medal=any_medal_of(found, sweep.spec.competitions),
         all_sweeps=tuple(each.id for each in known),
         runs=tuple(found),
-        costs=read_sweep_costs(
-            database, sweep, found, prices, counts.medals, sweep_budgets(database, prices)
-        ),
+        costs=read_sweep_costs(database, sweep, found, prices, counts.medals, sweep_budgets(database)),
         outages=tuple(one for one in outages.current(database) if one.provider in sweep.spec.gateway),
     )
 

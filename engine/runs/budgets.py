@@ -13,12 +13,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from engine.model_costs import spending_of
-from engine.places import Places
-from engine.providers import model_prices
-from environment.gateway.prices import PriceTable
 from environment.runner import protocol
 from environment.runner.protocol import AllowanceWanted, CallAmounts, RunAllowance
 from foundation import files
@@ -86,9 +83,7 @@ class BudgetStanding:
         return ", ".join(parts)
 
 
-def standings(
-    database: Database, prices: PriceTable, known: Sequence[Budget] | None = None
-) -> list[BudgetStanding]:
+def standings(database: Database, known: Sequence[Budget] | None = None) -> list[BudgetStanding]:
     """Compute how shared budgets stand, all of them if none are named."""
     found = []
     given, at_work = budgets.allowances(database), budgets.attempts_at_work(database)
@@ -100,7 +95,7 @@ def standings(
             for uses in model_calls.by_run(database, sweep_id).values():
                 for use in uses:
                     by_attempt[use.attempt_id].append(use)
-        used = {attempt: _amounts(uses, prices) for attempt, uses in by_attempt.items()}
+        used = {attempt: _amounts(uses) for attempt, uses in by_attempt.items()}
         set_aside = [
             _beyond(given[attempt], used.get(attempt, CallAmounts()))
             for attempt in living
@@ -113,10 +108,9 @@ def standings(
 class SharedBudgets:
     """Hands out allowances, tells of budgets that come to their end, and knows whose runs may start."""
 
-    def __init__(self, database: Database, places: Places, clock: Clock, log: Log) -> None:
+    def __init__(self, database: Database, state_dir: Path, clock: Clock, log: Log) -> None:
         self._database = database
-        self._state_dir = places.state_dir
-        self._config_file = places.config_file
+        self._state_dir = state_dir
         self._clock = clock
         self._log = log
         self._told: dict[int, RunAllowance] = {}  # what each attempt's file says
@@ -185,8 +179,7 @@ class SharedBudgets:
         living: Sequence[SharingAttempt],
         wanted: Mapping[int, AllowanceWanted],
     ) -> None:
-        prices = model_prices(self._config_file)
-        found = {standing.budget: standing for standing in standings(self._database, prices, known)}
+        found = {standing.budget: standing for standing in standings(self._database, known)}
         free = {(budget, unit): found[budget].free(unit) for budget in known for unit in _UNITS}
         given = budgets.allowances(self._database)
         allowed: dict[int, Allowance] = {}
@@ -195,7 +188,7 @@ class SharedBudgets:
         for attempt in living:
             shared = [budget for budget in known if attempt.sweep_id in members[budget]]
             now = given.get(attempt.id, Allowance(attempt.id))
-            used = _amounts(model_calls.of_attempt(self._database, attempt.id), prices)
+            used = _amounts(model_calls.of_attempt(self._database, attempt.id))
             more, missing = _more(now, used, wanted[attempt.id], shared, free, len(living))
             if more != now:
                 for budget in shared:
@@ -292,9 +285,8 @@ def _limited(budget: Budget) -> list[tuple[str, float]]:
     return [(unit, limit) for unit in _UNITS if (limit := getattr(budget, unit)) is not None]
 
 
-def _amounts(uses: Iterable[ModelUse], prices: PriceTable) -> CallAmounts:
-    spent = spending_of(uses, prices)
-    return CallAmounts(spent.calls, spent.tokens, spent.least_cost)
+def _amounts(uses: Iterable[ModelUse]) -> CallAmounts:
+    return _sum(CallAmounts(use.calls, use.tokens, use.charged) for use in uses)
 
 
 def _beyond(allowance: Allowance, used: CallAmounts) -> CallAmounts:

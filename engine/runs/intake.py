@@ -15,14 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.model_costs import spending_of
 from engine.options.sweep import RELAUNCH
 from engine.placements import Look, Placements
 from engine.runs import launching
 from engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lines, suspicion
 from environment.container.output import Ending, ServiceRestarted
 from environment.container.redaction import TextRedactor
-from environment.gateway.prices import TokenPrice, price_table, tier_of
+from environment.gateway.budget import charge
+from environment.gateway.prices import PriceTable, TokenPrice, price_table, tier_of
 from environment.gateway.records import NOT_SENT, WELL, ModelCall
 from environment.gateway.records import Outcome as CallOutcome
 from environment.gateway.records import from_line as call_from_line
@@ -350,16 +350,20 @@ class Intake:
     def _take_calls(self, attempt: Attempt, folder: Path) -> None:
         """Count the model calls that have ended since the last look."""
         offset = model_calls.offset(self._database, attempt.id)
+        if _size(folder / protocol.MODEL_CALLS) <= offset:
+            return
+        order = protocol.read(folder / protocol.ORDER, Order)
+        prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
         while _size(folder / protocol.MODEL_CALLS) > offset:
             lines = jsonlines.read(folder / protocol.MODEL_CALLS, offset)
             if lines.offset == offset:
                 break  # half a line, which its writer completes
             calls = [call for line in lines.values if (call := call_from_line(line)) is not None]
-            uses = [use_of(attempt.id, call) for call in calls]
+            uses = [use_of(attempt.id, call, prices) for call in calls]
             with self._database.transaction():
                 before = model_calls.of_attempt(self._database, attempt.id)
                 model_calls.add(self._database, attempt.id, uses, lines.offset)
-                self._note_budget(attempt, folder, before, calls)
+                self._note_budget(attempt, order, before, calls)
                 self._note_providers(attempt, calls)
                 self._note_deviation(attempt, calls)
             offset = lines.offset
@@ -406,10 +410,9 @@ class Intake:
         return None
 
     def _note_budget(
-        self, attempt: Attempt, folder: Path, before: Sequence[ModelUse], calls: Sequence[ModelCall]
+        self, attempt: Attempt, order: Order, before: Sequence[ModelUse], calls: Sequence[ModelCall]
     ) -> None:
         """Tell when most of an attempt's budget of model calls is used, and when calls are refused for it."""
-        order = protocol.read(folder / protocol.ORDER, Order)
         run = runs.get(self._database, attempt.run_id)
         share = _share_of_budget(order, before)
         now_used = _share_of_budget(order, model_calls.of_attempt(self._database, attempt.id))
@@ -534,18 +537,16 @@ class Intake:
 
 def _share_of_budget(order: Order, uses: Sequence[ModelUse]) -> float:
     """Compute which part of its budget an attempt's calls have used, of whatever is nearest to its end."""
-    prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
-    spent = spending_of(uses, prices)
     limits = (
-        (spent.calls, order.budget_calls),
-        (spent.tokens, order.budget_tokens),
-        (spent.least_cost, order.budget_usd),
+        (sum(use.calls for use in uses), order.budget_calls),
+        (sum(use.tokens for use in uses), order.budget_tokens),
+        (sum(use.charged for use in uses), order.budget_usd),
     )
     return max((used / limit for used, limit in limits if limit), default=0.0)
 
 
-def use_of(attempt_id: int, call: ModelCall) -> ModelUse:
-    """Count one call."""
+def use_of(attempt_id: int, call: ModelCall, prices: PriceTable) -> ModelUse:
+    """Count one call, which budgets are charged for at the prices of its attempt."""
     usage = call.usage
     is_sent = call.outcome not in NOT_SENT
     tier = tier_of(usage, call.service_tier)
@@ -566,6 +567,7 @@ def use_of(attempt_id: int, call: ModelCall) -> ModelUse:
         cache_write_hour_tokens=usage.cache_write_hour_tokens or 0,
         output_tokens=usage.output_tokens or 0,
         reasoning_tokens=usage.reasoning_tokens or 0,
+        charged=charge(call, prices).usd if is_sent else 0.0,
         last_at=call.at,
     )
 

@@ -23,7 +23,6 @@ from engine.options.requests import (
 from engine.options.sweep import Launch
 from engine.placements import Placements
 from engine.places import Places
-from engine.providers import model_prices
 from engine.runs import launching
 from engine.runs.budgets import standings
 from engine.sweeps.checks import (
@@ -293,11 +292,10 @@ class RequestDispatcher:
 
     def _requeue_excused(self, changed: Budget, by: str, now: float) -> int:
         """Queue again what was excused of sweeps all of whose budgets have room; returns how many runs that is."""
-        prices = model_prices(self._places.config_file)
         queued = 0
         for sweep_id in budgets.sweeps_of(self._database, changed):
             shared = budgets.of_sweep(self._database, sweep_id)
-            has_room = all(one.has_room for one in standings(self._database, prices, shared))
+            has_room = all(one.has_room for one in standings(self._database, shared))
             if not has_room or sweeps.get(self._database, sweep_id).state is SweepState.STOPPED:
                 continue
             for run in runs.failed(self._database, sweep_id, FailureClass.BUDGET):

@@ -90,6 +90,22 @@ def _plus(one: CallAmounts, other: CallAmounts) -> CallAmounts:
     return CallAmounts(one.calls + other.calls, one.tokens + other.tokens, one.usd + other.usd)
 
 
+def charge(call: ModelCall, prices: PriceTable) -> CallAmounts:
+    """Return what a call that was sent takes from budgets, which is never nothing where its price is in doubt."""
+    # Asking for `model` is often answered by `model-2026-05-01`: without a price that must not be for free.
+    is_known = call.model and prices.price_of(call.model) is not None
+    return _amount(call.model if is_known else call.asked_model, call.usage, call.service_tier, prices)
+
+
+def _amount(model: str, usage: Usage, service_tier: str, prices: PriceTable) -> CallAmounts:
+    tier = tier_of(usage, service_tier)
+    cost = prices.cost_of(model, usage, tier)
+    if cost is None:  # of a service that nobody asked for: better by the ordinary price than not at all
+        cost = prices.cost_of(model, usage, replace(tier, service=""))
+    tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+    return CallAmounts(1, tokens, cost or 0.0)
+
+
 class Ledger:
     """Holds the calls of one attempt to its budget, and to its part of those that it shares.
 
@@ -108,11 +124,7 @@ class Ledger:
         """Count a call that has ended."""
         self.release(call.id)
         if call.outcome not in NOT_SENT:
-            # Asking for `model` is often answered by `model-2026-05-01`: without a price that must not be for free.
-            is_known = call.model and self._prices.price_of(call.model) is not None
-            model = call.model if is_known else call.asked_model
-            amount = self._amount(model, call.usage, call.service_tier)
-            self._spent = _plus(self._spent, amount)
+            self._spent = _plus(self._spent, charge(call, self._prices))
 
     def release(self, call_id: str) -> None:
         """Set nothing aside any more for a call that could not be sent."""
@@ -145,11 +157,12 @@ class Ledger:
         taken = self._spent
         for amount in self._set_aside.values():
             taken = _plus(taken, amount)
-        least = _plus(taken, self._amount(model, prompt, service_tier))
+        least = _plus(taken, _amount(model, prompt, service_tier, self._prices))
         if over := self._budget.exceeded_by(least):
             raise OverBudget(f"the budget of this run is used up: {over}")
         output = _USUAL_OUTPUT_TOKENS if most_output is None else max(0, most_output)
-        whole = self._amount(model, Usage(input_tokens=asked, output_tokens=output), service_tier)
+        usage = Usage(input_tokens=asked, output_tokens=output)
+        whole = _amount(model, usage, service_tier, self._prices)
         if self._shared is not None and shared is not None:
             self._hold_to_share(self._shared, shared, least, _plus(_plus(taken, whole), whole))
         self._set_aside[call_id] = whole
@@ -164,11 +177,3 @@ class Ledger:
             if shared.used_up:
                 raise OverBudget(f"the budget of {shared.of} is used up", is_shared=True)
             raise AllowanceNeeded
-
-    def _amount(self, model: str, usage: Usage, service_tier: str) -> CallAmounts:
-        tier = tier_of(usage, service_tier)
-        cost = self._prices.cost_of(model, usage, tier)
-        if cost is None:  # of a service that nobody asked for: better by the ordinary price than not at all
-            cost = self._prices.cost_of(model, usage, replace(tier, service=""))
-        tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        return CallAmounts(1, tokens, cost or 0.0)

@@ -9,6 +9,7 @@ from engine.control.status import EngineStatus, publish
 from engine.places import Places
 from engine.runs.intake import use_of
 from environment.gateway.dialects import Usage
+from environment.gateway.prices import price_table
 from environment.gateway.records import Journal, ModelCall
 from environment.gateway.records import Outcome as CallOutcome
 from environment.runner import protocol
@@ -208,7 +209,7 @@ class World:
             journal.end(call)
         size = (folder / protocol.MODEL_CALLS).stat().st_size
         with self.database.transaction():
-            uses = [use_of(attempt_id, call) for call in calls]
+            uses = [use_of(attempt_id, call, price_table({})) for call in calls]
             model_calls.add(self.database, attempt_id, uses, size)
 
     def engine(self, *, live: int = 0, queued: int = 0, data_free: int | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from state import database, model_calls, runs, transitions
 from tests.engine.scoreboard.worlds import SPEC
 from tests.engine.states import new_sweep
 
-PRICE = TokenPrice(1, 1, long_prompt=200_000, long_input=3, flex=0.5)
+PRICES = price_table({"m": TokenPrice(1, 1, long_prompt=200_000, long_input=3, flex=0.5)})
 
 
 def call(tokens: int, service: str) -> ModelCall:
@@ -30,12 +31,21 @@ def test_calls_of_several_tiers_are_added_up_each_at_its_price(tmp_path: Path) -
     attempt_id = transitions.launch(state, run.id, directory="runs/1", runtime="plain", now=1.0).id
     calls = [call(100_000, "default"), call(100_000, ""), call(300_000, ""), call(100_000, "flex")]
     for number, one in enumerate(calls):
-        model_calls.add(state, attempt_id, [use_of(attempt_id, one)], number)
+        model_calls.add(state, attempt_id, [use_of(attempt_id, one, PRICES)], number)
     uses = model_calls.of_attempt(state, attempt_id)
     state.close()
     assert len(uses) == 3
-    (total,) = spending_of(uses, price_table({"m": PRICE})).models
+    (total,) = spending_of(uses, PRICES).models
     assert (total.calls, total.usage.input_tokens) == (4, 600_000)
     assert total.cost == pytest.approx(0.1 + 0.1 + 0.9 + 0.05)
-    unpriced = spending_of([*uses, use_of(attempt_id, call(1, "priority"))], price_table({"m": PRICE}))
+    unpriced = spending_of([*uses, use_of(attempt_id, call(1, "priority"), PRICES)], PRICES)
     assert unpriced.unpriced == ("m",)
+
+
+def test_budgets_are_charged_for_versions_without_a_price_what_was_asked_for_costs() -> None:
+    asked = replace(call(100_000, ""), model="m-2026-11-01")
+    (use,) = [use_of(1, asked, PRICES)]
+    spent = spending_of([use], PRICES)
+    assert spent.cost is None
+    assert spent.charged == pytest.approx(0.1)
+    assert use_of(1, replace(asked, outcome=Outcome.BUDGET), PRICES).charged == 0.0

@@ -43,13 +43,20 @@ class World:
 
     def start(self) -> None:
         """A new engine on what the last one has left."""
-        self.engine = SharedBudgets(self.state, self.places, self.clock, lambda *_: None)
+        self.engine = SharedBudgets(self.state, self.places.state_dir, self.clock, lambda *_: None)
 
     def folder(self, attempt: int) -> Path:
         return self.places.state_dir / runs.attempt(self.state, attempt).directory
 
-    def set(self, scope: BudgetScope = BudgetScope.SWEEP, name: str = "s", **limits: int) -> None:
-        budgets.set_limits(self.state, scope, name, Limits(**limits), now=1.0)
+    def set(
+        self,
+        scope: BudgetScope = BudgetScope.SWEEP,
+        name: str = "s",
+        *,
+        usd: float | None = None,
+        **limits: int,
+    ) -> None:
+        budgets.set_limits(self.state, scope, name, Limits(**limits, usd=usd), now=1.0)
 
     def want(self, attempt: int, *, calls: int = 1, tokens: int = 0) -> None:
         """A gateway has calls under way, and another one to make."""
@@ -65,9 +72,9 @@ class World:
     def given(self, attempt: int) -> RunAllowance:
         return protocol.read(self.folder(attempt) / protocol.ALLOWANCE, RunAllowance)
 
-    def use(self, attempt: int, *, calls: int = 0, tokens: int = 0) -> None:
+    def use(self, attempt: int, *, calls: int = 0, tokens: int = 0, usd: float = 0.0) -> None:
         """Calls have ended and are counted."""
-        use = ModelUse(attempt, "openai", "m", calls=calls, input_tokens=tokens)
+        use = ModelUse(attempt, "openai", "m", calls=calls, input_tokens=tokens, charged=usd)
         model_calls.add(self.state, attempt, [use], 0)
 
     def end(self, attempt: int) -> None:
@@ -232,3 +239,14 @@ def test_allowances_of_the_living_and_use_of_the_ended_never_exceed_a_budget(
         )
         assert taken <= 100
     opened.close()
+
+
+def test_a_budget_in_money_is_used_by_what_calls_were_charged(world: World) -> None:
+    """Not by what the versions that answered cost, which need not be known."""
+    world.set(usd=1.0)
+    first, *_ = world.attempts
+    world.use(first, calls=3, usd=0.99)
+    world.end(first)
+    world.step()
+    assert world.engine.has_room("s") is False
+    assert world.told() == ["sweep.budget_warning"]
