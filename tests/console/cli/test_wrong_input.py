@@ -37,7 +37,7 @@ def assert_told(ran: Ran, code: int, *parts: str) -> None:
         (["sweep", "launch", "--agent", "dummy", "--split", "lwo"], ("'lwo' is neither a name nor a file",)),
         (
             ["sweep", "launch", "--agent", "dummy", "--seeds", "0", "--split", "low"],
-            ("--seeds", "greater than or equal to 1"),
+            ("--seeds", "not in the range x>=1"),
         ),
         (
             ["competitions", "show", "spooky-author-identificaton"],
