@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from competitions import registry
-from engine.model_costs import together
+from engine.model_costs import Spending, together
 from engine.scoreboard.model import (
     COLUMNS,
     Cell,
@@ -21,6 +21,7 @@ from engine.scoreboard.model import (
     Standing,
     Trial,
 )
+from environment.gateway.prices import PriceSource, PriceTable
 from foundation.problems import DataProblem, UsageProblem
 
 ALL_SEEDS = -1
@@ -162,7 +163,6 @@ def costs_of(evidence: Evidence, competition_id: str | None = None) -> Costs | N
     by_bytes = [costs for _trial, costs in counting if costs.counted is Counted.BYTES]
     lost = [costs.spending for trial, costs in known if trial.ended and not trial.counts]
     spending = together(spent for _trial, spent in measured)
-    own = replace(evidence.prices, known={})
     return Costs(
         runs=len(counting),
         measured=len(measured),
@@ -176,8 +176,13 @@ def costs_of(evidence: Evidence, competition_id: str | None = None) -> Costs | N
         medals=sum(trial.has(Measure.ANY_MEDAL) for trial, _cost in priced),
         aside=together([*lost, *(costs.earlier for _trial, costs in known)]),
         price_date=evidence.prices.checked.isoformat(),
-        own_prices=tuple(total.model for total in spending.models if own.price_of(total.model)),
+        own_prices=_priced_by(PriceSource.OPERATOR, evidence.prices, spending),
+        listed_prices=_priced_by(PriceSource.GENAI_PRICES, evidence.prices, spending),
     )
+
+
+def _priced_by(source: PriceSource, prices: PriceTable, spending: Spending) -> tuple[str, ...]:
+    return tuple(total.model for total in spending.models if prices.source_of(total.model) is source)
 
 
 def by_category(evidence: Evidence, *, pad_missing: bool = False) -> Mapping[str, Standing]:

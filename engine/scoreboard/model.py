@@ -356,6 +356,7 @@ class Costs:
         aside: what came to no result: of earlier attempts, and of runs that count for nothing.
         price_date: when the prices were last compared with those of the providers.
         own_prices: the models that were priced by the operator's own prices.
+        listed_prices: those that were priced by genai-prices, which neither the operator nor the project names.
     """
 
     runs: int
@@ -371,6 +372,7 @@ class Costs:
     aside: Spending
     price_date: str
     own_prices: tuple[str, ...]
+    listed_prices: tuple[str, ...]
 
     @property
     def tokens_per_run(self) -> float | None:
@@ -432,7 +434,8 @@ class Costs:
         if self.aside.least_cost:
             told += f"; beside these {self.aside.least_cost:,.2f} for attempts that came to no result"
         own = f", of {named(self.own_prices)} the operator's own" if self.own_prices else ""
-        return f"{told}; prices of {self.price_date}{own}"
+        listed = f", of {named(self.listed_prices)} by genai-prices" if self.listed_prices else ""
+        return f"{told}; prices of {self.price_date}{own}{listed}"
 
     def document(self) -> dict[str, Any]:
         """Write it as JSON documents have it."""
@@ -454,6 +457,7 @@ class Costs:
             "aside": self.aside.document(),
             "price_date": self.price_date,
             "own_prices": list(self.own_prices),
+            "genai_prices": list(self.listed_prices),
         }
 
 

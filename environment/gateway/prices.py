@@ -1,19 +1,30 @@
-"""What tokens cost: a dated table of the project, and the operator's own prices, which win."""
+"""What tokens cost: by the operator's own prices, a dated table of the project, then genai-prices."""
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import date
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, date, datetime
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from environment.gateway.dialects import Usage
 from foundation.fields import read_fields
 
 _MILLION = 1_000_000
+# How genai-prices calls the kinds of tokens.
+_LISTED = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cached": "cache_read_mtok",
+    "cache_write": "cache_write_mtok",
+    "cache_write_hour": "cache_write_1h_mtok",
+}
 
 
 # Prompts longer than these cost more for some models. Calls are added up by them, so that prices can change later.
@@ -111,6 +122,14 @@ def prices_given(price: TokenPrice) -> dict[str, float]:
     return {name: value for name, value in asdict(price).items() if value is not None}
 
 
+class PriceSource(StrEnum):
+    """Who says what a model costs."""
+
+    OPERATOR = "the operator"
+    PROJECT = "the project"
+    GENAI_PRICES = "genai-prices"
+
+
 @dataclass(frozen=True)
 class PriceTable:
     """Prices by patterns of models' names.
@@ -123,21 +142,36 @@ class PriceTable:
     own: Mapping[str, TokenPrice]
     known: Mapping[str, TokenPrice]
     # Matching all patterns takes longer than all else that is done with a call, and there are few models.
-    _found: dict[str, TokenPrice | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _found: dict[str, tuple[PriceSource, TokenPrice] | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def price_of(self, model: str) -> TokenPrice | None:
         """Find the price of a model by the name that its provider answers with; None where nothing is known."""
+        found = self._find(model)
+        return None if found is None else found[1]
+
+    def source_of(self, model: str) -> PriceSource | None:
+        """Tell who says what a model costs; None where nobody does."""
+        found = self._find(model)
+        return None if found is None else found[0]
+
+    def _find(self, model: str) -> tuple[PriceSource, TokenPrice] | None:
         if model not in self._found:
             self._found[model] = self._match(model)
         return self._found[model]
 
-    def _match(self, model: str) -> TokenPrice | None:
+    def _match(self, model: str) -> tuple[PriceSource, TokenPrice] | None:
         # OpenRouter and LiteLLM put the maker's name before the model's.
-        for name in dict.fromkeys((model, model.rpartition("/")[2])):
-            for prices in (self.own, self.known):
+        names = tuple(dict.fromkeys((model, model.rpartition("/")[2])))
+        for name in names:
+            for source, prices in ((PriceSource.OPERATOR, self.own), (PriceSource.PROJECT, self.known)):
                 found = [pattern for pattern in prices if fnmatchcase(name, pattern)]
                 if found:
-                    return prices[max(found, key=len)]
+                    return source, prices[max(found, key=len)]
+        for name in names:
+            if (price := _listed_price(name)) is not None:
+                return PriceSource.GENAI_PRICES, price
         return None
 
     def cost_of(self, model: str, usage: Usage, tier: Tier = Tier()) -> float | None:
@@ -166,6 +200,52 @@ def price_table(own: Mapping[str, TokenPrice]) -> PriceTable:
     """Put the operator's prices before those of the project."""
     checked, known = _known()
     return PriceTable(checked, own, known)
+
+
+def _listed_price(model: str) -> TokenPrice | None:
+    """Find a price in genai-prices, an extra: it is asked for what nothing here names, so that few ever load it."""
+    try:
+        from genai_prices.data_snapshot import get_snapshot
+    except ImportError:
+        return None
+    try:
+        _provider, found = get_snapshot().find_provider_model(model, None, None, None)
+    except LookupError:
+        return None
+    prices = vars(found.get_prices(datetime.now(UTC)))
+    usual, long = (
+        {name: _in_dollars(prices.get(key), is_long) for name, key in _LISTED.items()} for is_long in (0, 1)
+    )
+    others = {key for key, price in prices.items() if price is not None and key.endswith("_mtok")}
+    read, answered = usual.pop("input"), usual.pop("output")
+    if read is None or answered is None or others - set(_LISTED.values()):
+        return None  # such as sound, which costs more and is not counted apart
+    lengths = {tier.start for price in prices.values() for tier in getattr(price, "tiers", ())}
+    price = TokenPrice(read, answered, **usual)
+    if not lengths:
+        return price
+    (length, *further) = sorted(lengths)
+    if (
+        further
+        or length not in LONG_PROMPTS
+        or not _are_in_proportion(usual, long, (long["input"] or 0.0) / (read or 1.0))
+    ):
+        return None  # of a kind that is not counted here
+    return replace(price, long_prompt=length, long_input=long["input"], long_output=long["output"])
+
+
+def _in_dollars(listed: Any, is_long: int) -> float | None:
+    """Read one price, which may depend on the length of the prompt."""
+    if tiers := getattr(listed, "tiers", None):
+        return float(tiers[0].price if is_long else listed.base)
+    return None if listed is None else float(getattr(listed, "base", listed))
+
+
+def _are_in_proportion(
+    usual: Mapping[str, float | None], long: Mapping[str, float | None], more: float
+) -> bool:
+    """Tell whether caches cost as many times more for long prompts as these themselves do."""
+    return all(math.isclose((price or 0.0) * more, long[name] or 0.0) for name, price in usual.items())
 
 
 @cache

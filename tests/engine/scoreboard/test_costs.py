@@ -74,6 +74,16 @@ def test_a_row_s_costs_are_of_results_whose_cost_is_known(database: Database) ->
     assert found.own_prices == ("dear",)
 
 
+def test_a_row_names_the_models_that_only_genai_prices_lists(database: Database) -> None:
+    (run, *_others) = sweep(database, "mine", COUNTED)
+    finish(database, run, Outcome.GOLD, score=0.01)
+    used(database, run, "claude-2.1", 2_000)
+    found = row_of(find_evidence(database, "mine", PRICES)).costs
+    assert found is not None
+    assert found.own_prices == ()
+    assert found.cost_in_words().endswith(", of claude-2.1 by genai-prices")
+
+
 def test_what_earlier_attempts_have_spent_stands_aside(database: Database) -> None:
     (run, *_others) = sweep(database, "mine", COUNTED)
     fail(database, run, FailureClass.INFRASTRUCTURE)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from environment.gateway.dialects import Usage
-from environment.gateway.prices import LONG_PROMPTS, TokenPrice, price_table, tier_of
+from environment.gateway.prices import LONG_PROMPTS, PriceSource, TokenPrice, price_table, tier_of
 
 TABLE = price_table({})
 
@@ -66,6 +68,28 @@ def test_long_prompts_and_other_services_cost_what_they_do(
     assert TABLE.cost_of(model, usage, tier_of(usage, service)) == (
         None if dollars is None else pytest.approx(dollars)
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "price"),
+    [
+        ("claude-2.1", TokenPrice(8, 24)),
+        ("anthropic/claude-2.1", TokenPrice(8, 24)),
+        ("gpt-4o-realtime-preview", None),  # whose sound costs more than its text
+        ("no-such-model", None),
+    ],
+)
+def test_what_nobody_names_costs_what_genai_prices_lists(model: str, price: TokenPrice | None) -> None:
+    assert TABLE.price_of(model) == price
+    assert TABLE.source_of(model) is (None if price is None else PriceSource.GENAI_PRICES)
+    own = price_table({"*claude-2*": TokenPrice(1, 1)})
+    assert own.source_of("claude-2.1") is PriceSource.OPERATOR
+    assert own.source_of("gpt-4o") is PriceSource.PROJECT
+
+
+def test_without_genai_prices_such_a_model_has_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices.data_snapshot", None)
+    assert price_table({}).price_of("claude-2.1") is None
 
 
 def test_prices_for_long_prompts_begin_where_calls_are_counted_apart() -> None:
