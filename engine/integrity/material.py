@@ -115,8 +115,8 @@ class Subject:
         total = hashlib.sha256()
         for one in self.code.files:
             total.update(f"{one.path}\0{one.text}\0".encode("utf-8", "replace"))
-        for path in (self.log, self.folder / protocol.VALIDATIONS, self.folder / protocol.USAGE):
-            total.update(file_hash(path).encode() + b"\0")
+        for name in (protocol.LOG, protocol.VALIDATIONS, protocol.USAGE, protocol.TRAFFIC):
+            total.update(file_hash(self.folder / name).encode() + b"\0")
         total.update(json.dumps([[one.sha256, one.final] for one in self.handed_in]).encode())
         total.update(json.dumps([[one.run_id, one.sha256] for one in self.twins]).encode())
         return total.hexdigest()

@@ -20,6 +20,7 @@ import json
 import re
 import socket
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,6 +37,32 @@ _HEAD_SECONDS = 60
 _OPENING_SECONDS = 60
 _RECORD_SECONDS = 1.0
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*)")
+
+
+# Refused hosts that are told by name, with all below them.
+_TOLD = (
+    *(
+        "kaggle.com",
+        "github.com",
+        "githubusercontent.com",
+        "huggingface.co",
+        "hf.co",
+        "pypi.org",
+        "pythonhosted.org",
+    ),
+    *(
+        "openai.com",
+        "anthropic.com",
+        "googleapis.com",
+        "openrouter.ai",
+        "mistral.ai",
+        "cohere.com",
+        "cohere.ai",
+    ),
+    *("deepseek.com", "groq.com", "x.ai", "together.xyz", "together.ai", "fireworks.ai", "replicate.com"),
+    *("perplexity.ai", "google.com", "bing.com", "duckduckgo.com", "wikipedia.org"),
+)
+OTHER_HOSTS = "other hosts"
 
 
 @dataclass(frozen=True)
@@ -90,17 +117,20 @@ class Traffic:
 class TrafficRecord:
     """A file with the traffic of each rule: of rules and not of hosts, since an agent can think of hosts without end.
 
-    It goes on from what a proxy before it has counted, and is written in one step, so that a reader finds it whole.
+    What was refused is told of well-known hosts alone: a name that an agent makes up may hold anything, also its keys.
+    The file goes on from what a proxy before it has counted, and is written in one step, so that it is always whole.
     """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self.by_rule: dict[str, Traffic] = {}
+        self.refused: Counter[str] = Counter()
         self._written = ""
         if path is not None and path.exists():
             try:
-                known = json.loads(path.read_text())["hosts"]
-                self.by_rule = {name: Traffic(**one) for name, one in known.items()}
+                known = json.loads(path.read_text())
+                self.refused = Counter(known.get("refused", {}))
+                self.by_rule = {name: Traffic(**one) for name, one in known["hosts"].items()}
             except (ValueError, TypeError, AttributeError, KeyError) as error:
                 _say(f"the traffic so far is lost, {path} is damaged: {error}")
 
@@ -108,9 +138,15 @@ class TrafficRecord:
         """Return the counts of a rule."""
         return self.by_rule.setdefault(str(rule), Traffic())
 
+    def refuse(self, host: str) -> None:
+        """Count that a host was asked for and refused."""
+        name = host.lower().rstrip(".")
+        self.refused[next((one for one in _TOLD if f".{name}".endswith(f".{one}")), OTHER_HOSTS)] += 1
+
     def write(self) -> None:
-        """Write the file, if anything has passed since it was written."""
-        text = json.dumps({"hosts": {name: asdict(one) for name, one in self.by_rule.items()}})
+        """Write the file, if anything has passed or was refused since it was written."""
+        hosts = {name: asdict(one) for name, one in self.by_rule.items()}
+        text = json.dumps({"hosts": hosts, "refused": self.refused})
         if self._path is None or text == self._written:
             return
         partial = self._path.with_name(f".{self._path.name}.partial")
@@ -137,11 +173,12 @@ class _Request:
 
 
 class _Refused(Exception):
-    """A request that is not let through: its status line, and why, for the client and for the log."""
+    """A request that is not let through: its status line, why, for the client and for the log, and for which host."""
 
-    def __init__(self, status: str, text: str) -> None:
+    def __init__(self, status: str, text: str, host: str = "") -> None:
         super().__init__(text)
         self.status = status
+        self.host = host
 
 
 class Proxy:
@@ -164,10 +201,12 @@ class Proxy:
             rule = self._rule(request.host, request.port)
             if rule is None:
                 text = f"{request.host} is not among the hosts that may be reached."
-                raise _Refused("403 Forbidden", text)
+                raise _Refused("403 Forbidden", text, request.host)
             await self._forward(client, request, where, self._record.of(rule))
         except _Refused as refusal:
             self._refused += 1
+            if refusal.host:
+                self._record.refuse(refusal.host)
             _say(f"refused {where} ({self._refused} refused so far): {refusal}")
             if refusal.status:
                 await _send_refusal(client, refusal)
@@ -226,7 +265,8 @@ class Proxy:
                 self._allows(opening.server, request.port) if opening.server else _is_address(request.host)
             )
             if not is_allowed:
-                raise _Refused("", f"its TLS asks for {opening.server or 'no server by name'}")
+                asked = opening.server or "no server by name"
+                raise _Refused("", f"its TLS asks for {asked}", opening.server or request.host)
         elif opening.sent and not is_plain_allowed:
             raise _Refused("", "what is sent is not TLS")
         _say(f"allowed {where}")

@@ -6,7 +6,7 @@ standard library alone, are in `environment/container/output.py`.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,9 +120,14 @@ class HostTraffic:
 
 @dataclass(frozen=True)
 class Traffic:
-    """traffic.json: what has passed by the proxy, by the rule that let it through."""
+    """traffic.json: what has passed by the proxy, by the rule that let it through.
+
+    Attributes:
+        refused: how often well-known hosts were asked for in vain, and all others together.
+    """
 
     hosts: dict[str, HostTraffic]
+    refused: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -235,6 +235,7 @@ _GUILTY = (
         ordinary(network_bytes=81_000),
         "network-use",
     ),
+    guilty("Kaggle asked for over a proxy that refused", ordinary(refused={"kaggle.com": 31}), "network-use"),
 )
 
 _STARTER = notebooks.STARTER
@@ -290,6 +291,9 @@ GUILTY = (*_GUILTY, *_GUILTY_OF_COPYING)
 
 INNOCENT = (
     innocent("an ordinary training", ordinary()),
+    innocent(
+        "libraries that look for updates in vain", ordinary(refused={"other hosts": 90, "huggingface.co": 2})
+    ),
     innocent(
         "AIDE, which validates each step for a day",
         ordinary(

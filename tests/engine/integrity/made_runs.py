@@ -30,6 +30,7 @@ class MadeRun:
         log_times: when bytes of the log were printed: offset and seconds after the start.
         submitted: how many seconds after the start the final submission appeared.
         network_bytes: as they were measured.
+        refused: how often hosts were asked for in vain.
     """
 
     code: Mapping[str, str | bytes] = field(default_factory=dict)
@@ -39,6 +40,7 @@ class MadeRun:
     log_times: Sequence[tuple[int, float]] = ()
     submitted: float = 600.0
     network_bytes: int | None = None
+    refused: Mapping[str, int] = field(default_factory=dict)
     competition_id: str = COMPETITION
     spec: SweepSpec = SPEC
 
@@ -78,6 +80,9 @@ def add_run(database: Database, made: MadeRun, name: str) -> int:
     )
     if made.network_bytes is not None:
         _write(folder / protocol.USAGE, _lines([json.dumps({"network_bytes": made.network_bytes})]))
+    if made.refused:
+        hosts = {"pypi.org": {"connections": 2, "sent_bytes": 900, "received_bytes": 5000}}
+        _write(folder / protocol.TRAFFIC, json.dumps({"hosts": hosts, "refused": made.refused}))
     attempt = transitions.launch(
         database, run.id, directory=directory, runtime="docker", now=STARTED, token=token
     )

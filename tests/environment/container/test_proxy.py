@@ -335,6 +335,23 @@ def test_bytes_of_a_tunnel_are_counted_and_refused_requests_are_not(server: Serv
     assert min(counted.sent_bytes, counted.received_bytes) > len(b"question")
 
 
+def test_refused_hosts_are_counted_by_well_known_names_alone(server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "traffic.json"
+    for target in ("www.Kaggle.com", "kaggle.com.", "notkaggle.com", "sk-secret.example.org"):
+        record = TrafficRecord(path)
+        with proxying("localhost", record=record) as client:
+            client.sendall(f"CONNECT {target}:443 HTTP/1.1\r\n\r\n".encode())
+            assert client.recv(100).startswith(b"HTTP/1.1 403 ")
+        record.write()
+    record = TrafficRecord(path)
+    with proxying("localhost", record=record) as client:
+        tunnel(client, "localhost", server.port)
+        with pytest.raises(OSError, match="EOF"):
+            asked(client, "api.openai.com")
+    record.write()
+    assert json.loads(path.read_text())["refused"] == {"kaggle.com": 2, "other hosts": 2, "openai.com": 1}
+
+
 def test_a_damaged_record_of_traffic_keeps_no_proxy_from_serving(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
