@@ -9,6 +9,7 @@ from textual.widget import Widget
 
 from console import wording
 from console.actions import integrity
+from console.sanitize import plain
 from console.screens.logs import FileScreen
 from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Line, Pieces, cells_of, cut, fit, foreign, joined
@@ -78,7 +79,13 @@ class IntegrityScreen(FilteredScreen):
         elif facts.looked_at:
             shown.show([Line((("  nothing speaks against these runs", "dim"),))])
         else:
-            shown.show([Line((("  nobody has looked yet: mlebench-console integrity run", "dim"),))])
+            whose = "EXPERIMENT" if self._run_ids is None else plain(self._title, limit=80)
+            shown.show(
+                [
+                    Line((("  nobody has looked yet:", "dim"),)),
+                    Line(((f"  mlebench-console integrity run {whose}", "text"),)),
+                ]
+            )
         self._draw_evidence()
 
     def on_line_list_cursor_moved(self) -> None:

@@ -94,6 +94,7 @@ async def test_it_says_that_nobody_has_looked(opened: OpenConsole) -> None:
     async with opened(worlds.scored, screen="sweep:openhands-lite") as console:
         await console.sees("openhands-lite")
         await console.press("i")
-        await console.sees("nobody has looked yet: mlebench-console integrity run")
+        await console.sees("nobody has looked yet:")
+        await console.sees("mlebench-console integrity run openhands-lite")
         await console.press("escape", "colon", *"integrity", "enter")
         await console.sees("all runs")
