@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from state.lifecycle import FailureClass, Outcome
-from state.records import HERE
 
 if TYPE_CHECKING:
     from competitions.model import Thresholds
@@ -52,6 +51,8 @@ def grading_trouble(run: Run, now: float) -> str:
 
 def placed(attempt: Attempt) -> str:
     """Write where a batch system runs an attempt, or why it does not yet; empty for one of the engine's own host."""
+    from state.records import HERE  # the first frame needs no record
+
     if attempt.placement == HERE:
         return ""
     job = f", job {attempt.job}" if attempt.job else ""

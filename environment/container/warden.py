@@ -26,6 +26,7 @@ from environment.container.processes import Process, process_tree
 from environment.container.run_log import CappedLog
 
 _PR_SET_PDEATHSIG = 1
+_MOST_CAUSE_BYTES = 1000
 _PR_SET_CHILD_SUBREAPER = 36
 _CHUNK = 1 << 16
 _LIBC = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: the child only calls it
@@ -72,7 +73,7 @@ class Warden:
         log: CappedLog,
         oom_counters: Sequence[Path] = (),
         spare: str | None = None,
-        prepare: Callable[[], None] | None = None,
+        prepare: Callable[[], object] | None = None,
         limits: TreeLimits | None = None,
         descriptors: Sequence[int] = (),
     ) -> None:
@@ -121,13 +122,19 @@ class Warden:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         self._started_at, self._started = time.time(), time.monotonic()
         parent = os.getpid()
+        # What fails between fork and exec subprocess tells in no words of its own.
+        cause, cause_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
         def begin() -> None:
-            if self._limits is not None:
-                self._limits.enter()
-            if self._prepare is not None:
-                self._prepare()
-            die_with(parent)  # after that, because whoever changes its user loses this
+            try:
+                if self._limits is not None:
+                    self._limits.enter()
+                if self._prepare is not None:
+                    self._prepare()
+                die_with(parent)  # after that, because whoever changes its user loses this
+            except Exception as error:
+                os.write(cause_write, f"{type(error).__name__}: {error}".encode()[:_MOST_CAUSE_BYTES])
+                raise
 
         try:
             process = subprocess.Popen(
@@ -140,7 +147,11 @@ class Warden:
                 pass_fds=self._descriptors,
             )
         except subprocess.SubprocessError as error:
-            raise OSError(errno.EPERM, f"its process can't be prepared: {error}") from error
+            told = os.read(cause, _MOST_CAUSE_BYTES).decode(errors="replace")
+            raise OSError(errno.EPERM, f"its process can't be prepared: {told}") from error
+        finally:
+            os.close(cause)
+            os.close(cause_write)
         self._child = process.pid
         assert process.stdout is not None
         self._output = os.dup(process.stdout.fileno())

@@ -55,10 +55,11 @@ def program(
     deadline: float = 600,
     grace: float = 600,
     spare: str | None = None,
+    missing: str | None = None,
     log_limit: int = 1 << 30,
 ) -> list[str]:
     options = {"folder": str(folder), "command": command, "deadline": deadline, "grace": grace}
-    more = {"spare": spare, "log_limit": log_limit}
+    more = {"spare": spare, "missing": missing, "log_limit": log_limit}
     return [sys.executable, warden_program.__file__, json.dumps(options | more)]
 
 
@@ -121,6 +122,13 @@ def test_a_command_that_cannot_start_is_an_error_of_starting(tmp_path: Path, com
     ending = run(tmp_path, command).ending()
     assert ending.reason == "unstarted"
     assert command in ending.problem
+
+
+def test_what_fails_before_the_command_begins_is_told(tmp_path: Path) -> None:
+    ending = run(tmp_path, "true", missing="/no/such/group/cgroup.procs").ending()
+    assert ending.reason == "unstarted"
+    assert "can't be prepared: FileNotFoundError" in ending.problem
+    assert "/no/such/group/cgroup.procs" in ending.problem
 
 
 def test_at_the_deadline_everything_is_asked_to_end_and_may_still_save(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ def main() -> None:
         grace=options["grace"],
         log=log,
         spare=options["spare"],
+        prepare=None if options["missing"] is None else Path(options["missing"]).read_bytes,
     )
     try:
         warden.start()

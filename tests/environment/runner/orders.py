@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from dataclasses import replace
 from typing import Any
@@ -36,4 +37,5 @@ _USUAL = Order(
 
 
 def order_with(**changes: Any) -> Order:
-    return replace(_USUAL, **changes)
+    """An order with these changes; like a real one it bears a token, as control groups are named after it."""
+    return replace(_USUAL, **{"token": secrets.token_hex(8), **changes})
