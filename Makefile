@@ -3,9 +3,9 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-# One test process more than processors, as many tests wait for processes and containers; at most four, as more only
+# Two test processes more than processors, as many tests wait for processes and containers; at most four, as more only
 # fight over memory on the machines this is tested on.
-PYTEST_WORKERS ?= $(shell expr $$(nproc) + 1)
+PYTEST_WORKERS ?= $(shell expr $$(nproc) + 2)
 ARGS ?=
 
 # Compiled modules are kept: the tests start hundreds of processes, each of which would compile them again.

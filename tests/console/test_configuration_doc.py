@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 
 from console.tui.config import read_settings
 from engine.places import find_places
 from engine.providers import all_providers, model_prices
-from engine.settings import EngineSettings, NotificationSettings, Prices, read_table
+from engine.settings import EngineSettings, NotificationSettings, Prices, read_table, slurm_profiles
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "configuration.md"
 
@@ -29,5 +30,6 @@ def test_the_example_is_taken_as_it_stands(tmp_path: Path) -> None:
     assert str(find_places(config_file=config, environment={}).data_dir) == values["places"]["data_dir"]
     assert all_providers(config)["local"].url == values["providers"]["local"]["url"]
     assert model_prices(config).price_of("local-llama-3") is not None
+    assert asdict(slurm_profiles(config)["default"]).items() >= values["slurm"]["default"].items()
     read = {"places", "engine", "console", "keys", "notifications", "providers", "model_prices", "prices"}
-    assert set(values) == read
+    assert set(values) == read | {"slurm"}
