@@ -313,7 +313,10 @@ class RunnerAttempt:
         if self._sandbox.status() in (AgentStatus.ALIVE, AgentStatus.STARTING):
             return False
         output.claim(self.folder / protocol.CLAIM)
-        if not self._sandbox.end_leftovers() or not self._gateway.end() or not self._is_removed():
+        if not self._sandbox.end_leftovers() or not self._gateway.end():
+            return False
+        secrets.discard(self.folder)
+        if not self._is_removed():
             return False
         protocol.write(self.folder / protocol.EXIT, self._reported_ending() or Ending.unseen("lost", problem))
         self.stage = Stage.DONE

@@ -13,7 +13,7 @@ from environment.container import output
 from environment.container.output import Ending
 from environment.container.processes import process_tree
 from environment.container.warden import die_with
-from environment.runner import protocol
+from environment.runner import protocol, secrets
 from environment.runner.attempt import RunnerAttempt, Stage
 from environment.runner.docker.runtime import DockerHost, DockerSandbox
 from environment.runner.host import GpuReader
@@ -24,7 +24,7 @@ from environment.runner.sandbox import Sandbox, Unreachable
 from foundation import locks
 from foundation.clock import Clock
 from foundation.daemon_log import Log, open_log
-from foundation.problems import Problem
+from foundation.problems import EnvironmentProblem, Problem
 
 LOOK_SECONDS = 0.25
 USAGE_SECONDS = 2.0
@@ -82,6 +82,10 @@ class Runner:
             self._docker = DockerHost(state_dir)
         self._leftovers_at = 0.0
         self._leftovers_problem = ""
+        try:
+            secrets.discard_orphans()
+        except (OSError, EnvironmentProblem) as error:
+            log("secrets of attempts that are over can't be removed", error)
         self._disk_worker = ThreadPoolExecutor(1, thread_name_prefix="disk")
         self._measure_at = 0.0
         self._measured = 0

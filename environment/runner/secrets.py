@@ -10,13 +10,16 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from environment.runner import protocol
 from foundation import files
-from foundation.problems import EnvironmentProblem
+from foundation.problems import DataProblem, EnvironmentProblem
 
 _MAX_BYTES = 1 << 20
 _LAUNCH, _KEYS = ".json", ".keys.json"
 _SENT = "secrets.json"
+_DEPTH = len(Path(protocol.attempt_folder("sweep", "competition", 1, 1, "token")).parts)
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,7 @@ class SecretLaunch:
 
 def leave(attempt: Path, launch: SecretLaunch) -> None:
     """Leave the secrets of an attempt for its main process."""
-    place = _place(attempt, _LAUNCH)
-    files.write_json(place, {"variables": dict(launch.variables), "secrets": launch.secrets}, durable=False)
+    _leave(attempt, _LAUNCH, {"variables": dict(launch.variables), "secrets": launch.secrets})
 
 
 def take(attempt: Path) -> SecretLaunch:
@@ -48,7 +50,7 @@ def take(attempt: Path) -> SecretLaunch:
 
 def leave_keys(attempt: Path, keys: Mapping[str, str]) -> None:
     """Leave the keys of an attempt's model providers, by their variables, for its gateway alone."""
-    files.write_json(_place(attempt, _KEYS), dict(keys), durable=False)
+    _leave(attempt, _KEYS, {"keys": dict(keys)})
 
 
 def read_keys(attempt: Path) -> dict[str, str]:
@@ -59,7 +61,7 @@ def read_keys(attempt: Path) -> dict[str, str]:
     """
     with files.reading_untrusted(_left(attempt, _KEYS), max_bytes=_MAX_BYTES) as stream:
         values = json.load(stream)
-    return {str(name): str(key) for name, key in values.items()}
+    return {str(name): str(key) for name, key in values["keys"].items()}
 
 
 def send(attempt: Path, folder: Path) -> None:
@@ -105,6 +107,29 @@ def discard(attempt: Path) -> None:
     """Remove secrets that no main process took, and the keys of model providers."""
     for kind in (_LAUNCH, _KEYS):
         _place(attempt, kind).unlink(missing_ok=True)
+
+
+def discard_orphans() -> None:
+    """Remove what was left for attempts that are over, or whose state is gone: no kill keeps a secret for ever.
+
+    Raises:
+        EnvironmentProblem: the folder in memory belongs to somebody else.
+        OSError: something in it can't be removed.
+    """
+    for place in memory_folder().glob("*.json"):
+        try:
+            with files.reading_untrusted(place, max_bytes=_MAX_BYTES) as stream:
+                attempt = Path(json.load(stream)["attempt"])
+            state_dir = attempt.parents[_DEPTH - 1]
+        except (DataProblem, ValueError, LookupError, TypeError):
+            continue  # emptied by whoever has taken it, or being taken now
+        # A run directory may be out of reach for a while, on a shared file system; the state is on this host.
+        if (attempt / protocol.EXIT).exists() or not state_dir.exists():
+            place.unlink(missing_ok=True)
+
+
+def _leave(attempt: Path, kind: str, values: Mapping[str, Any]) -> None:
+    files.write_json(_place(attempt, kind), {"attempt": str(attempt), **values}, durable=False)
 
 
 def _left(attempt: Path, kind: str) -> Path:

@@ -1,0 +1,62 @@
+"""Secrets lie in memory for as long as somebody may take them, and no longer."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from environment.runner import protocol, secrets
+from environment.runner.secrets import SecretLaunch
+from foundation.problems import EnvironmentProblem
+
+LAUNCH = SecretLaunch((("TOKEN", "hidden"),), ("hidden",))
+
+
+@pytest.fixture
+def attempts(tmp_path: Path) -> Iterator[list[Path]]:
+    """Attempts of two states for each of which secrets and keys were left."""
+    made = [
+        tmp_path / state / protocol.attempt_folder("sweep", "competition", 1, number, "token")
+        for state in ("one", "two")
+        for number in (1, 2)
+    ]
+    for folder in made:
+        folder.mkdir(parents=True)
+        secrets.leave(folder, LAUNCH)
+        secrets.leave_keys(folder, {"KEY": "dear"})
+    yield made
+    for folder in made:
+        secrets.discard(folder)
+
+
+def test_what_was_left_for_attempts_that_are_over_or_whose_state_is_gone_is_removed(
+    attempts: list[Path], tmp_path: Path
+) -> None:
+    over, waiting, gone, _ = attempts
+    (over / protocol.EXIT).touch()
+    shutil.rmtree(tmp_path / "two")
+    secrets.discard_orphans()
+    for folder in (over, gone):
+        with pytest.raises(EnvironmentProblem, match="are gone"):
+            secrets.take(folder)
+        with pytest.raises(EnvironmentProblem, match="are gone"):
+            secrets.read_keys(folder)
+    assert secrets.take(waiting) == LAUNCH
+    assert secrets.read_keys(waiting) == {"KEY": "dear"}
+
+
+def test_a_run_directory_that_is_out_of_reach_costs_no_secret(attempts: list[Path], tmp_path: Path) -> None:
+    folder = attempts[0]
+    (tmp_path / "one" / "runs").rename(tmp_path / "unmounted")
+    secrets.discard_orphans()
+    assert secrets.read_keys(folder) == {"KEY": "dear"}
+
+
+def test_what_a_main_process_has_emptied_is_left_to_its_runner(attempts: list[Path]) -> None:
+    place = secrets.path_of(attempts[0])
+    place.write_bytes(b"")
+    secrets.discard_orphans()
+    assert place.exists()
