@@ -228,10 +228,10 @@ def model_calls(subject: Subject) -> Iterator[Finding]:
             sent[where] += 1
             given[where] += call.request_bytes + call.answer_bytes
     if refused:
-        text = f"{sum(refused.values())} model calls were refused: {_counted(refused)}"
+        text = f"model calls that were refused: {_counted(refused)}"
         yield Finding(NOTE, text, (), {f"refused {name}": count for name, count in refused.items()})
     if sent:
-        text = f"{sum(sent.values())} model calls by the gateway: {_counted(sent)}"
+        text = f"model calls by the gateway: {_counted(sent)}"
         yield Finding(NOTE, text, (), {f"bytes {name}": count for name, count in given.items()})
 
 
