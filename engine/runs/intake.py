@@ -141,7 +141,8 @@ class Intake:
         self._traffic_seen = {key: at for key, at in self._traffic_seen.items() if key in numbers}
         self._versions = {number: seen for number, seen in self._versions.items() if number in numbers}
         self._placements.keep_only(live)
-        self._troubles.keep_only({*numbers, *map(_usage_key, numbers), _SAMPLES})
+        # Without an attempt nobody writes samples, and would find that they can be written again.
+        self._troubles.keep_only({*numbers, *map(_usage_key, numbers), *([_SAMPLES] if numbers else [])})
         outages.settle(self._database, now=self._clock.now())
 
     def _try(self, key: int | str, what: str, do: Callable[[], None]) -> None:

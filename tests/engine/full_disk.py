@@ -68,7 +68,13 @@ def main() -> None:
         log = harness.folder(waiting) / protocol.LOG
         assert log.read_bytes().endswith(GAP_MARK)
         assert log_parts(log)[-1].path.read_bytes().endswith(b"x\nlast words\n")
-        eventually(lambda: control.status(harness.places).problem == "")
+        told: list[str] = []
+
+        def is_untroubled() -> bool:
+            told[:] = [control.status(harness.places).problem]
+            return told == [""]
+
+        eventually(is_untroubled, or_tell=told)
     finally:
         ballast.unlink(missing_ok=True)
         harness.close()

@@ -306,6 +306,20 @@ def test_samples_that_are_locked_for_minutes_wait_and_end_nothing(world: World) 
     assert world.intake.problem == ""
 
 
+def test_samples_of_runs_that_are_over_are_no_trouble_any_more(world: World) -> None:
+    world.use(0, at=5.0)
+    world.samples.add([])
+    other = sqlite3.connect(world.state_dir / samples.DATABASE_NAME, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    world.step_for(60)
+    assert "samples.db can't be used" in world.intake.problem
+    for attempt in world.attempts:
+        transitions.stopped(world.state, attempt.run_id, by="me", now=3.0)
+    world.step_for(60)
+    other.close()
+    assert world.intake.problem == ""
+
+
 @pytest.mark.parametrize("damage", ["garbage", "a damaged page", "other tables"])
 def test_damaged_samples_are_set_aside_and_made_anew_and_end_nothing(world: World, damage: str) -> None:
     filled = [UsageSample(9, float(at), 1.0, 1, 1, 1) for at in range(2000)]
