@@ -18,7 +18,7 @@ from engine.settings import EngineSettings
 from engine.supervisor.starting import Retrier, Starter
 from environment.container import output
 from environment.container.redaction import TextRedactor
-from environment.runner import protocol
+from environment.runner import protocol, secrets
 from environment.runner.protocol import Stop
 from foundation.problems import EnvironmentProblem
 from state import database, datasets, outages, runs, sweeps, transitions
@@ -84,6 +84,8 @@ class World:
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     made = World(tmp_path, monkeypatch)
     yield made
+    for _, attempt in made.live():
+        secrets.discard(made.places.state_dir / attempt.directory)  # no runner takes them here
     made.state.close()
 
 
