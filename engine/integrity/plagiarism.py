@@ -15,7 +15,14 @@ import numpy as np
 
 from engine.integrity import winnowing
 from engine.integrity.code import SourceFile
-from engine.integrity.kernels import KernelIndex, common_fingerprints, competitions_here, index_of, text_of
+from engine.integrity.kernels import (
+    KernelIndex,
+    common_fingerprints,
+    competitions_here,
+    index_of,
+    known_kernels,
+    text_of,
+)
 from engine.integrity.material import Subject
 from engine.integrity.results import is_current, keep
 from engine.integrity.winnowing import Hashes, Likeness, Tokens
@@ -104,7 +111,8 @@ def look(
         about = [subject.content, index.digest if index else "", shared, *compared]
         content = hashlib.sha256(json.dumps(about).encode()).hexdigest()
         before = known.get(subject.run.id)
-        if before is not None and is_current(before, versions, content):
+        problem = _problem(name, index)
+        if before is not None and is_current(before, versions, content, lasting=problem):
             continue
         solution = solutions[subject.run.id]
         of_kernels = DetectorResult(
@@ -115,6 +123,7 @@ def look(
             clock.now(),
             tuple(_like_kernels(solution, index, dropped, kernels)) if index else (),
             coverage=_coverage(solution, index),
+            problem=problem,
         )
         found = tuple(_like_runs(solution, rivals[name], dropped))
         of_runs = DetectorResult(RUNS, Layer.PLAGIARISM, _VERSION, content, clock.now(), found)
@@ -131,10 +140,20 @@ def _shared_by_competitions(solutions: Iterable[Solution], indexes: Mapping[str,
     return common_fingerprints([np.concatenate(parts) for parts in by_competition.values()])
 
 
+def _problem(competition_id: str, index: KernelIndex | None) -> str:
+    """Say why nothing can be said of public kernels; empty where it can, or where none are known."""
+    if (index is not None and index.refs) or not known_kernels().get(competition_id):
+        return ""
+    return (
+        f"no public kernels of {competition_id} are here:"
+        f" mlebench-console integrity kernels fetch -c {competition_id}"
+    )
+
+
 def _coverage(solution: Solution, index: KernelIndex | None) -> str:
     name = solution.subject.run.competition_id
     if index is None or not index.refs:
-        return f"no public kernels of {name} are here: mlebench-console integrity kernels fetch -c {name}"
+        return "" if known_kernels().get(name) else f"no public kernels of {name} are known"
     return f"{len(index.refs)} public kernels of {name} compared" + (
         "" if solution.parts else ", with no code"
     )

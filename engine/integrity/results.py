@@ -69,11 +69,20 @@ def look_with(
     return found
 
 
-def is_current(known: RunIntegrity, versions: Mapping[str, int], content: str) -> bool:
-    """Whether these detectors, in these versions, have looked at this content."""
+def is_current(known: RunIntegrity, versions: Mapping[str, int], content: str, *, lasting: str = "") -> bool:
+    """Whether these detectors, in these versions, have looked at this content.
+
+    Args:
+        known: what they have found.
+        versions: theirs, by their names.
+        content: the hash of what they look at.
+        lasting: a problem that the same content has every time.
+    """
     for name, version in versions.items():
         result = known.result_of(name)
-        if result is None or (result.version, result.content) != (version, content) or result.problem:
+        if result is None or (result.version, result.content) != (version, content):
+            return False
+        if result.problem not in ("", lasting):
             return False
     return True
 

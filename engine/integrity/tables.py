@@ -42,7 +42,7 @@ class Predictions:
     def entropy(self) -> float:
         """The entropy of the predictions, in bits."""
         total = len(self.values)
-        return -sum(count / total * math.log2(count / total) for count in Counter(self.values).values())
+        return sum(count / total * math.log2(total / count) for count in Counter(self.values).values())
 
 
 def read_predictions(path: Path) -> Predictions:

@@ -36,7 +36,9 @@ class LayerCounts:
             cost = "a cost that is not known" if self.usd is None else f"{self.usd:.2f} $"
             phrase = f"{self.looked_at}/{runs} judged by {', '.join(self.models)} at {cost}"
         else:
-            phrase = f"{self.looked_at}/{runs} {'looked at' if self.flagged else 'clean'}"
+            phrase = (
+                f"{self.looked_at}/{runs} {'looked at' if self.flagged or not self.looked_at else 'clean'}"
+            )
         return f"{self.layer} {phrase}" + (f", {self.flagged} flagged" if self.flagged or self.models else "")
 
 

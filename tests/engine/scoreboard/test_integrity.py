@@ -32,11 +32,15 @@ def swept(database: Database) -> list[Run]:
     return members
 
 
-def found(database: Database, run: Run, layer: Layer, *findings: Finding, usd: float | None = 0.0) -> None:
+def found(
+    database: Database, run: Run, layer: Layer, *findings: Finding, usd: float | None = 0.0, problem: str = ""
+) -> None:
     attempt = runs.latest_attempt(database, run.id)
     assert attempt is not None
     model = "gpt-x" if layer is Layer.JUDGE else ""
-    result = DetectorResult(f"of {layer}", layer, 1, "00", 5.0, findings, model=model, usd=usd)
+    result = DetectorResult(
+        f"of {layer}", layer, 1, "00", 5.0, findings, problem=problem, model=model, usd=usd
+    )
     integrity.replace_results(database, attempt.id, layer, [result])
 
 
@@ -48,6 +52,12 @@ def told(database: Database) -> dict[str, str]:
 def test_a_row_says_that_nobody_has_looked(state: Database) -> None:
     swept(state)
     assert told(state)["integrity"] == "not looked at"
+
+
+def test_what_could_not_be_looked_at_is_not_called_clean(state: Database) -> None:
+    for run in swept(state):
+        found(state, run, Layer.PLAGIARISM, problem="no public kernels are here")
+    assert told(state)["integrity"] == "plagiarism 0/3 looked at"
 
 
 def test_a_cost_is_told_as_not_known_where_any_price_is(state: Database) -> None:
