@@ -34,6 +34,11 @@ as_nobody() {
 
 finish() {
     as_nobody .venv/bin/mlebench-console --demo engine stop --with-runs >/dev/null 2>&1 || true
+    # What the runner still writes while it ends would keep its folder.
+    for ((tries = 0; tries < 20; tries++)); do
+        rm -rf "$work" 2>/dev/null && return
+        sleep 1
+    done
     rm -rf "$work"
 }
 trap finish EXIT
@@ -43,7 +48,9 @@ not_again=()
 if [[ ${CI:-} == true ]]; then
     not_again=(--ignore=tests/competitions/test_hostile_submissions.py --ignore=tests/conformance/test_vectors.py
         --ignore=tests/conformance/test_without_pyarrow.py --ignore=tests/environment/agents/test_own_agents.py
-        --ignore=tests/engine/integrity --ignore=tests/engine/test_fault_drill_of_many.py --ignore=tests/soak)
+        --ignore=tests/conformance/test_from_zips.py --ignore=tests/console/screens --ignore=tests/console/tui
+        --ignore=tests/console/test_snapshots.py --ignore=tests/engine/integrity
+        --ignore=tests/engine/test_fault_drill_of_many.py --ignore=tests/soak)
 fi
 
 as_nobody make test ARGS="${not_again[*]} $*" | tee "$work/test.log"
