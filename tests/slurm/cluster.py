@@ -108,6 +108,7 @@ class Cluster:
         self.until(lambda: self.ask("sinfo", "-h", "-o", "%T %D").split() == ["idle", "3"])
 
     def kill_node(self, node: str) -> None:
+        assert node in NODES
         self._kill(node)
 
     def ask(self, *command: str) -> str:

@@ -52,12 +52,14 @@ def test_whatever_is_killed_every_job_ends_once_with_its_result(harness: Harness
     eventually((harness.folder(runs[0]) / protocol.EXIT).exists)
     harness.start()
     cluster.start_controller()
-    cluster.kill_node(harness.attempts(runs[1])[-1].node)
+    # An engine that is killed early has not asked where its jobs run.
+    node = eventually(lambda: harness.attempts(runs[1])[-1].node)
+    cluster.kill_node(node)
     # Slurm gives up the node, but the job lives there and writes.
     eventually(lambda: "NODE_FAIL" in cluster.ask("squeue", "-t", "all", "-h", "-o", "%T"))
     harness.go(runs[1])
     ended = harness.all_in("finished")
-    cluster.start_node(harness.attempts(runs[1])[-1].node)
+    cluster.start_node(node)
     for run in ended:
         harness.assert_ended_once(run)
 
@@ -72,7 +74,7 @@ def test_what_others_end_is_no_fault_of_the_agent_and_what_is_stopped_is_stopped
     cancelled, preempted, stopped, waiting = eventually(lambda: _three_running_and_one_waiting(harness))
     harness.ask("run.stop", runs=[{"id": waiting.id, "attempt": 1, "reroll": False}])
     cluster.do("scancel", harness.attempts(cancelled)[-1].job)
-    node = harness.attempts(preempted)[-1].node
+    node = eventually(lambda: harness.attempts(preempted)[-1].node)
     urgent = ("--partition=urgent", "--cpus-per-task=8", f"--nodelist={node}", "--mem=100")
     cluster.do("sbatch", *urgent, "--output=/dev/null", "--wrap=sleep 1")
     harness.ask("run.stop", runs=[{"id": stopped.id, "attempt": 1, "reroll": False}])
