@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 from competitions import registry
 from competitions.descriptions import description, has_description
@@ -31,6 +31,8 @@ from environment.gateway.budget import OverBudget
 from environment.gateway.dialects import Api, Dialect
 from environment.gateway.records import estimated_tokens
 from foundation.problems import DataProblem, UsageProblem, reading
+
+Item = TypeVar("Item")
 
 MOST_PLACES = 1000
 PERMUTATIONS = 9_999
@@ -152,6 +154,12 @@ class _Piece:
     context: int
 
 
+def _drawn(found: Sequence[Item], most: int, text: str) -> list[Item]:
+    """Draw some of what was found in a text by lot, the same ones each time."""
+    draw = random.Random(hashlib.sha256(text.encode()).digest())  # noqa: S311 - nobody gains by foreseeing it
+    return draw.sample(found, min(most, len(found)))
+
+
 def _pieces(text: str) -> list[_Piece]:
     step = _PIECE - _CONTEXT
     return [
@@ -197,8 +205,7 @@ class Reader:
             return DocumentFamiliarity(document.name, None, problem=str(failure))
         if not found:
             return DocumentFamiliarity(document.name, None, problem="it has no tokens that count")
-        draw = random.Random(hashlib.sha256(document.text.encode()).digest())  # noqa: S311 - a sample that comes again
-        chosen = draw.sample(found, min(self._places, len(found)))
+        chosen = _drawn(found, self._places, document.text)
         return DocumentFamiliarity(document.name, fmean(chosen), len(chosen))
 
     async def _probabilities(self, document: Document) -> list[float]:
@@ -246,8 +253,7 @@ class Reader:
     async def _of_places(self, text: str) -> list[float]:
         """Ask for the next token at sampled words, each in a call of its own."""
         words = [(found.start(), found[0]) for found in _WORD.finditer(text)][1:]
-        draw = random.Random(hashlib.sha256(text.encode()).digest())  # noqa: S311 - as above
-        chosen = draw.sample(words, min(self._places, len(words)))
+        chosen = _drawn(words, self._places, text)
         return await all_of([self._of_place(text, start) for start, _ in chosen])
 
     async def _of_place(self, text: str, start: int) -> float:

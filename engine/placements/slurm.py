@@ -467,17 +467,17 @@ class Slurm:
             if now - max(held.ended_at, held.beat_at) >= patience or not self._is_claimed(held):
                 self._give_up(held, job)
         elif held.missing_since is not None:
-            self._judge_missing(held, now)
+            self._judge_missing(held, held.missing_since, now)
 
-    def _judge_missing(self, held: _Held, now: float) -> None:
-        if not self._is_claimed(held) and now - held.missing_since >= self._profile.poll_seconds:  # type: ignore[operator]
+    def _judge_missing(self, held: _Held, since: float, now: float) -> None:
+        if not self._is_claimed(held) and now - since >= self._profile.poll_seconds:
             # A controller that was killed has forgotten it.
             held.is_submitted, held.missing_since, held.job = False, None, None
             if held.submissions < _MOST_SUBMISSIONS:
                 self._queue.append(held)
             else:
                 self._fail(held, FailureClass.INFRASTRUCTURE, "Slurm loses its job again and again", "")
-        elif now - max(held.missing_since or now, held.beat_at) >= self._silence:
+        elif now - max(since, held.beat_at) >= self._silence:
             if self._has_left_report(held):
                 return
             text = "Slurm knows nothing of its job any more, and it does not write either"
