@@ -34,6 +34,7 @@ TROUBLE_PASSES_SECONDS = 2.0
 class _Watch:
     query: Callable[[Database], Any]
     deliver: Callable[[Any], object]
+    fail: Callable[[Problem], object] | None = None
     due: bool = True
 
 
@@ -83,10 +84,20 @@ class Reader:
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout=1.0)
 
-    def watch(self, name: str, query: Callable[[Database], Any], deliver: Callable[[Any], object]) -> None:
-        """Make a query now and again after every change; the same name replaces the query."""
+    def watch(
+        self,
+        name: str,
+        query: Callable[[Database], Any],
+        deliver: Callable[[Any], object],
+        fail: Callable[[Problem], object] | None = None,
+    ) -> None:
+        """Make a query now and again after every change; the same name replaces the query.
+
+        A query that fails says so to `fail`, and concerns no other query: only where the state itself can't be used is
+        that a condition of everything.
+        """
         with self._lock:
-            self._watches[name] = _Watch(query, deliver)
+            self._watches[name] = _Watch(query, deliver, fail)
         self._wake.set()
 
     def unwatch(self, name: str) -> None:
@@ -159,7 +170,7 @@ class Reader:
         version = self._database.data_version()
         changed, self._version = version != self._version, version
         for watch in self._due(everything=changed):
-            watch.deliver(watch.query(self._database))
+            _answer(watch, self._database)
         self._report(StateCondition(StateHealth.GOOD))
 
     def _due(self, *, everything: bool) -> list[_Watch]:
@@ -187,6 +198,33 @@ class Reader:
         if not condition.looks_like(self._condition):
             self._condition = condition
             self._on_condition(condition)
+
+
+def _answer(watch: _Watch, database: Database) -> None:
+    """Make one query and deliver its answer, or why there is none.
+
+    Raises:
+        UnusableState: the state itself can't be used.
+    """
+    from state.database import UnusableState
+
+    try:
+        answer = watch.query(database)
+    except UnusableState:
+        raise
+    except Exception as error:
+        if isinstance(error, Problem):
+            problem = error
+        else:
+            # Whatever it is, the console must go on and say so; the log keeps the traceback.
+            log.exception("reading the state")
+            problem = Problem(
+                "this can't be shown", repr(error)[:200], "See console.log in the state directory."
+            )
+        if watch.fail is not None:
+            watch.fail(problem)
+    else:
+        watch.deliver(answer)
 
 
 class StateHealth(StrEnum):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from textual.worker import WorkType
 
     from console.tui.app import ConsoleApp
+    from foundation.problems import Problem
     from state.database import Database
 
 Result = TypeVar("Result")
@@ -67,6 +68,14 @@ class QueryAnswered(Message):
         return isinstance(message, QueryAnswered) and message.name == self.name
 
 
+@dataclass
+class QueryFailed(Message):
+    """A query of this screen could not be answered."""
+
+    name: str
+    problem: Problem
+
+
 class ConsoleScreen(Screen[None]):
     """What all screens have.
 
@@ -82,6 +91,11 @@ class ConsoleScreen(Screen[None]):
     SESSION_NAME: ClassVar[str] = ""
     AUTO_FOCUS = "LineList"
     app: ConsoleApp
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Why queries have no answer, by their names.
+        self._problems: dict[str, Problem] = {}
 
     def __init_subclass__(cls) -> None:
         """Bind the screen's own keys, and name what is kept of it."""
@@ -176,10 +190,18 @@ class ConsoleScreen(Screen[None]):
     def query_again(self) -> None:
         """Make the queries anew, because what they are about has changed."""
         for name, (query, deliver) in self.queries().items():
-            self.app.reader.watch(f"{id(self)}.{name}", query, partial(self._answered, name, deliver))
+            self.app.reader.watch(
+                f"{id(self)}.{name}",
+                query,
+                partial(self._answered, name, deliver),
+                partial(self._failed, name),
+            )
 
     def _answered(self, name: str, deliver: Callable[[Any], None], value: Any) -> None:
         self.post_message(QueryAnswered(deliver, value, name))
+
+    def _failed(self, name: str, problem: Problem) -> None:
+        self.post_message(QueryFailed(name, problem))
 
     def action_open(self) -> None:
         """Open what is under the cursor, where a screen says what that is."""
@@ -196,10 +218,18 @@ class ConsoleScreen(Screen[None]):
         """Take an answer over from the reader's thread."""
         message.stop()
         if self.is_composed():
+            if self._problems.pop(message.name, None) is not None:
+                self.refresh_frame()
             message.deliver(message.value)
             self.redraw()
         elif self.is_attached:
             self.call_after_refresh(self.on_query_answered, message)
+
+    def on_query_failed(self, message: QueryFailed) -> None:
+        """Say why something of this screen can't be shown; what was shown before stays."""
+        message.stop()
+        self._problems[message.name] = message.problem
+        self.refresh_frame()
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size; a terminal that is too small is asked to grow."""
@@ -215,7 +245,7 @@ class ConsoleScreen(Screen[None]):
             return
         width = self.size.width
         self.query_one("#top", Painted).show(_top_line(self.app, self.MODE, width))
-        self.query_one("#notice", Painted).show(*_notices(self.app, width))
+        self.query_one("#notice", Painted).show(*_notices(self.app, self._problems.values(), width))
         self.query_one("#footer", Painted).show(_footer(self.app, self.contexts(), width))
 
     def in_background(
@@ -279,7 +309,7 @@ def _health(app: ConsoleApp, detail: int) -> Pieces:
     return tuple(pieces)
 
 
-def _notices(app: ConsoleApp, width: int) -> tuple[Pieces, ...]:
+def _notices(app: ConsoleApp, problems: Iterable[Problem], width: int) -> tuple[Pieces, ...]:
     """Return the lines that stay as long as what they say: what is wrong, and what kind of data this is."""
     found: list[Piece] = []
     condition, engine = app.condition, app.engine
@@ -297,6 +327,8 @@ def _notices(app: ConsoleApp, width: int) -> tuple[Pieces, ...]:
     elif condition.health is StateHealth.GOOD and not (engine is not None and engine.running):
         how = "start it with :engine (nothing new starts or is graded; agents keep running)"
         found.append((f"the engine is not running, {how}", "warn"))
+    for problem in problems:
+        found.append((". ".join(str(problem).splitlines()), "bad"))
     if app.demo:
         found.append(("demo: synthetic data, real thresholds, not a result", "warn"))
     return tuple(((" ", "text"), (foreign(text, width - 2).rstrip(), role)) for text, role in found)

@@ -18,7 +18,7 @@ from console.tui import reader as reader_module
 from console.tui.reader import Reader, StateCondition, StateHealth
 from engine.places import Places
 from foundation.problems import Problem, StateProblem
-from state import sweeps
+from state import runs, sweeps
 from state.database import DATABASE_NAME, Database
 from state.lifecycle import SweepState
 from tests.console import worlds
@@ -134,9 +134,11 @@ def test_a_newer_state_is_told(places: Places, watched: Watched) -> None:
     assert "newer" in str(watched.condition(StateHealth.BAD).problem)
 
 
-def test_a_query_that_fails_is_told_and_asked_again(places: Places, watched: Watched) -> None:
-    worlds.paused(places).database.close()
-    watched.condition(StateHealth.GOOD)
+def test_a_query_that_fails_concerns_itself_alone_and_is_asked_again_after_a_change(
+    places: Places, watched: Watched
+) -> None:
+    world = worlds.paused(places)
+    failures: queue.SimpleQueue[Problem] = queue.SimpleQueue()
     broken = threading.Event()
     broken.set()
 
@@ -145,12 +147,20 @@ def test_a_query_that_fails_is_told_and_asked_again(places: Places, watched: Wat
             raise RuntimeError("a bug")
         return "well again"
 
-    watched.watch(query)
-    assert "a bug" in str(watched.condition(StateHealth.BAD).problem)
+    watched.reader.watch("broken", query, watched.answers.put, failures.put)
+    watched.reader.watch("missing", lambda database: runs.get(database, 99999), lambda _: None, failures.put)
+    watched.watch(names_and_states)
+    told = {str(failures.get(timeout=PATIENCE)).splitlines()[0] for _ in range(2)}
+    assert any("a bug" in text for text in told)
+    assert "there is no run 99999" in told
+    watched.answer([("dummy-1", "paused")])
     broken.clear()
-    watched.watch(query)
+    sweeps.set_state(world.database, "dummy-1", SweepState.ACTIVE, now=NOW)
     watched.answer("well again")
-    watched.condition(StateHealth.GOOD)
+    watched.reader.stop()
+    found = [watched.conditions.get_nowait().health for _ in range(watched.conditions.qsize())]
+    assert StateHealth.BAD not in found
+    world.database.close()
 
 
 def test_a_read_that_hangs_is_seen_and_holds_nobody(places: Places, watched: Watched) -> None:
