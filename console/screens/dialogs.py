@@ -19,6 +19,7 @@ from console.actions import runs
 from console.actions.action import NotApplicable, Question
 from console.tui.keys import TABLE, Context, bindings, hidden_by, key_name, key_names, rebound_keys
 from console.tui.painting import Piece, Pieces, foreign
+from console.tui.screen import fit_to_terminal
 from console.tui.theme import Role
 from console.tui.widgets.inputs import TypingLine
 from console.tui.widgets.painted import Painted
@@ -72,6 +73,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def compose(self) -> ComposeResult:
         """Compose the box."""
+        yield Painted(id="tiny")
         with self.BOX(id="box") as box:
             box.border_title = self._title
             box.border_subtitle = self._hint
@@ -81,6 +83,10 @@ class Dialog(ModalScreen[ScreenResultType]):
     def on_mount(self) -> None:
         """Draw the lines."""
         self.draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Ask a terminal that is too small to grow."""
+        fit_to_terminal(self, event.size)
 
     def draw(self) -> None:
         """Draw the lines as they are now."""

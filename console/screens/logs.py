@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from console import wording
 from console.logs.merged import Source, sources
-from console.tui.painting import foreign
+from console.tui.painting import foreign_end
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
@@ -48,8 +48,8 @@ class FileScreen(LogScreen):
 
     def redraw(self) -> None:
         """Draw its name."""
-        name = foreign(str(self._path), self.size.width - 2, ellipsis=self.app.signs.ellipsis)
-        self.query_one("#header", Painted).show(((" ", "text"), (name.rstrip(), "strong")))
+        name = foreign_end(str(self._path), self.size.width - 2, ellipsis=self.app.signs.ellipsis)
+        self.query_one("#header", Painted).show(((" ", "text"), (name, "strong")))
         self.query_one(LogPane).draw_status()
 
     def action_copy(self) -> None:

@@ -17,13 +17,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
+from textual import events
+
 from console.actions.action import NotApplicable
 from console.sanitize import plain_lines
 from console.tui.config import Settings, read_settings
 from console.tui.keys import SCREENS, bindings
 from console.tui.news import NewsWatch, desktop_sequence
 from console.tui.reader import Reader, StateCondition, StateHealth
-from console.tui.screen import ConsoleScreen, OpeningScreen
+from console.tui.screen import ConsoleScreen, OpeningScreen, is_too_small
 from console.tui.session import Session, read_session, write_session
 from console.tui.terminal import TerminalApp
 from console.tui.theme import (
@@ -279,6 +281,14 @@ class ConsoleApp(TerminalApp):
         if isinstance(self.screen, ConsoleScreen):
             self.push_screen(HelpScreen(self.screen.contexts()))
 
+    async def on_event(self, event: events.Event) -> None:
+        """Take an event; a terminal that is too small to show what a key would do takes only the one that leaves."""
+        if isinstance(event, events.Key) and not event.is_forwarded and is_too_small(self.size):
+            if event.key in self.settings.keys.named("app.quit").keys:
+                self.action_leave()
+        else:
+            await super().on_event(event)
+
     def opens_field(self, key: str) -> bool:
         """Whether a key opens a line to type into, for which the keys behind it are held."""
         if not isinstance(self.screen, ConsoleScreen):
@@ -458,13 +468,14 @@ class ConsoleApp(TerminalApp):
         return [screen for screen in self.screen_stack if isinstance(screen, ConsoleScreen)]
 
     def _tick(self) -> None:
+        if not self.screen_stack:
+            return  # the console is ending, and its screens are gone already
         self.catch_up()
         self._ticks += 1
         if self._ticks % _SESSION_EVERY_TICKS == 0:
             self._keep_session()
         self.refresh_frames()
-        # A tick may come when the screens are gone already, because the console is ending.
-        if self.screen_stack and isinstance(self.screen, ConsoleScreen):
+        if isinstance(self.screen, ConsoleScreen):
             period = int(self.now() // self.screen.tick_seconds())
             if period != self._redrawn_in:
                 self._redrawn_in = period

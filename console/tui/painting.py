@@ -68,6 +68,16 @@ def foreign(text: str, width: int, *, right: bool = False, ellipsis: str = "…"
     return fit(plain(text.replace("\n", " "), limit=4 * max(1, width)), width, right=right, ellipsis=ellipsis)
 
 
+def foreign_end(text: str, width: int, *, ellipsis: str = "…") -> str:
+    """Make the end of one line of foreign text harmless, at most `width` cells wide: of a path its file's name."""
+    harmless = plain(text[-4 * max(1, width) :].replace("\n", " "))
+    if cell_len(harmless) <= width:
+        return harmless
+    while harmless and cell_len(harmless) > width - 1:
+        harmless = harmless[1:]
+    return (ellipsis + harmless)[:width]
+
+
 def width_of(pieces: Iterable[Piece]) -> int:
     """How many cells pieces take."""
     return sum(cell_len(text) for text, _role in pieces)

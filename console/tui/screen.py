@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
+from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
@@ -233,9 +234,7 @@ class ConsoleScreen(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size; a terminal that is too small is asked to grow."""
-        tiny = event.size.width < _SMALLEST[0] or event.size.height < _SMALLEST[1]
-        self.set_class(tiny, "-tiny")
-        self.query_one("#tiny", Painted).show(*_too_small(event.size.width, event.size.height))
+        fit_to_terminal(self, event.size)
         self.refresh_frame()
         self.call_after_refresh(self.draw)
 
@@ -365,6 +364,17 @@ def _titles(mode: str, titled: int) -> Pieces:
         else:
             pieces += [(key, "dim"), (" ", "text")]
     return tuple(pieces)
+
+
+def is_too_small(size: Size) -> bool:
+    """Whether a terminal is so small that no screen and no question is shown in it."""
+    return size.width < _SMALLEST[0] or size.height < _SMALLEST[1]
+
+
+def fit_to_terminal(screen: Screen[Any], size: Size) -> None:
+    """Show in a terminal that is too small nothing but that, in place of everything else of a screen."""
+    screen.set_class(is_too_small(size), "-tiny")
+    screen.query_one("#tiny", Painted).show(*_too_small(size.width, size.height))
 
 
 def _too_small(width: int, height: int) -> tuple[Pieces, ...]:

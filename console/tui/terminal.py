@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import termios
 import threading
@@ -20,14 +21,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual import events
+from textual._xterm_parser import XTermParser
 from textual.app import App
 
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from textual.binding import Keymap
     from textual.dom import DOMNode
+    from textual.driver import Driver
     from textual.screen import Screen
     from textual.widget import Widget
 
@@ -42,10 +46,33 @@ _PASSES = 2
 # A frame is up to three writes; more than that waiting means that the terminal has not read the last frame yet.
 _MOST_WAITING = 3
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+# What a terminal's keyboard sends while another program has the terminal is meant for that program.
+_KEYBOARD_SIGNALS = (signal.SIGINT, signal.SIGQUIT)
+# Behind Esc these begin sequences, or are how terminals send Ctrl with an arrow; all others are keys of their own.
+_NOT_BEHIND_ESC = frozenset("[OPX]^_bf")
 # How long a terminal may take to read the last output.
 _PATIENCE_SECONDS = 2.0
 # No mouse, no focus events, no pasting in brackets, no key protocol; the normal screen and its cursor.
 _RESTORING = b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[<u\x1b[?1049l\x1b[?25h"
+
+
+class _KeyParser(XTermParser):
+    """Takes Esc and a letter, digit or sign behind it for two keys, even where they arrive together.
+
+    Textual takes them for one key with Alt, or for `¡` and its like. Over a slow link any two keys arrive together.
+    """
+
+    bound_with_alt: frozenset[str] = frozenset()
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+        if len(sequence) == 2 and sequence[0] == "\x1b" and self._is_key(sequence[1]):
+            yield events.Key("escape", "\x1b")
+            sequence = sequence[1]
+        yield from super()._sequence_to_key_events(sequence, alt)
+
+    def _is_key(self, letter: str) -> bool:
+        is_typed = letter.isascii() and letter.isprintable() and letter not in _NOT_BEHIND_ESC
+        return is_typed and f"alt+{letter}" not in self.bound_with_alt
 
 
 class TerminalApp(App[str]):
@@ -78,6 +105,35 @@ class TerminalApp(App[str]):
             return
         for number in _ENDING_SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, partial(self.leave, 128 + number))
+
+    def show_program(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Leave the terminal to another program until it ends.
+
+        Raises:
+            SuspendNotSupported: there is no terminal that it could have.
+        """
+        came: list[int] = []
+        # Not ignored, which the program would inherit: handlers it does not.
+        handlers: dict[int, Callable[[int, Any], object]] = {
+            **dict.fromkeys(_ENDING_SIGNALS, lambda number, _frame: came.append(number)),
+            **dict.fromkeys(_KEYBOARD_SIGNALS, lambda _number, _frame: None),
+        }
+        with self.suspend():
+            # By this the event loop would hear of signals, and would end the app by them.
+            loops = signal.set_wakeup_fd(-1)
+            before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+            try:
+                subprocess.run(command, check=False, env=environment)
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+                signal.set_wakeup_fd(loops)
+        for number in came:
+            self.leave(128 + number)
+
+    def on_app_blur(self, event: events.AppBlur) -> None:
+        """Keep the focus where it is while the operator looks at another window."""
+        event.prevent_default()
 
     def leave(self, code: int = 0) -> None:
         """End the app; if the terminal reads no more, the process ends without its last output."""
@@ -143,7 +199,20 @@ class TerminalApp(App[str]):
         os.set_blocking(_terminal(), True)
         os._exit(code)
 
-    # Keys in bursts.
+    # Keys, also in bursts.
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return the driver of this terminal, whose parser keeps Esc and what follows it apart."""
+        driver = super().get_driver_class()
+        module = sys.modules[driver.__module__]
+        if hasattr(module, "XTermParser"):
+            setattr(module, "XTermParser", _KeyParser)  # noqa: B010 it is the module's own name for it
+        return driver
+
+    def set_keymap(self, keymap: Keymap) -> None:
+        """Bind keys anew; what is bound with Alt stays one key."""
+        _KeyParser.bound_with_alt = frozenset(key for keys in keymap.values() for key in keys.split(","))
+        super().set_keymap(keymap)
 
     def opens_field(self, key: str) -> bool:
         """Whether a key, pressed now, opens a line to type into."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from textual import events
 
 from console.tui import commands
 from console.tui.keys import SCREENS
@@ -41,7 +42,8 @@ async def test_a_tick_that_comes_when_the_screens_are_gone_is_harmless(opened: O
     async with opened() as console:
         await console.sees("needs you")
     assert not console.app.screen_stack
-    console.app._tick()
+    for _more_than_between_two_savings in range(11):
+        console.app._tick()
 
 
 async def test_help_shows_the_keys_of_the_screen_and_closes(opened: OpenConsole) -> None:
@@ -148,6 +150,34 @@ async def test_a_small_terminal_is_asked_to_grow(opened: OpenConsole) -> None:
         await console.sees("too small: 20x5,")
         await console.pilot.resize_terminal(100, 30)
         await console.sees("needs you")
+
+
+async def test_keys_do_nothing_that_a_terminal_is_too_small_to_show(
+    opened: OpenConsole, asked: list[Any]
+) -> None:
+    async with opened(screen=SWEEP, size=(30, 8)) as console:
+        await console.sees("too small")
+        await console.press("a", "s", "y", "5")
+        assert asked == [] and console.app.current_mode == "sweep"
+        await console.pilot.resize_terminal(100, 30)
+        await console.press("a", "r")
+        await console.sees("count as re-rolled")
+        await console.pilot.resize_terminal(30, 8)
+        await console.sees("too small")
+        await console.press("y", "enter")
+        assert asked == []
+        await console.press("q")
+        assert not console.app.is_running or console.app._exit
+
+
+async def test_another_window_in_front_leaves_what_is_being_typed(opened: OpenConsole) -> None:
+    async with opened() as console:
+        await console.press("colon", *"boa")
+        console.app.post_message(events.AppBlur())
+        await console.pilot.pause()
+        console.app.post_message(events.AppFocus())
+        await console.press("r", "d", "enter")
+        await console.sees("Disarray")
 
 
 async def test_no_size_makes_any_screen_fail(opened: OpenConsole) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from console.screens.logs import FileScreen
 from engine.places import Places
 from environment.runner import protocol
 from state import runs, sweeps
@@ -23,7 +24,9 @@ NEGATIVE = re.compile(r"(?<![\w.-])-\d+(?:[hms:%.]|\s)")
 PAGER = """#!/bin/sh
 printf '%s\\n' "$@" > "$0.asked"
 shift
+trap 'exit 0' INT
 cat "$@" > "$0.read"
+while true; do sleep 0.05; done
 """
 # How far the clock is from where it was, and what it then shows.
 JUMPS = ((-HOUR, "02:14"), (3 * HOUR, "06:14"), (-400 * HOUR, "11:14"), (0.0, "03:14"))
@@ -110,7 +113,7 @@ async def test_a_size_that_changes_under_another_screen_is_that_of_the_screen_be
             console.app.show_run(run)
             await console.pilot.pause()
             await console.pilot.resize_terminal(*size)
-            await console.press("escape")
+            console.app.pop_screen()
             await console.sees(seen)
             assert ("too small" in console.text()) == (size == (20, 5))
 
@@ -134,6 +137,7 @@ def test_o_leaves_the_terminal_to_the_operators_pager_and_comes_back(
         terminal.until(pager.with_name("pager.read").exists)
         terminal.until(lambda: pager.with_name("pager.read").read_bytes() == log.read_bytes())
         assert pager.with_name("pager.asked").read_text().splitlines() == ["-N", str(log)]
+        terminal.type("\x03")  # ends the pager, and not the console with it
         terminal.type("?")
         terminal.until("In a log")
         terminal.type("\x1b")
@@ -144,3 +148,12 @@ def test_o_leaves_the_terminal_to_the_operators_pager_and_comes_back(
     finally:
         terminal.close()
         world.database.close()
+
+
+async def test_of_a_path_that_is_too_long_the_files_own_name_is_seen(opened: OpenConsole) -> None:
+    async with opened(size=(80, 24)) as console:
+        folder = console.app.places.state_dir.joinpath(*["a-folder-with-a-long-name"] * 4)
+        folder.mkdir(parents=True)
+        (folder / "the-solution.py").write_text("import pandas\n")
+        console.app.push_screen(FileScreen(folder / "the-solution.py"))
+        await console.sees("/the-solution.py")

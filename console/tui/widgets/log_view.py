@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -313,8 +312,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         # Without -r, less shows control characters instead of sending them to the terminal.
         own = {name: value for name, value in os.environ.items() if name != "LESS"} | {"LESSSECURE": "1"}
         try:
-            with self.app.suspend():
-                subprocess.run([*wanted, *parts], check=False, env=own)
+            self.app.show_program([*wanted, *parts], own)
         except SuspendNotSupported:
             self.app.say("another program can't be shown in this terminal", bad=True)
 
