@@ -29,6 +29,7 @@ from environment.gateway.records import from_line as call_from_line
 from environment.runner import protocol
 from environment.runner.protocol import (
     AgentStarted,
+    CodeNotKept,
     Order,
     RunEvent,
     Stop,
@@ -282,6 +283,8 @@ class Intake:
                 self._note(run, attempt, "run.unmeasured", event.text)
             case Unremoved():
                 self._note(run, attempt, "run.unremoved", event.text)
+            case CodeNotKept():
+                self._note(run, attempt, "run.code_not_kept", event.text)
             case Ending() if run.state in _UNSTARTED:
                 self._end(attempt, event)
             case _:

@@ -49,7 +49,11 @@ class _Folder:
     todo: list[str]
 
 
-def walk(root: Path, refused: Callable[[str, OSError], None]) -> Iterator[Entry]:
+def walk(
+    root: Path,
+    refused: Callable[[str, OSError], None],
+    enter: Callable[[Entry], bool] = lambda _folder: True,
+) -> Iterator[Entry]:
     """Yield everything below a folder, each folder before what is in it; links are not followed.
 
     A folder is opened by its name in the folder above, so the length of its path does not matter. One of our
@@ -58,6 +62,7 @@ def walk(root: Path, refused: Callable[[str, OSError], None]) -> Iterator[Entry]
     Args:
         root: the folder; one that is not there has nothing below it.
         refused: is told what can't be looked at, and why. What has gone away meanwhile is no such thing.
+        enter: returns whether what is in a folder is wanted too.
     """
     try:
         here = _open(root, None)
@@ -69,7 +74,7 @@ def walk(root: Path, refused: Callable[[str, OSError], None]) -> Iterator[Entry]
     above: list[_Folder] = []
     try:
         above.append(_Folder(root.name, _identity(here), here, []))
-        yield from _entries(here, above, refused)
+        yield from _entries(here, above, refused, enter)
         while above:
             folder = above[-1]
             assert folder.descriptor is not None
@@ -86,7 +91,7 @@ def walk(root: Path, refused: Callable[[str, OSError], None]) -> Iterator[Entry]
                 if len(above) > _MOST_OPEN + 1:
                     os.close(folder.descriptor)
                     folder.descriptor = None
-                yield from _entries(below, above, refused)
+                yield from _entries(below, above, refused, enter)
             else:
                 _go_up(above, refused)
     finally:
@@ -116,7 +121,12 @@ def open_file(entry: Entry) -> int:
         return os.open(entry.name, flags, dir_fd=entry.folder)
 
 
-def _entries(here: int, above: list[_Folder], refused: Callable[[str, OSError], None]) -> Iterator[Entry]:
+def _entries(
+    here: int,
+    above: list[_Folder],
+    refused: Callable[[str, OSError], None],
+    enter: Callable[[Entry], bool],
+) -> Iterator[Entry]:
     """Yield what is in the innermost folder, and note the folders in it as still to be entered."""
     prefix = _place(above, "")
     try:
@@ -130,9 +140,10 @@ def _entries(here: int, above: list[_Folder], refused: Callable[[str, OSError], 
                 except OSError as error:
                     refused(place, error)
                     continue
-                if stat.S_ISDIR(status.st_mode):
+                entry = Entry(here, one.name, place, status, above)
+                if stat.S_ISDIR(status.st_mode) and enter(entry):
                     above[-1].todo.append(one.name)
-                yield Entry(here, one.name, place, status, above)
+                yield entry
     except OSError as error:
         refused(prefix.rstrip("/"), error)
 

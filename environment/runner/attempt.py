@@ -7,18 +7,21 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 
 from environment.container import output
 from environment.container.output import Ending, ServiceRestarted, Started, Tidied
 from environment.container.processes import ProcessTree
 from environment.runner import protocol, secrets
+from environment.runner.code_snapshots import CodeSnapshots
 from environment.runner.disk import DiskMeter, DiskUse
 from environment.runner.gateway import GatewayKeeper
 from environment.runner.host import Gpu, GpuReader, hardware_of
 from environment.runner.host_problems import HostWitness
 from environment.runner.protocol import (
     AgentStarted,
+    CodeNotKept,
     Collected,
     LimitExceeded,
     Order,
@@ -41,8 +44,10 @@ from foundation.problems import DataProblem
 _INCOMPLETE_TOLD = 3
 OVERDUE_SECONDS = 15.0
 ROOM_SECONDS = 2.0  # in which a main process that waited for room on the disk finds it
-_REMOVAL_SECONDS = 0.1
+# For how long the other attempts wait while one that has ended is gathered.
+_TURN_SECONDS = 0.1
 _MOST_PROBLEMS_TOLD = 3
+_CODE_SECONDS = 20.0
 
 
 class Stage(Enum):
@@ -63,6 +68,7 @@ class RunnerAttempt:
         sandbox_for: Callable[[Path, Order], Sandbox],
         gpus: GpuReader,
         disk_worker: Executor,
+        code_worker: Executor,
     ) -> None:
         self.folder = folder
         self._clock = clock
@@ -83,6 +89,9 @@ class RunnerAttempt:
             every_seconds=self._order.snapshot_every_seconds,
             taken=[event for event in self._reported if isinstance(event, SubmissionTaken)],
         )
+        hidden = partial(secrets.read_hidden, folder) if self._order.secret else tuple
+        self._code = CodeSnapshots(folder, hidden, code_worker, clock)
+        self._code_until: float | None = None
         self._started: Started | None = None
         self._given_up: tuple[str, str] | None = None
         self._root: int | None = None
@@ -205,6 +214,9 @@ class RunnerAttempt:
         else:
             if taken is not None:
                 self._report(taken)
+        if self._submissions.last is not None:
+            self._code.keep(self._submissions.last.sequence)
+        self._note_code()
         if self._asked_at is None and not (self.folder / protocol.ENDING).exists():
             self._gateway.keep()
             self._sandbox.keep_serving()
@@ -255,12 +267,27 @@ class RunnerAttempt:
         if not self._sandbox.end_leftovers() or not self._gateway.end():
             return  # the next step goes on once it is gone
         ending = self._reported_ending() or self._conclude(seen)
+        if not self._is_code_kept(ending):
+            return
         secrets.discard(self.folder)
         if not self._is_removed():
             return
         protocol.write(self.folder / protocol.EXIT, ending)
         self._report_once(Collected(self._clock.now()))
         self.stage = Stage.DONE
+
+    def _is_code_kept(self, ending: Ending) -> bool:
+        """Have the code of the final submission kept, which nobody writes any more; a disk that hangs is left alone."""
+        if ending.submission_sequence is not None:
+            self._code.keep(ending.submission_sequence)
+        self._code_until = self._code_until or time.monotonic() + _CODE_SECONDS
+        self._note_code(_TURN_SECONDS)
+        return self._code.is_idle or time.monotonic() > self._code_until
+
+    def _note_code(self, seconds: float = 0.0) -> None:
+        problem = self._code.advance(seconds)
+        if problem:
+            self._report_once(CodeNotKept(self._clock.now(), problem))
 
     def _reported_ending(self) -> Ending | None:
         return next((event for event in self._reported if isinstance(event, Ending)), None)
@@ -292,7 +319,7 @@ class RunnerAttempt:
         """Go on removing what only served the run, for a moment; the other attempts wait for that long."""
         removal = self._removal or self._sandbox.removing()
         self._removal = None  # what fails is begun anew
-        give_up = time.monotonic() + _REMOVAL_SECONDS
+        give_up = time.monotonic() + _TURN_SECONDS
         try:
             while time.monotonic() < give_up:
                 next(removal)

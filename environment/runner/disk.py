@@ -135,6 +135,7 @@ def _go_on(steps: Generator[None, None, DiskUse | None]) -> tuple[DiskUse | None
 
 # What an operator has recorded or replayed, which the agent neither writes nor sees.
 _OURS = (protocol.RECORDED_CALLS, protocol.REPLAY)
+_COPIES = (protocol.SNAPSHOTS, protocol.CODE_SNAPSHOTS)
 
 
 def _in_files(attempt: Path, refused: Refused) -> Iterator[int]:
@@ -150,7 +151,7 @@ def _in_files(attempt: Path, refused: Refused) -> Iterator[int]:
         yield found.st_blocks * _BLOCK
         if place.name in protocol.ON_THE_NODE and stat.S_ISLNK(found.st_mode):
             place = place.resolve()  # as a job of a batch system has them
-        elif not stat.S_ISDIR(found.st_mode) or place.name == protocol.SNAPSHOTS:
+        elif not stat.S_ISDIR(found.st_mode) or place.name in _COPIES:
             continue
         for entry in walk(place, refused):
             status = entry.status

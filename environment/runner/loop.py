@@ -87,6 +87,7 @@ class Runner:
         except (OSError, EnvironmentProblem) as error:
             log("secrets of attempts that are over can't be removed", error)
         self._disk_worker = ThreadPoolExecutor(1, thread_name_prefix="disk")
+        self._code_worker = ThreadPoolExecutor(2, thread_name_prefix="code")
         self._measure_at = 0.0
         self._measured = 0
 
@@ -110,7 +111,8 @@ class Runner:
 
     def close(self) -> None:
         """Stop what is done in the background, and leave no container behind that serves nothing."""
-        self._disk_worker.shutdown(wait=False, cancel_futures=True)
+        for worker in (self._disk_worker, self._code_worker):
+            worker.shutdown(wait=False, cancel_futures=True)
         if self._docker is not None:
             self._docker.close()
             if self._remove_leftovers(ending=True) and self._containers is not None and not self._names():
@@ -138,7 +140,12 @@ class Runner:
                 held.folder = self._folder(name)
             if held.attempt is None:
                 held.attempt = RunnerAttempt(
-                    held.folder, self._clock, self._sandbox_for, self._gpus, self._disk_worker
+                    held.folder,
+                    self._clock,
+                    self._sandbox_for,
+                    self._gpus,
+                    self._disk_worker,
+                    self._code_worker,
                 )
             held.attempt.step()
             held.troubles = 0

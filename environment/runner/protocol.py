@@ -51,6 +51,7 @@ SUBMISSION_FILE = "submission.csv"
 LOGS = "logs"
 CODE = "code"
 SNAPSHOTS = "snapshots"
+CODE_SNAPSHOTS = "code_snapshots"
 SCRATCH = "scratch"
 GRADER = "grader"
 GRADER_SOCKET = "grader.sock"
@@ -379,6 +380,14 @@ class Unremoved:
 
 
 @dataclass(frozen=True)
+class CodeNotKept:
+    """Event: the code as it was at a submission could not be kept, and why."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Collected:
     """Event: everything is gathered and exit.json is there."""
 
@@ -393,6 +402,7 @@ RunEvent = (
     | Unsearched
     | Unmeasured
     | Unremoved
+    | CodeNotKept
     | Ending
     | Collected
 )
@@ -405,6 +415,7 @@ _EVENTS: dict[str, type[RunEvent]] = {
     "unsearched": Unsearched,
     "unmeasured": Unmeasured,
     "unremoved": Unremoved,
+    "code_not_kept": CodeNotKept,
     "ended": Ending,
     "collected": Collected,
 }

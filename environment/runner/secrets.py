@@ -17,7 +17,8 @@ from foundation import files
 from foundation.problems import DataProblem, EnvironmentProblem
 
 _MAX_BYTES = 1 << 20
-_LAUNCH, _KEYS = ".json", ".keys.json"
+_LAUNCH, _KEYS, _HIDDEN = ".json", ".keys.json", ".hidden.json"
+_KINDS = (_LAUNCH, _KEYS, _HIDDEN)
 _SENT = "secrets.json"
 _DEPTH = len(Path(protocol.attempt_folder("sweep", "competition", 1, 1, "token")).parts)
 
@@ -31,7 +32,8 @@ class SecretLaunch:
 
 
 def leave(attempt: Path, launch: SecretLaunch) -> None:
-    """Leave the secrets of an attempt for its main process."""
+    """Leave the secrets of an attempt for its main process, and their values for its runner to keep out of copies."""
+    _leave(attempt, _HIDDEN, {"secrets": launch.secrets})
     _leave(attempt, _LAUNCH, {"variables": dict(launch.variables), "secrets": launch.secrets})
 
 
@@ -46,6 +48,17 @@ def take(attempt: Path) -> SecretLaunch:
         values = json.load(stream)
     place.unlink()
     return SecretLaunch(tuple(values["variables"].items()), tuple(values["secrets"]))
+
+
+def read_hidden(attempt: Path) -> tuple[str, ...]:
+    """Read what is kept out of copies of an attempt's files; it stays until the attempt has ended.
+
+    Raises:
+        EnvironmentProblem: it is not there, as after a reboot.
+    """
+    with files.reading_untrusted(_left(attempt, _HIDDEN), max_bytes=_MAX_BYTES) as stream:
+        values = json.load(stream)
+    return tuple(str(value) for value in values["secrets"])
 
 
 def leave_keys(attempt: Path, keys: Mapping[str, str]) -> None:
@@ -66,7 +79,7 @@ def read_keys(attempt: Path) -> dict[str, str]:
 
 def send(attempt: Path, folder: Path) -> None:
     """Move what was left for an attempt into a file of ours alone in its directory, for a job on another host."""
-    left = {kind: place.read_text() for kind in (_LAUNCH, _KEYS) if (place := _place(attempt, kind)).exists()}
+    left = {kind: place.read_text() for kind in _KINDS if (place := _place(attempt, kind)).exists()}
     if left:
         with files.replacing(folder / _SENT) as stream:
             os.fchmod(stream.fileno(), 0o600)  # before anything is in it
@@ -104,8 +117,8 @@ def path_of(attempt: Path) -> Path:
 
 
 def discard(attempt: Path) -> None:
-    """Remove secrets that no main process took, and the keys of model providers."""
-    for kind in (_LAUNCH, _KEYS):
+    """Remove secrets that no main process took, what is kept out of copies, and the keys of model providers."""
+    for kind in _KINDS:
         _place(attempt, kind).unlink(missing_ok=True)
 
 

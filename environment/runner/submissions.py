@@ -63,6 +63,15 @@ def _kind(text: str) -> str:
     return re.sub(r"\d[\d,]*", "#", text)
 
 
+def least_missed(times: Sequence[float], now: float, newest_kept: int) -> int:
+    """Return the place of the snapshot that leaves the smallest gap behind, measured by how long ago it is.
+
+    The first and the newest are never it, unless there are no others.
+    """
+    between = range(1, len(times) - newest_kept)
+    return min(between, key=lambda at: (times[at + 1] - times[at - 1]) / (now - times[at] + 1), default=0)
+
+
 class SubmissionWatch:
     """Watches one attempt's submission.csv; `last` is the newest snapshot, also of an earlier runner."""
 
@@ -158,12 +167,7 @@ class SubmissionWatch:
     def _thin_out(self, now: float) -> None:
         """Remove snapshots until the rest is small enough: the first stays, and fewer of what is older."""
         while len(self._kept) > _NEWEST_KEPT and sum(one.bytes for one in self._kept) > self._most:
-            times = [one.elapsed_seconds for one in self._kept]
-            between = range(1, len(times) - _NEWEST_KEPT)
-            # What leaves the smallest gap behind, measured by how long ago it is.
-            place = min(
-                between, key=lambda at: (times[at + 1] - times[at - 1]) / (now - times[at] + 1), default=0
-            )
+            place = least_missed([one.elapsed_seconds for one in self._kept], now, _NEWEST_KEPT)
             (self._attempt / self._kept.pop(place).path).unlink(missing_ok=True)
 
     def _copy(self, partial: Path) -> tuple[str, int, bool]:

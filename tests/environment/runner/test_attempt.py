@@ -17,21 +17,25 @@ from environment.container import output
 from environment.container.output import Ending, Started, Tidied
 from environment.container.processes import process_tree
 from environment.container.trees import Entry
-from environment.runner import protocol
+from environment.runner import protocol, secrets
 from environment.runner.attempt import RunnerAttempt, Stage
+from environment.runner.code_snapshots import read_kept, read_snapshot
 from environment.runner.host import Gpu
 from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import Order, Stop
 from environment.runner.sandbox import AgentStatus
+from environment.runner.secrets import SecretLaunch
 from foundation import locks
 from foundation.clock import SystemClock
 from foundation.files import remove_tree
 from foundation.locks import FileLock
+from foundation.problems import EnvironmentProblem
 from tests.engine.harness import eventually, lines
 from tests.environment.runner.orders import order_with
 
 GPUS = (Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None), Gpu("GPU-b", "Some GPU", None, None, None))
 DISK = ThreadPoolExecutor(1)
+CODE = ThreadPoolExecutor(1)
 HOLD = (
     "import signal, sys, time; from pathlib import Path; from foundation.locks import FileLock; import os;"
     "signal.signal(signal.SIGTERM, signal.SIG_IGN);"
@@ -58,6 +62,7 @@ def attempt_in(folder: Path, start: Callable[[Path], subprocess.Popen[bytes]] = 
         lambda place, order: ProcessSandbox(place, order.name, start),
         lambda: GPUS,
         DISK,
+        CODE,
     )
 
 
@@ -118,6 +123,34 @@ def test_a_claim_without_a_living_shim_is_a_lost_sandbox(folder: Path) -> None:
     assert ended.submission_sequence == 1
     kinds = [line["kind"] for line in lines(folder / protocol.EVENTS)]
     assert kinds == ["submission", "ended", "collected"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_code_at_the_final_submission_is_there_before_the_directory_is_complete(
+    folder: Path, *, known: bool
+) -> None:
+    protocol.write(folder / protocol.ORDER, order_with(secret=True))
+    protocol.write(folder / protocol.TIDIED, Tidied(()))
+    (folder / protocol.CLAIM).touch()
+    (folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE).write_text("a,b\n1,2\n")
+    (folder / protocol.CODE / "main.py").write_text("key = 'sesame-open'")
+    if known:
+        secrets.leave(folder, SecretLaunch((), ("sesame-open",)))
+    attempt = attempt_in(folder)
+    eventually(lambda: attempt.step() or attempt.stage is Stage.DONE)
+    found = read_snapshot(folder, 1)
+    told = [line for line in lines(folder / protocol.EVENTS) if line["kind"] == "code_not_kept"]
+    if known:
+        assert found is not None
+        assert [read_kept(folder, each) for each in found.files] == [b"key = '[secret]'"]
+    else:
+        assert found is None
+        assert [line["text"] for line in told] == [
+            "the code as it was at submission 1 was not kept: the agent's secrets are gone: "
+            "they are kept in memory until it starts"
+        ]
+    with pytest.raises(EnvironmentProblem):
+        secrets.read_hidden(folder)
 
 
 def test_a_shim_that_misses_the_deadline_is_ended_by_the_runner(folder: Path) -> None:

@@ -69,12 +69,13 @@ def test_files_of_all_folders_count_and_what_links_lead_to_does_not(
 def test_a_file_of_several_names_counts_once_and_our_snapshots_not_at_all(
     tmp_path: Path, holds: Callable[..., int]
 ) -> None:
-    for name in (protocol.CODE, protocol.SUBMISSION, protocol.SNAPSHOTS):
+    for name in (protocol.CODE, protocol.SUBMISSION, protocol.SNAPSHOTS, protocol.CODE_SNAPSHOTS):
         (tmp_path / name).mkdir()
     (tmp_path / protocol.CODE / "a").write_bytes(b"x" * MEGABYTE)
     (tmp_path / protocol.CODE / "b").hardlink_to(tmp_path / protocol.CODE / "a")
     (tmp_path / protocol.SUBMISSION / "c").hardlink_to(tmp_path / protocol.CODE / "a")
     (tmp_path / protocol.SNAPSHOTS / "1.csv").write_bytes(b"x" * MEGABYTE)
+    (tmp_path / protocol.CODE_SNAPSHOTS / "object").write_bytes(b"x" * MEGABYTE)
     (tmp_path / protocol.RECORDED_CALLS).write_bytes(b"x" * MEGABYTE)
     assert MEGABYTE <= holds(tmp_path) < 1.5 * MEGABYTE
 

@@ -1,0 +1,477 @@
+"""An agent's code as it was at each submission: what `code/` held, each content once, without secrets, within bounds.
+
+The writing side belongs to the runner and works in another thread, so that no submission waits for it; the reading
+side is for consoles. The folder is hostile while it is copied, and where nothing isolates an agent, so is the copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, wait
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from environment.container.redaction import StreamRedactor
+from environment.container.trees import Entry, open_file, walk
+from environment.runner import protocol
+from environment.runner.submissions import least_missed
+from foundation import files
+from foundation.clock import Clock
+from foundation.problems import DataProblem, Problem
+
+VERSION = 1
+OBJECTS = "objects"
+# Folders of what others have written or programs have made; each is named among what is left out.
+NOT_CODE = frozenset(
+    {
+        ".git",
+        ".hg",
+        ".svn",
+        ".venv",
+        "venv",
+        "node_modules",
+        "site-packages",
+        "__pycache__",
+        ".ipynb_checkpoints",
+    }
+)
+_MOST_NAMED = 200
+_LONGEST_PATH = 400
+_MOST_MANIFEST_BYTES = 4 << 20
+_TEXT_LOOK = 8192
+_NEWEST_KEPT = 2
+# Of what may be held, so that not every snapshot has all manifests read again.
+_THINNED_TO = 0.75
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class CodeLimits:
+    """What snapshots of code may hold.
+
+    Attributes:
+        file_bytes: a longer file is left out.
+        files, bytes: of one snapshot.
+        total_bytes: of all snapshots of an attempt; then those that are missed least are removed.
+        depth: of folders below `code/`.
+        seen: names that are looked at for one snapshot.
+        seconds: that one snapshot may take.
+    """
+
+    file_bytes: int = 1 << 20
+    files: int = 2000
+    bytes: int = 16 << 20
+    total_bytes: int = 64 << 20
+    depth: int = 16
+    seen: int = 20_000
+    seconds: float = 5.0
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    """A file of a snapshot: its path below `code/`, and size and digest of what is kept of it."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What a snapshot does not hold, and why; `bytes` is -1 for what is no file."""
+
+    path: str
+    bytes: int
+    why: str
+
+
+@dataclass(frozen=True)
+class CodeSnapshot:
+    """The manifest of one snapshot.
+
+    Attributes:
+        sequence: the number of the submission that it belongs to.
+        at: when copying began.
+        seconds: how long that took.
+        more_left_out: how many more were left out than are named.
+        cut: why what follows was not looked at; empty where everything was.
+    """
+
+    version: int
+    sequence: int
+    at: float
+    seconds: float
+    files: tuple[KeptFile, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    more_left_out: int = 0
+    cut: str = ""
+
+
+class CodeSnapshots:
+    """Takes the snapshots of one attempt, in their order, in another thread."""
+
+    def __init__(
+        self,
+        attempt: Path,
+        hidden: Callable[[], tuple[str, ...]],
+        worker: Executor,
+        clock: Clock,
+        *,
+        limits: CodeLimits | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            attempt: its directory.
+            hidden: returns the secrets that are taken out; raises a Problem where they are not known any more.
+            worker: does the copying.
+            clock: tells when.
+            limits: what may be kept.
+        """
+        self._copy = _Copy(attempt, hidden, clock, limits or CodeLimits())
+        self._worker = worker
+        self._waiting: deque[int] = deque()
+        self._asked: set[int] = set()
+        self._turn: Future[None] | None = None
+        self._sequence = 0
+
+    def keep(self, sequence: int) -> None:
+        """Begin to keep the code as it is now for a submission, unless that has been done or was tried before."""
+        if sequence not in self._asked:
+            self._asked.add(sequence)
+            self._waiting.append(sequence)
+            self._begin_next()
+
+    def advance(self, seconds: float = 0.0) -> str:
+        """Go on with what waits, for so long; returns why the last one could not be kept, or nothing."""
+        problem = ""
+        if self._turn is not None and seconds:
+            wait([self._turn], seconds)
+        if self._turn is not None and self._turn.done():
+            error = self._turn.exception()
+            if error is not None:
+                reason = error.in_one_line() if isinstance(error, Problem) else str(error)
+                problem = f"the code as it was at submission {self._sequence} was not kept: {reason}"
+            self._turn = None
+        self._begin_next()
+        return problem
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being kept, or waits to be."""
+        return self._turn is None and not self._waiting
+
+    def _begin_next(self) -> None:
+        if self._turn is None and self._waiting:
+            self._sequence = self._waiting.popleft()
+            self._turn = self._worker.submit(self._copy.take, self._sequence)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """By what a file is known not to have changed: nothing can set the last of these back."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+    changed: int
+
+
+class _Copy:
+    """Copies the folder into objects by digest and one manifest a submission; used by one thread at a time."""
+
+    def __init__(
+        self, attempt: Path, hidden: Callable[[], tuple[str, ...]], clock: Clock, limits: CodeLimits
+    ) -> None:
+        self._source = attempt / protocol.CODE
+        self._folder = attempt / protocol.CODE_SNAPSHOTS
+        self._attempt = attempt
+        self._hidden = hidden
+        self._clock = clock
+        self._limits = limits
+        self._sequences: set[int] | None = None
+        self._held = 0
+        self._known: dict[str, tuple[_Look, KeptFile]] = {}
+
+    def take(self, sequence: int) -> None:
+        """Take a snapshot for a submission, unless it is there.
+
+        Raises:
+            Problem: the secrets that it may hold are not known.
+            OSError: it can't be written.
+        """
+        if self._sequences is None:
+            self._recover()
+        assert self._sequences is not None
+        if sequence in self._sequences:
+            return
+        hidden = self._hidden()
+        at, began = self._clock.now(), time.monotonic()
+        found = _Found()
+        seen: dict[str, tuple[_Look, KeptFile]] = {}
+        for path, entry in self._files(found, began + self._limits.seconds):
+            shown = _without(hidden, path)
+            try:
+                kept = self._keep(path, shown, entry, hidden, seen)
+            except _LeftOutError as why:
+                found.leave_out(shown, entry.status.st_size, str(why))
+            except OSError as error:
+                found.leave_out(shown, entry.status.st_size, error.strerror or str(error))
+            else:
+                if found.bytes + kept.bytes > self._limits.bytes:
+                    found.leave_out(
+                        shown, kept.bytes, f"the others have {self._limits.bytes:,} bytes already"
+                    )
+                else:
+                    found.add(kept)
+        self._known = seen
+        manifest = CodeSnapshot(
+            VERSION,
+            sequence,
+            at,
+            round(time.monotonic() - began, 3),
+            tuple(sorted(found.files, key=lambda each: each.path)),
+            tuple(replace(each, path=_without(hidden, each.path)) for each in found.left_out),
+            found.more,
+            found.cut,
+        )
+        place = _manifest(self._attempt, sequence)
+        files.write_json(place, asdict(manifest))
+        self._sequences.add(sequence)
+        self._held += place.stat().st_size
+        if self._held > self._limits.total_bytes:
+            self._thin_out()
+
+    def _recover(self) -> None:
+        """Find what an earlier runner has kept, and remove what it had not finished."""
+        (self._folder / OBJECTS).mkdir(parents=True, exist_ok=True)
+        files.remove_partials(self._folder)
+        self._settle(set(self._manifests()))
+
+    def _manifests(self) -> dict[int, int]:
+        """Return the numbers of the snapshots that are there, with the sizes of their manifests."""
+        found = (path for path in self._folder.glob("*.json") if path.stem.isdigit())
+        return {int(path.stem): path.stat().st_size for path in found}
+
+    def _settle(self, sequences: set[int]) -> None:
+        """Remove all objects but those of some snapshots, and count what is held."""
+        wanted = {each.sha256 for one in self._read_all(sequences) for each in one.files}
+        self._held = sum(self._manifests().values())
+        for path in (self._folder / OBJECTS).iterdir():
+            if path.name in wanted:
+                self._held += path.lstat().st_size
+            else:
+                path.unlink()
+        self._sequences = sequences
+
+    def _read_all(self, sequences: Iterable[int]) -> Iterator[CodeSnapshot]:
+        found = (read_snapshot(self._attempt, sequence) for sequence in sorted(sequences))
+        return (one for one in found if one is not None)
+
+    def _files(self, found: _Found, give_up: float) -> Iterator[tuple[str, Entry]]:
+        """Yield the regular files that are looked at, each with its path, and note all others as left out."""
+        limits = self._limits
+
+        def refused(place: str, error: OSError) -> None:
+            found.leave_out(_text(place.partition("/")[2] or place), -1, error.strerror or str(error))
+
+        def enter(entry: Entry) -> bool:
+            path = _path(entry)
+            if path is None or len(entry.above) > limits.depth:
+                found.leave_out(
+                    path or _text(entry.place), -1, f"it is more than {limits.depth} folders deep"
+                )
+                return False
+            if entry.name in NOT_CODE:
+                found.leave_out(path, -1, "a folder of this name holds no code of the agent's own")
+                return False
+            return True
+
+        for number, entry in enumerate(walk(self._source, refused, enter)):
+            if number >= limits.seen or time.monotonic() > give_up:
+                over = (
+                    f"{limits.seen:,} names were seen"
+                    if number >= limits.seen
+                    else f"{limits.seconds:g} s were over"
+                )
+                found.cut = f"{over}; what follows was not looked at"
+                return
+            mode = entry.status.st_mode
+            if stat.S_ISDIR(mode):
+                continue
+            path = _path(entry)
+            if path is None:
+                found.leave_out(_text(entry.place), entry.status.st_size, "its path is too long")
+            elif not stat.S_ISREG(mode):
+                kind = "a link" if stat.S_ISLNK(mode) else "not a regular file"
+                found.leave_out(path, -1, f"it is {kind}")
+            elif entry.status.st_size > limits.file_bytes:
+                found.leave_out(path, entry.status.st_size, f"it has more than {limits.file_bytes:,} bytes")
+            elif len(found.files) >= limits.files:
+                found.leave_out(path, entry.status.st_size, f"there are {limits.files:,} files already")
+            else:
+                yield path, entry
+
+    def _keep(
+        self,
+        path: str,
+        shown: str,
+        entry: Entry,
+        hidden: tuple[str, ...],
+        seen: dict[str, tuple[_Look, KeptFile]],
+    ) -> KeptFile:
+        """Have an object for a file; one that has not changed since the last snapshot is not read again.
+
+        Raises:
+            _LeftOutError: it is not kept.
+            OSError: it can't be read or written.
+        """
+        known = self._known.get(path)
+        if known is not None and known[0] == _look(entry.status) and self._has(known[1]):
+            seen[path] = known
+            return known[1]
+        look, content = self._read(entry)
+        if b"\0" in content[:_TEXT_LOOK]:
+            raise _LeftOutError("it is binary")
+        redactor = StreamRedactor(hidden)
+        content = redactor.feed(content) + redactor.rest()
+        kept = KeptFile(shown, len(content), hashlib.sha256(content).hexdigest())
+        if not self._has(kept):
+            # Many small files: readers compare the digest, so that what a power cut has emptied is no code.
+            files.write_bytes(self._object(kept), content, durable=False)
+            self._held += kept.bytes
+        seen[path] = look, kept
+        return kept
+
+    def _read(self, entry: Entry) -> tuple[_Look, bytes]:
+        """Read a file as it was at one moment; tried twice where it is written to meanwhile."""
+        for _ in range(2):
+            descriptor = open_file(entry)
+            with os.fdopen(descriptor, "rb") as stream:
+                before = os.fstat(descriptor)
+                if not stat.S_ISREG(before.st_mode):
+                    raise _LeftOutError("it is not a regular file")
+                content = stream.read(self._limits.file_bytes + 1)
+                after = os.fstat(descriptor)
+            if len(content) > self._limits.file_bytes:
+                raise _LeftOutError(f"it has more than {self._limits.file_bytes:,} bytes")
+            if _look(before) == _look(after):
+                return _look(after), content
+        raise _LeftOutError("it was written to while it was read")
+
+    def _object(self, kept: KeptFile) -> Path:
+        return self._folder / OBJECTS / kept.sha256
+
+    def _has(self, kept: KeptFile) -> bool:
+        try:
+            return self._object(kept).lstat().st_size == kept.bytes
+        except FileNotFoundError:
+            return False
+
+    def _thin_out(self) -> None:
+        """Remove snapshots until the rest is small enough: the first stays, and fewer of what is older."""
+        sizes, order = self._manifests(), list(self._read_all(self._manifests()))
+        used = Counter(each.sha256 for one in order for each in one.files)
+        held = self._held
+        while len(order) > _NEWEST_KEPT and held > self._limits.total_bytes * _THINNED_TO:
+            times = [one.at for one in order]
+            gone = order.pop(least_missed(times, times[-1], _NEWEST_KEPT))
+            held -= sizes[gone.sequence]
+            for each in gone.files:
+                used[each.sha256] -= 1
+                held -= 0 if used[each.sha256] else each.bytes
+            _manifest(self._attempt, gone.sequence).unlink(missing_ok=True)
+        self._settle({one.sequence for one in order})
+
+
+class _LeftOutError(Exception):
+    """A file is not kept, for a reason."""
+
+
+class _Found:
+    """What one look at the folder has found so far."""
+
+    def __init__(self) -> None:
+        self.files: list[KeptFile] = []
+        self.bytes = 0
+        self.left_out: list[LeftOut] = []
+        self.more = 0
+        self.cut = ""
+
+    def add(self, kept: KeptFile) -> None:
+        self.files.append(kept)
+        self.bytes += kept.bytes
+
+    def leave_out(self, path: str, size: int, why: str) -> None:
+        if len(self.left_out) < _MOST_NAMED:
+            self.left_out.append(LeftOut(path, size, why))
+        else:
+            self.more += 1
+
+
+def _look(status: os.stat_result) -> _Look:
+    return _Look(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _path(entry: Entry) -> str | None:
+    """Return the path of what was found below `code/`, as text; None where it is too long."""
+    found = entry.path(_LONGEST_PATH)
+    return None if found is None else _text(str(found))
+
+
+def _text(name: str) -> str:
+    """Return a name as text, what is not UTF-8 in it as escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _without(hidden: tuple[str, ...], text: str) -> str:
+    redactor = StreamRedactor(hidden)
+    return (redactor.feed(text.encode()) + redactor.rest()).decode("utf-8", "replace")
+
+
+def _manifest(attempt: Path, sequence: int) -> Path:
+    return attempt / protocol.CODE_SNAPSHOTS / f"{sequence}.json"
+
+
+def read_snapshot(attempt: Path, sequence: int) -> CodeSnapshot | None:
+    """Read the manifest of the code at a submission; None where none is there, or what is there is none.
+
+    Paths that would lead out of a folder are left away: without isolation an agent may have written it.
+    """
+    import msgspec  # as in protocol
+
+    try:
+        with files.reading_untrusted(_manifest(attempt, sequence), max_bytes=_MOST_MANIFEST_BYTES) as stream:
+            found = msgspec.json.decode(stream.read(), type=CodeSnapshot)
+    except (DataProblem, msgspec.MsgspecError):
+        return None
+    if found.version > VERSION or found.sequence != sequence:
+        return None
+    return replace(found, files=tuple(each for each in found.files if _is_sound(each)))
+
+
+def read_kept(attempt: Path, kept: KeptFile) -> bytes:
+    """Read a file of a snapshot.
+
+    Raises:
+        DataProblem: it is not there any more, or is not what was kept.
+    """
+    place = attempt / protocol.CODE_SNAPSHOTS / OBJECTS / kept.sha256
+    with files.reading_untrusted(place, max_bytes=CodeLimits().file_bytes * 2) as stream:
+        content = stream.read()
+    if hashlib.sha256(content).hexdigest() != kept.sha256:
+        raise DataProblem(f"the copy of {kept.path} is damaged", "it is not what was kept")
+    return content
+
+
+def _is_sound(kept: KeptFile) -> bool:
+    path = PurePosixPath(kept.path)
+    parts_are_sound = path.parts and all(part not in ("..", "/") and "\0" not in part for part in path.parts)
+    return bool(parts_are_sound and not path.is_absolute() and _SHA256.fullmatch(kept.sha256))
