@@ -25,13 +25,13 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 16
+NEWEST_VERSION = 18
 # Columns that hold a record or a mapping as JSON.
 _CALL_COUNTS = (
     *("calls", "errors", "limited", "refused", "estimated", "input_tokens", "cached_tokens"),
     *("cache_write_tokens", "cache_write_hour_tokens", "output_tokens", "reasoning_tokens"),
 )
-_JSON_COLUMNS = frozenset({"arguments", "detail", "findings", "hardware", "report", "spec"})
+_JSON_COLUMNS = frozenset({"arguments", "detail", "findings", "hardware", "report", "spec", "tags"})
 
 Values = Sequence[Any] | Mapping[str, Any]
 Record = TypeVar("Record")
@@ -417,6 +417,20 @@ def migrate(connection: sqlite3.Connection) -> None:
         database.conn.execute(f"INSERT INTO model_use ({kept}) SELECT {kept} FROM model_use_before")
         database.conn.execute("DROP TABLE model_use_before")
         database.conn.execute("PRAGMA user_version = 16")
+
+    @steps(name="0017-notes-and-tags")
+    def _notes_and_tags(database: Database) -> None:
+        database.conn.execute("ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT ''")
+        for table in ("runs", "sweeps"):
+            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN noted_by TEXT NOT NULL DEFAULT ''")
+            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN noted_at REAL")
+            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN tags TEXT NOT NULL DEFAULT '[]'")
+        database.conn.execute("PRAGMA user_version = 17")
+
+    @steps(name="0018-requests-that-wait")
+    def _requests_that_wait(database: Database) -> None:
+        database.conn.execute("ALTER TABLE requests ADD COLUMN not_before REAL")
+        database.conn.execute("PRAGMA user_version = 18")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

@@ -16,6 +16,7 @@ class RequestState(StrEnum):
     FILED = "filed"
     DONE = "done"
     REFUSED = "refused"
+    WITHDRAWN = "withdrawn"
 
 
 # The runtime of runs that were made elsewhere, under unknown conditions.
@@ -68,8 +69,22 @@ class SweepSpec:
 
 
 @dataclass(frozen=True)
+class Tag:
+    """A word on a run or a sweep by which it is found again, and who put it there and when."""
+
+    name: str
+    by: str
+    at: float
+
+
+@dataclass(frozen=True)
 class Sweep:
-    """One agent on some competitions, some seeds each."""
+    """One agent on some competitions, some seeds each.
+
+    Attributes:
+        note: what it is for, or what people should know of it.
+        noted_by: who wrote the note last; empty where it was launched with it.
+    """
 
     id: str
     name: str
@@ -80,6 +95,9 @@ class Sweep:
     priority: int
     created_at: float
     note: str
+    noted_by: str = ""
+    noted_at: float | None = None
+    tags: tuple[Tag, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,6 +115,7 @@ class Run:
         grading_retry_at: when it is graded again.
         excused: whether its failure counts for nothing until it is launched again for free, as its sweep was to take
             the end of a budget that runs share.
+        note: what people should know of it, with `noted_by` and `noted_at`.
     """
 
     id: int
@@ -123,6 +142,10 @@ class Run:
     grading_fails_since: float | None = None
     grading_retry_at: float | None = None
     excused: bool = False
+    note: str = ""
+    noted_by: str = ""
+    noted_at: float | None = None
+    tags: tuple[Tag, ...] = ()
 
     @property
     def is_live(self) -> bool:
@@ -234,7 +257,11 @@ class Event:
 
 @dataclass(frozen=True)
 class Request:
-    """Something that a console or a command wants the engine to do, with the answer once there is one."""
+    """Something that a console or a command wants the engine to do, with the answer once there is one.
+
+    Attributes:
+        not_before: when it is done at the earliest; until then it can be withdrawn. None: at once.
+    """
 
     id: int
     filed_at: float
@@ -244,6 +271,7 @@ class Request:
     state: RequestState
     answer: str
     answered_at: float | None
+    not_before: float | None = None
 
 
 @dataclass(frozen=True)

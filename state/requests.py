@@ -8,17 +8,61 @@ from state.database import Database, to_json
 from state.records import Request, RequestState
 
 
-def file(database: Database, kind: str, arguments: dict[str, Any], *, author: str, now: float) -> int:
-    """File a request and return its number, by which the answer can be read."""
+def file(
+    database: Database,
+    kind: str,
+    arguments: dict[str, Any],
+    *,
+    author: str,
+    now: float,
+    not_before: float | None = None,
+) -> int:
+    """File a request and return its number, by which the answer can be read.
+
+    With `not_before` it waits until then, and can be withdrawn; it does so in the state, so that neither the end of
+    who has filed it nor that of the engine loses it or does it twice.
+    """
     with database.transaction():
         return database.insert(
-            "requests", {"filed_at": now, "author": author, "kind": kind, "arguments": to_json(arguments)}
+            "requests",
+            {
+                "filed_at": now,
+                "author": author,
+                "kind": kind,
+                "arguments": to_json(arguments),
+                "not_before": not_before,
+            },
         )
 
 
-def open_requests(database: Database) -> list[Request]:
-    """Read what has not been answered yet, oldest first."""
-    return database.records(Request, "SELECT * FROM requests WHERE state = 'filed' ORDER BY id")
+def open_requests(database: Database, *, now: float) -> list[Request]:
+    """Read what has not been answered yet, oldest first, but for what waits for a later time.
+
+    What waits longer than it was filed to wait is due too: then the clock was set back meanwhile.
+    """
+    return database.records(
+        Request,
+        "SELECT * FROM requests WHERE state = 'filed'"
+        " AND (not_before IS NULL OR not_before <= :now OR filed_at > :now) ORDER BY id",
+        {"now": now},
+    )
+
+
+def waiting(database: Database) -> list[Request]:
+    """Read what waits for its time, and can be withdrawn until then, oldest first."""
+    return database.records(
+        Request, "SELECT * FROM requests WHERE state = 'filed' AND not_before IS NOT NULL ORDER BY id"
+    )
+
+
+def withdraw(database: Database, request_id: int, *, by: str, now: float) -> bool:
+    """Take a request back that has not been answered; whether there was still time for it."""
+    with database.transaction():
+        found = database.execute(
+            "UPDATE requests SET state = ?, answer = ?, answered_at = ? WHERE id = ? AND state = 'filed'",
+            (RequestState.WITHDRAWN, by, now, request_id),
+        )
+        return found.rowcount == 1
 
 
 def answer(database: Database, request_id: int, state: RequestState, text: str, *, now: float) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from console import wording
 from foundation.problems import UsageProblem
 
 
@@ -18,6 +20,20 @@ class Request:
 
     kind: str
     arguments: dict[str, Any]
+
+
+# For how many seconds a console can take back what it has asked for, and how that is called meanwhile.
+UNDO_SECONDS = 5.0
+_CAN_BE_UNDONE = {"run.relaunch": "relaunching", "run.stop": "stopping", "sweep.stop": "stopping"}
+
+
+def undone_as(kind: str, arguments: Mapping[str, Any]) -> str:
+    """What a request that can be taken back is about to do, such as `stopping 3 runs`; empty for one that can't."""
+    doing = _CAN_BE_UNDONE.get(kind, "")
+    if not doing:
+        return ""
+    runs = arguments.get("runs")
+    return f"{doing} {wording.plural(len(runs), 'run') if runs is not None else arguments['sweep_id']}"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from textual import events
 
-from console.actions.action import NotApplicable
+from console.actions.action import UNDO_SECONDS, NotApplicable, undone_as
 from console.sanitize import plain_lines
 from console.tui.config import Settings, read_settings
 from console.tui.keys import SCREENS, bindings
@@ -51,10 +51,11 @@ if TYPE_CHECKING:
     from textual.command import Provider
     from textual.screen import Screen
 
-    from console.actions.action import Action
+    from console.actions.action import Action, Request
     from console.screens.dialogs import ConfirmScreen
-    from engine.control import EngineStatus
+    from engine.control import Answer, EngineStatus
     from engine.settings import Value
+    from state.records import Request as WaitingRequest
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +64,7 @@ Result = TypeVar("Result")
 
 OPEN_DEMO = "demo"
 _TICK_SECONDS = 0.5
+_ANSWER_SECONDS = 30.0
 # A console that is killed is found again as it was some seconds before.
 _SESSION_EVERY_TICKS = 10
 _MODE_NAMES = tuple(name for name, *_ in SCREENS)
@@ -90,6 +92,7 @@ class ConsoleApp(TerminalApp):
         known_sweeps: what the `:` line completes to.
         session: where the operator was when it was kept last.
         news: what finds the news since it looked last.
+        waiting: the requests that can still be taken back, of all consoles.
     """
 
     CSS_PATH = "console.tcss"
@@ -122,6 +125,7 @@ class ConsoleApp(TerminalApp):
         self.known_sweeps: tuple[str, ...] = ()
         self.session = Session()
         self.news = NewsWatch(self.clock)
+        self.waiting: tuple[WaitingRequest, ...] = ()
         self._first_screen = screen or ""
         self._ticks = 0
         self._redrawn_in = -1
@@ -176,12 +180,13 @@ class ConsoleApp(TerminalApp):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        from state import database
+        from state import database, requests
 
         self.session = read_session(self.places.state_dir)
         self._show_first(state_exists=database.exists(self.places.state_dir))
         self.reader.look_every = self.settings.refresh_seconds
         self.watch_news()
+        self.reader.watch("waiting", requests.waiting, partial(self.call_later, self.take_waiting))
         self.reader.start()
         self.set_interval(_TICK_SECONDS, self._tick)
         self.set_timer(_TICK_SECONDS, partial(self.in_background, _import_ahead))
@@ -326,8 +331,49 @@ class ConsoleApp(TerminalApp):
         from engine import control
 
         for request in action.requests:
-            work = partial(control.ask, self.places, request.kind, request.arguments)
-            self.in_background(work, lambda answer: self.say(answer.text))
+            if undone_as(request.kind, request.arguments):
+                self.in_background(partial(self._file_undoable, request), self._say_answer)
+            else:
+                work = partial(control.ask, self.places, request.kind, request.arguments)
+                self.in_background(work, self._say_answer)
+
+    def _file_undoable(self, request: Request) -> Answer | None:
+        """File a request that can be taken back for some seconds, and wait for its answer; waits in a thread."""
+        from engine import control
+
+        number = control.file(self.places, request.kind, request.arguments, in_seconds=UNDO_SECONDS)
+        self.reader.look_now()
+        try:
+            return control.answer_to(self.places, number, wait_seconds=UNDO_SECONDS + _ANSWER_SECONDS)
+        except control.WithdrawnRequest:
+            return None  # whoever has taken it back was told
+
+    def _say_answer(self, answer: Answer | None) -> None:
+        if answer is not None:
+            self.say(answer.text)
+
+    def take_waiting(self, waiting: list[WaitingRequest]) -> None:
+        """Show what can still be taken back."""
+        self.waiting = tuple(waiting)
+        self.refresh_frames()
+
+    def action_undo(self) -> None:
+        """Take back what was asked for last, if that is not done yet."""
+        from engine import control
+
+        if self.refuses():
+            return
+        if not self.waiting:
+            self.say("there is nothing to undo: stops and relaunches can be undone for some seconds")
+            return
+        last = self.waiting[-1]
+        doing = undone_as(last.kind, last.arguments)
+
+        def done(in_time: bool) -> None:
+            self.say(f"undone: {doing}" if in_time else f"too late to undo: {doing}")
+            self.reader.look_now()
+
+        self.in_background(partial(control.withdraw, self.places, last.id), done)
 
     def confirm(self, question: ConfirmScreen, then: Callable[[], None]) -> None:
         """Ask before doing something; nothing happens unless the answer is yes."""

@@ -101,6 +101,7 @@ TABLE: tuple[Key, ...] = (
     Key("app.command", "colon", "app.command_line", "command", "Command line with completion", 90),
     Key("app.palette", "ctrl+p", "app.command_palette", "palette", "Search all commands"),
     Key("app.help", "question_mark f1", "app.help", "help", "The keys of this screen", 91),
+    _change("app.undo", "u", "app.undo", "undo", "Take back a stop or a relaunch of the last seconds"),
     Key("app.theme", "f2", "app.next_theme", "theme", "Dark or light"),
     Key("app.quit", "q ctrl+q", "app.leave", "quit", "Close the console; the engine keeps running", 92),
     # Lists and the matrix

@@ -6,6 +6,7 @@ screens with one list share besides is in `list_screen`.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from console import wording
+from console.actions.action import undone_as
 from console.tui.keys import SCREENS, Context, Key, bindings, key_name
 from console.tui.painting import (
     Piece,
@@ -336,6 +338,8 @@ def _notices(app: ConsoleApp, problems: Iterable[Problem], width: int) -> tuple[
 def _footer(app: ConsoleApp, contexts: tuple[Context, ...], width: int) -> Pieces:
     """Return the keys that matter; those that change something are left out of a read-only console."""
     keys = app.settings.keys
+    if app.waiting:
+        return _undo_line(app, width)
     own = [key for key in keys.footer(*contexts) if not (key.changes and app.readonly)]
     left: Pieces = ((" ", "text"),)
     right = tuple(piece for key in keys.footer("app") if key not in own for piece in _footer_key(app, key))
@@ -344,6 +348,21 @@ def _footer(app: ConsoleApp, contexts: tuple[Context, ...], width: int) -> Piece
             break
         left += _footer_key(app, key)
     return spread(left, right, width)
+
+
+def _undo_line(app: ConsoleApp, width: int) -> Pieces:
+    """Return what is about to be done, and the key that takes it back; it counts down by the second."""
+    last = app.waiting[-1]
+    seconds = max(0, math.ceil((last.not_before or 0.0) - max(app.now(), last.filed_at)))
+    text = foreign(undone_as(last.kind, last.arguments), 60).rstrip()
+    soon = f" in {seconds} s" if seconds else " now"
+    key = key_name(app.settings.keys.named("app.undo").keys[0], ascii_only=app.settings.ascii_only)
+    undo: Pieces = (
+        () if app.readonly else ((f" {app.signs.dot} ", "faint"), (key, "accent"), (" undo", "text"))
+    )
+    more = len(app.waiting) - 1
+    others: Pieces = ((f"   and {more} more", "dim"),) if more else ()
+    return cut(((" ", "text"), (f"{text}{soon}", "warn"), *undo, *others), width)
 
 
 def _footer_key(app: ConsoleApp, key: Key) -> Pieces:

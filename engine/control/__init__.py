@@ -5,13 +5,17 @@ The engine itself is `engine.supervisor`; nothing here imports it or anything he
 
 from engine.control.client import (
     EngineGone,
+    WithdrawnRequest,
     answer_to,
     ask,
+    author,
     ensure_running,
+    file,
     start,
     stop,
     unit_text,
     variables_unknown_to_engine,
+    withdraw,
 )
 from engine.control.status import EngineStatus, status
 from engine.options.requests import Answer, RefusedRequest
@@ -21,12 +25,16 @@ __all__ = [
     "EngineGone",
     "EngineStatus",
     "RefusedRequest",
+    "WithdrawnRequest",
     "answer_to",
     "ask",
+    "author",
     "ensure_running",
+    "file",
     "start",
     "status",
     "stop",
     "unit_text",
     "variables_unknown_to_engine",
+    "withdraw",
 ]

@@ -21,7 +21,7 @@ from engine.places import Places
 from environment.runner import protocol
 from foundation import locks
 from foundation.daemon_log import open_log
-from foundation.problems import EnvironmentProblem, StateProblem
+from foundation.problems import EnvironmentProblem, Problem, StateProblem
 from state import database, requests, runs, sweeps
 from state.lifecycle import RunState, SweepState
 from state.records import RequestState
@@ -54,22 +54,43 @@ class EngineGone(EnvironmentProblem):
         return (type(self), (self.request,))
 
 
+class WithdrawnRequest(Problem):
+    """A request was taken back before the engine did it."""
+
+
 def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: float = 30.0) -> Answer:
     """File a request and wait for its answer.
 
     Raises:
         RefusedRequest: the engine will not do it, with its reason.
+        WithdrawnRequest: somebody has taken it back.
         EngineGone: the engine has ended meanwhile.
         EnvironmentProblem: no engine is running (nothing was filed), or it has not answered in time
             (the request stays and will be done).
+    """
+    return answer_to(places, file(places, kind, arguments), wait_seconds=wait_seconds)
+
+
+def file(places: Places, kind: str, arguments: dict[str, Any], *, in_seconds: float = 0.0) -> int:
+    """File a request and return its number; one that is done only in some seconds can be withdrawn until then.
+
+    Raises:
+        EnvironmentProblem: no engine is running; nothing was filed.
     """
     if not locks.is_held(lock_path(places)):
         raise EnvironmentProblem(
             "the engine is not running", "nothing was changed", "Start it: mlebench-console engine start"
         )
+    now = time.time()
     with closing(database.open_for_requests(places.state_dir)) as bus:
-        number = requests.file(bus, kind, arguments, author=author(), now=time.time())
-    return answer_to(places, number, wait_seconds=wait_seconds)
+        not_before = now + in_seconds if in_seconds else None
+        return requests.file(bus, kind, arguments, author=author(), now=now, not_before=not_before)
+
+
+def withdraw(places: Places, number: int) -> bool:
+    """Take a request back that is not done yet; whether there was still time for it."""
+    with closing(database.open_for_requests(places.state_dir)) as bus:
+        return requests.withdraw(bus, number, by=author(), now=time.time())
 
 
 def answer_to(places: Places, number: int, *, wait_seconds: float = 30.0) -> Answer:
@@ -96,6 +117,8 @@ def answer_to(places: Places, number: int, *, wait_seconds: float = 30.0) -> Ans
                 return Answer.from_text(answered.answer)
             if answered is not None and answered.state is RequestState.REFUSED:
                 raise RefusedRequest.from_text(answered.answer)
+            if answered is not None and answered.state is RequestState.WITHDRAWN:
+                raise WithdrawnRequest(f"undone by {answered.answer}: nothing was changed")
             if not is_running:
                 raise EngineGone(number)
             if time.monotonic() >= give_up:

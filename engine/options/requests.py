@@ -103,6 +103,35 @@ class ClassifyRuns(SomeRuns):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Annotate:
+    """What `run.annotate` and `sweep.annotate` change.
+
+    Attributes:
+        note: what replaces the note; empty takes it away, None leaves it.
+        add: tags that are put on.
+        remove: tags that are taken off.
+    """
+
+    note: str | None = None
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateRuns(Annotate):
+    """Arguments of `run.annotate`."""
+
+    run_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateSweep(Annotate):
+    """Arguments of `sweep.annotate`."""
+
+    sweep_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class SomeDatasets:
     """Arguments of `dataset.stop`."""
 
@@ -236,6 +265,8 @@ _ARGUMENTS: dict[str, type[Any]] = {
     "run.stop": SomeRuns,
     "run.classify": ClassifyRuns,
     "run.regrade": SomeRuns,
+    "run.annotate": AnnotateRuns,
+    "sweep.annotate": AnnotateSweep,
     "dataset.prepare": PrepareDatasets,
     "dataset.stop": SomeDatasets,
     "dataset.verify": VerifyDatasets,

@@ -10,6 +10,8 @@ from typing import Any
 from engine.agent_snapshots import AgentSnapshots
 from engine.agents import wants_obfuscated
 from engine.options.requests import (
+    AnnotateRuns,
+    AnnotateSweep,
     Answer,
     AssignExperiment,
     ClassifyRuns,
@@ -38,6 +40,7 @@ from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import Problem, UsageProblem
 from state import budgets, events, experiments, requests, runs, sweeps, transitions
+from state.annotations import Annotation, annotate_run, annotate_sweep
 from state.budgets import Budget, BudgetScope, Limits
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, RunState, SweepState
@@ -69,6 +72,8 @@ class RequestDispatcher:
         self._log = log
         self._checks = LaunchChecks(places, capacity)
         self._agents = agents
+        # Whether requests are there that can still be withdrawn.
+        self._has_later = False
         self._handlers: dict[str, Handler] = {
             "sweep.launch": self._launch,
             "sweep.pause": partial(self._set_state, SweepState.PAUSED, _PAUSED),
@@ -82,22 +87,28 @@ class RequestDispatcher:
             "run.regrade": self._regrade,
             "experiment.assign": self._assign,
             "budget.set": self._set_budget,
+            "run.annotate": self._annotate_runs,
+            "sweep.annotate": self._annotate_sweep,
             **handlers,
         }
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a request is to be answered that waits for nothing but this engine."""
-        return self._agents.is_taking or self._checks.are_waited_for
+        """Whether a request is to be answered that waits for nothing but this engine, or for its time."""
+        return self._agents.is_taking or self._checks.are_waited_for or self._has_later
 
     def step(self) -> None:
         """Answer everything that is open, oldest first, but for what has to wait."""
-        for request in requests.open_requests(self._database):
+        for request in requests.open_requests(self._database, now=self._clock.now()):
             self._answer(request)
+        self._has_later = bool(requests.waiting(self._database))
 
     def _answer(self, request: Request) -> None:
         try:
             with self._database.transaction():
+                now = requests.get(self._database, request.id)
+                if now is None or now.state is not RequestState.FILED:
+                    return  # it was withdrawn since it was read
                 handler = self._handlers.get(request.kind)
                 if handler is None:
                     known = ", ".join(sorted(self._handlers))
@@ -261,6 +272,18 @@ class RequestDispatcher:
             transitions.regrade(self._database, run.id, by=by, now=self._clock.now())
         return Answer(f"{_runs(len(chosen))} graded again", chosen[0].sweep_id)
 
+    def _annotate_runs(self, arguments: AnnotateRuns, by: str) -> Answer:
+        change = Annotation(arguments.note, arguments.add, arguments.remove)
+        for run_id in arguments.run_ids:
+            annotate_run(self._database, run_id, change, by=by, now=self._clock.now())
+        return Answer(f"{_runs(len(arguments.run_ids))} {_annotated(change)}")
+
+    def _annotate_sweep(self, arguments: AnnotateSweep, by: str) -> Answer:
+        change = Annotation(arguments.note, arguments.add, arguments.remove)
+        sweep = sweeps.get(self._database, arguments.sweep_id)
+        annotate_sweep(self._database, sweep.id, change, by=by, now=self._clock.now())
+        return Answer(f"sweep {sweep.id} is {_annotated(change)}", sweep.id)
+
     def _assign(self, arguments: AssignExperiment, _by: str) -> Answer:
         sweep = sweeps.get(self._database, arguments.sweep_id)
         if not arguments.experiment_id.strip():
@@ -310,6 +333,15 @@ def _moved_on(run: Run, means: str = "") -> UsageProblem:
     attempt = f", attempt {run.attempts}" if run.attempts else ""
     state = f"{run.state} ({run.failure_class})" if run.failure_class is not None else run.state
     return UsageProblem(f"run {run.id} has moved on", f"it is now {state}{attempt}{means}", "Look again.")
+
+
+def _annotated(change: Annotation) -> str:
+    """Say what has become of notes and tags, behind "is" or "are"."""
+    parts = [f"tagged {', '.join(change.add)}"] if change.add else []
+    parts += [f"no longer tagged {', '.join(change.remove)}"] if change.remove else []
+    if change.note is not None:
+        parts.append("noted" if change.note.strip() else "without a note")
+    return " and ".join(parts)
 
 
 def _runs(count: int) -> str:

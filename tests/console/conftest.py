@@ -74,7 +74,16 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
         requests.append((kind, arguments))
         return Answer("done as you asked")
 
+    def file(places: Places, kind: str, arguments: dict[str, Any], *, in_seconds: float) -> int:
+        requests.append((kind, arguments))
+        return len(requests)
+
+    def answer_to(places: Places, number: int, *, wait_seconds: float) -> Answer:
+        return Answer("done as you asked")
+
     monkeypatch.setattr("engine.control.ask", ask)
+    monkeypatch.setattr("engine.control.file", file)
+    monkeypatch.setattr("engine.control.answer_to", answer_to)
     return requests
 
 

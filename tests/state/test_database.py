@@ -40,13 +40,13 @@ def test_a_write_outside_a_transaction_is_a_mistake_of_ours(database: Database) 
 def test_a_console_may_file_requests_and_the_engine_answers_once(swept: Database, tmp_path: Path) -> None:
     console = state_database.open_for_requests(tmp_path)
     number = requests.file(console, "sweep.pause", {"sweep_id": "dummy-1"}, author="console", now=2)
-    assert [request.id for request in requests.open_requests(swept)] == [number]
+    assert [request.id for request in requests.open_requests(swept, now=100)] == [number]
     requests.answer(swept, number, RequestState.DONE, "paused", now=3)
     requests.answer(swept, number, RequestState.REFUSED, "twice", now=4)
     answered = requests.get(console, number)
     assert answered is not None
     assert (answered.state, answered.answer) == (RequestState.DONE, "paused")
-    assert requests.open_requests(swept) == []
+    assert requests.open_requests(swept, now=100) == []
     console.close()
 
 

@@ -17,8 +17,9 @@ from engine import control
 from engine.control import Answer
 from engine.places import Places
 from foundation.problems import EnvironmentProblem
-from state import runs
+from state import requests, runs
 from state.lifecycle import Outcome, RunState
+from state.records import RequestState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 
@@ -104,6 +105,40 @@ async def test_every_way_out_of_a_question_means_no(opened: OpenConsole, asked: 
         await console.press("a", "s", "r", key)
         await console.until(lambda: not isinstance(console.app.screen, ConfirmScreen))
         assert asked == []
+
+
+async def test_a_stop_can_be_undone_for_some_seconds_and_is_then_never_done(opened: OpenConsole) -> None:
+    async with opened(screen="sweep:openhands-1") as console:
+        await console.sees("44 queued")
+        await console.press("j", "m", "s")
+        await console.sees("Stop 3 runs?")
+        await console.press("y")
+        await console.sees("stopping 3 runs in 5 s", "u undo")
+        assert console.world is not None
+        (waiting,) = requests.waiting(console.world.database)
+        assert (waiting.kind, len(waiting.arguments["runs"])) == ("run.stop", 3)
+        await console.press("u")
+        await console.sees("undone: stopping 3 runs")
+        await console.misses("in 5 s")
+        withdrawn = requests.get(console.world.database, waiting.id)
+        assert withdrawn is not None and withdrawn.state is RequestState.WITHDRAWN
+        await console.press("u")
+        await console.sees("there is nothing to undo")
+
+
+async def test_a_stop_is_held_by_the_state_not_by_the_console_that_asked_for_it(
+    opened: OpenConsole, places: Places
+) -> None:
+    async with opened(screen="sweep:openhands-1") as console:
+        await console.sees("44 queued")
+        await console.press("j", "m", "s")
+        await console.sees("Stop 3 runs?")
+        await console.press("y")
+        await console.sees("stopping 3 runs in 5 s")
+    async with opened(lambda _places: worlds.open_world(places), screen="sweep:openhands-1") as console:
+        await console.sees("stopping 3 runs in 5 s", "u undo")
+        await console.press("u")
+        await console.sees("undone: stopping 3 runs")
 
 
 async def test_stopping_names_what_it_stops(opened: OpenConsole, asked: list[Any]) -> None:

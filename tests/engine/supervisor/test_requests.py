@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -516,3 +517,98 @@ def test_a_budget_of_nothing_or_nobody_is_refused(
     requester.launch(name="s")
     with pytest.raises(RefusedRequest, match=told):
         requester.ask("budget.set", **arguments)
+
+
+def test_a_request_that_waits_is_done_once_at_its_time_and_never_when_it_was_withdrawn(
+    requester: Requests,
+) -> None:
+    requester.launch()
+    one, other = runs.of_all_sweeps(requester.state)
+    now = time.time()
+
+    def stop_later(run: Run, *, at: float) -> int:
+        return requests.file(
+            requester.state,
+            "run.stop",
+            {"runs": requester.shown(run)},
+            author="tester@here",
+            now=now,
+            not_before=at,
+        )
+
+    kept, undone = stop_later(one, at=now + 60), stop_later(other, at=now + 60)
+    requester.step()
+    assert [request.id for request in requests.waiting(requester.state)] == [kept, undone]
+    assert requests.withdraw(requester.state, undone, by="tester@here", now=now)
+    # As the clock comes to it, whatever has become of the console.
+    with requester.state.transaction():
+        requester.state.execute("UPDATE requests SET not_before = ?", (now,))
+    requester.step()
+    assert (requester.state_of(kept), requester.state_of(undone)) == (
+        RequestState.DONE,
+        RequestState.WITHDRAWN,
+    )
+    assert runs.get(requester.state, one.id).state is RunState.STOPPED
+    assert runs.get(requester.state, other.id).state is RunState.QUEUED
+    assert not requests.withdraw(requester.state, kept, by="tester@here", now=now)
+    assert requests.waiting(requester.state) == []
+
+
+def test_a_request_that_is_withdrawn_while_others_are_answered_is_not_done(requester: Requests) -> None:
+    requester.launch()
+    one, other = runs.of_all_sweeps(requester.state)
+    numbers = [
+        requests.file(requester.state, "run.stop", {"runs": requester.shown(run)}, author="t", now=1.0)
+        for run in (one, other)
+    ]
+    opened = requests.open_requests(requester.state, now=2.0)
+    assert requests.withdraw(requester.state, numbers[1], by="t", now=2.0)
+    for request in opened:
+        requester._desk._answer(request)
+    assert [runs.get(requester.state, run.id).state for run in (one, other)] == [
+        RunState.STOPPED,
+        RunState.QUEUED,
+    ]
+
+
+def test_notes_and_tags_are_kept_with_who_and_when_and_as_events(requester: Requests) -> None:
+    sweep_id = requester.launch().sweep_id
+    one, other = runs.of_all_sweeps(requester.state)
+    both = [one.id, other.id]
+    requester.ask("run.annotate", run_ids=both, note="GPU\n lost \u202e twice", add=["GPU", "look", "gpu"])
+    answer = requester.ask("run.annotate", run_ids=[one.id], add=["night"], remove=["look", "unknown"])
+    assert answer.text == "1 run is tagged night and no longer tagged look, unknown"
+    requester.ask("sweep.annotate", sweep_id=sweep_id, note="baseline", add=["final"])
+    noted = runs.get(requester.state, one.id)
+    assert (noted.note, noted.noted_by) == ("GPU lost twice", "tester@here")
+    assert noted.noted_at == pytest.approx(time.time(), abs=60)
+    assert [(tag.name, tag.by) for tag in noted.tags] == [("gpu", "tester@here"), ("night", "tester@here")]
+    sweep = sweeps.get(requester.state, sweep_id or "")
+    assert (sweep.note, [tag.name for tag in sweep.tags]) == ("baseline", ["final"])
+    told = [event.text for event in events.newest(requester.state, run_id=one.id)]
+    assert told[:2] == [
+        "tagged night; no longer tagged look, by tester@here",
+        "tagged gpu, look; note: GPU lost twice, by tester@here",
+    ]
+    requester.ask("run.annotate", run_ids=both, note="")
+    assert {run.note for run in runs.of_all_sweeps(requester.state)} == {""}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"note": "x" * 2001}, "the note has 2,001 characters (at most 2,000)"),
+        ({"add": ["two words"]}, "'two words' can't be a tag"),
+        ({"add": ["\x1b[31mred"]}, "can't be a tag"),
+        ({"add": [f"t{number}" for number in range(21)]}, "more than 20 tags"),
+        ({}, "neither a note nor a tag"),
+    ],
+)
+def test_notes_and_tags_that_cannot_be_kept_are_refused_and_nothing_is_changed(
+    requester: Requests, arguments: dict[str, Any], why: str
+) -> None:
+    requester.launch()
+    one, other = runs.of_all_sweeps(requester.state)
+    with pytest.raises(RefusedRequest, match=re.escape(why)):
+        requester.ask("run.annotate", run_ids=[one.id, other.id], **arguments)
+    assert runs.of_all_sweeps(requester.state) == [one, other]

@@ -1,0 +1,112 @@
+"""Notes and tags that people put on runs and sweeps; who did so and when is kept with them and as events."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from foundation.problems import UsageProblem
+from state import events, runs, sweeps
+from state.database import Database
+from state.records import Run, Sweep, Tag
+
+LONGEST_NOTE = 2000
+MOST_TAGS = 20
+_TAG = re.compile(r"[^\W_][\w.+-]{0,39}")
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A change of notes and tags.
+
+    Attributes:
+        note: what replaces the note; empty takes it away, None leaves it.
+        add: tags that are put on.
+        remove: tags that are taken off, where they are.
+    """
+
+    note: str | None = None
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+    def checked(self) -> Annotation:
+        """The same with its texts as they are kept: printable, on one line, tags in lower case.
+
+        Raises:
+            UsageProblem: a text can't be kept, or nothing is changed.
+        """
+        if self.note is None and not self.add and not self.remove:
+            raise UsageProblem("neither a note nor a tag was given")
+        note = None if self.note is None else _printable(self.note)
+        if note is not None and len(note) > LONGEST_NOTE:
+            raise UsageProblem(f"the note has {len(note):,} characters (at most {LONGEST_NOTE:,})")
+        return replace(self, note=note, add=check_tags(self.add), remove=check_tags(self.remove))
+
+
+def check_tags(names: Sequence[str]) -> tuple[str, ...]:
+    """Return tags in lower case, each once.
+
+    Raises:
+        UsageProblem: a text can't be a tag.
+    """
+    for name in names:
+        if not _TAG.fullmatch(name):
+            shown = _printable(name)[:60]
+            raise UsageProblem(
+                f"'{shown}' can't be a tag", "", "Use letters, digits, '.', '_', '+' and '-', at most 40."
+            )
+    return tuple(dict.fromkeys(name.lower() for name in names))
+
+
+def annotate_run(database: Database, run_id: int, change: Annotation, *, by: str, now: float) -> None:
+    """Change a run's note and tags; an annotation that changes nothing leaves no event."""
+    with database.transaction():
+        run = runs.get(database, run_id)
+        told = _annotate(database, "runs", run, change.checked(), by, now)
+        if told:
+            events.append(database, now, "run.annotated", f"{told}, by {by}", run=run)
+
+
+def annotate_sweep(database: Database, sweep_id: str, change: Annotation, *, by: str, now: float) -> None:
+    """Change a sweep's note and tags; an annotation that changes nothing leaves no event."""
+    with database.transaction():
+        sweep = sweeps.get(database, sweep_id)
+        told = _annotate(database, "sweeps", sweep, change.checked(), by, now)
+        if told:
+            events.append(database, now, "sweep.annotated", f"{told}, by {by}", sweep_id=sweep.id)
+
+
+def _annotate(
+    database: Database, table: str, subject: Run | Sweep, change: Annotation, by: str, now: float
+) -> str:
+    """Change the row of a run or a sweep, and return in words what is different now."""
+    told, columns = [], dict[str, Any]()
+    known = {tag.name for tag in subject.tags}
+    added = [name for name in change.add if name not in known]
+    removed = [name for name in change.remove if name in known and name not in change.add]
+    if added or removed:
+        tags = [tag for tag in subject.tags if tag.name not in removed]
+        tags += [Tag(name, by, now) for name in added]
+        if len(tags) > MOST_TAGS:
+            raise UsageProblem(
+                f"more than {MOST_TAGS} tags can't be on one {table.removesuffix('s')}",
+                f"there would be {len(tags)}",
+                "Take some off with --remove.",
+            )
+        columns["tags"] = json.dumps([asdict(tag) for tag in tags])
+        told += [f"tagged {', '.join(added)}"] if added else []
+        told += [f"no longer tagged {', '.join(removed)}"] if removed else []
+    if change.note is not None and change.note != subject.note:
+        columns |= {"note": change.note, "noted_by": by, "noted_at": now}
+        told.append(f"note: {change.note}" if change.note else "note removed")
+    if columns:
+        database.update(table, subject.id, **columns)
+    return "; ".join(told)
+
+
+def _printable(text: str) -> str:
+    """Return text on one line, without controls and what turns the direction of text."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
