@@ -25,7 +25,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 18
+NEWEST_VERSION = 19
 # Columns that hold a record or a mapping as JSON.
 _CALL_COUNTS = (
     *("calls", "errors", "limited", "refused", "estimated", "input_tokens", "cached_tokens"),
@@ -431,6 +431,12 @@ def migrate(connection: sqlite3.Connection) -> None:
     def _requests_that_wait(database: Database) -> None:
         database.conn.execute("ALTER TABLE requests ADD COLUMN not_before REAL")
         database.conn.execute("PRAGMA user_version = 18")
+
+    @steps(name="0019-when-batch-systems-may-start-jobs")
+    def _estimates(database: Database) -> None:
+        database.conn.execute("ALTER TABLE attempts ADD COLUMN starts_at REAL")
+        database.conn.execute("ALTER TABLE attempts ADD COLUMN job_priority INTEGER")
+        database.conn.execute("PRAGMA user_version = 19")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

@@ -172,7 +172,9 @@ class Attempt:
         placement: where it was launched: `here`, or by which batch system.
         job: the number by which that knows it; empty where there is none.
         node: the host that it runs on; empty for the engine's own, or while none is known.
-        waits_for: why that does not run it yet; empty where it does.
+        waits_for: why that does not run it yet, or not at the moment, in its own word; empty where it does.
+        starts_at: when it may start, by that system's reckoning; None where nobody knows.
+        job_priority: by which that chooses among those that wait; higher goes first.
     """
 
     id: int
@@ -203,6 +205,8 @@ class Attempt:
     job: str = ""
     node: str = ""
     waits_for: str = ""
+    starts_at: float | None = None
+    job_priority: int | None = None
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
 
 from foundation.problems import UsageProblem
 from state.database import Database
 from state.lifecycle import ENGINE, LIVE, OCCUPYING, FailureClass, RunState, SweepState
-from state.records import Attempt, Run
+from state.records import HERE, Attempt, Run
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,18 @@ def live_attempts_on(database: Database, placement: str) -> list[Attempt]:
     )
 
 
+def placed_elsewhere(database: Database, sweep_id: str | None = None) -> dict[int, Attempt]:
+    """Read the attempts of live runs, by run, that a batch system was given; of one sweep or all."""
+    found = database.records(
+        Attempt,
+        "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
+        f" AND attempts.number = runs.attempts WHERE runs.state IN ({_LIVE}) AND placement != ?"
+        " AND (?2 IS NULL OR runs.sweep_id = ?2)",
+        (HERE, sweep_id),
+    )
+    return {attempt.run_id: attempt for attempt in found}
+
+
 def occupying_attempts(database: Database) -> set[int]:
     """Read the numbers of the attempts whose agents hold slots, memory and GPUs."""
     rows = database.rows(
@@ -146,10 +158,22 @@ def set_report_offsets(database: Database, attempt_id: int, events_offset: int, 
     database.update("attempts", attempt_id, events_offset=events_offset, usage_offset=usage_offset)
 
 
-def note_job(database: Database, attempt_id: int, *, job: str, node: str, waits_for: str) -> None:
-    """Note what a batch system says of an attempt that it runs."""
+@dataclass(frozen=True)
+class JobFacts:
+    """What a batch system says of an attempt that it runs; the fields are those of the attempt."""
+
+    job: str
+    node: str
+    waits_for: str
+    starts_at: float | None
+    job_priority: int | None
+
+
+def note_jobs(database: Database, facts: Mapping[int, JobFacts]) -> None:
+    """Note what a batch system says of attempts, by their numbers, all in one transaction."""
     with database.transaction():
-        database.update("attempts", attempt_id, job=job, node=node, waits_for=waits_for)
+        for attempt_id, known in facts.items():
+            database.update("attempts", attempt_id, **asdict(known))
 
 
 def note_activity(database: Database, run_id: int, at: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from engine.placements.commands import SlurmCommands
 from engine.placements.here import Here
@@ -26,12 +27,16 @@ class Placements:
         self._clock = clock
         self._log = log
         self.here = Here(places.state_dir, clock, log)
-        self._made: dict[str, Placement] = {HERE: self.here}
+        self._slurm: Slurm | None = None
 
     @property
     def problem(self) -> str:
         """Say what is wrong with any of them at the moment; empty when nothing is."""
-        return "; ".join(filter(None, (placement.problem for placement in self._made.values())))
+        return "; ".join(filter(None, (placement.problem for placement in self._all)))
+
+    @property
+    def _all(self) -> tuple[Placement, ...]:
+        return (self.here,) if self._slurm is None else (self.here, self._slurm)
 
     def named(self, name: str) -> Placement:
         """Return a placement by its name.
@@ -39,14 +44,16 @@ class Placements:
         Raises:
             UsageProblem: config.toml does not know it.
         """
-        made = self._made.get(name)
-        if made is None:
-            profile = profile_named(name, self._places.config_file)
+        if name == HERE:
+            return self.here
+        if self._slurm is None:
+            profile_of = partial(profile_named, config_file=self._places.config_file)
             commands = SlurmCommands(os.environ)
             worker = ThreadPoolExecutor(1, thread_name_prefix="slurm")
-            made = Slurm(name, profile, self._places.state_dir, commands, self._clock, self._log, worker)
-            self._made[name] = made
-        return made
+            state_dir = self._places.state_dir
+            self._slurm = Slurm(profile_of, state_dir, commands, self._clock, self._log, worker)
+        self._slurm.use(name)
+        return self._slurm
 
     def of(self, attempt: Attempt) -> Placement:
         """Return the placement that an attempt was launched on, which never changes."""
@@ -54,15 +61,16 @@ class Placements:
 
     def recover(self) -> None:
         """After a start of the engine: tidy up what the last one left half done."""
-        for placement in self._made.values():
+        for placement in self._all:
             placement.recover()
 
     def step(self) -> None:
         """Go on with what each has to do by itself."""
-        for placement in self._made.values():
+        for placement in self._all:
             placement.step()
 
     def keep_only(self, live: Sequence[Attempt]) -> None:
         """End whatever is placed and not live any more."""
-        for name, placement in self._made.items():
-            placement.keep_only([attempt for attempt in live if attempt.placement == name])
+        self.here.keep_only([attempt for attempt in live if attempt.placement == HERE])
+        if self._slurm is not None:
+            self._slurm.keep_only([attempt for attempt in live if attempt.placement != HERE])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SLURM_CONF", "KRB5CCNAME", "LD_LIBR
 _SQUEUE = "%i|%T|%r|%N|%V|%S|%Q|%j"
 _SACCT = "JobIDRaw,State,ExitCode,NodeList,Submit,Start,Priority,JobName"
 _COLUMNS = 8
+_OF_RECORDS = ("sacct", "sacctmgr")
 # What is wrong with the job, so that trying again would be refused again.
 _REFUSALS = (
     "invalid partition",
@@ -43,6 +45,25 @@ _REFUSALS = (
 # States of nodes that take no jobs; `drained*` and `down~` are states too.
 _AWAY = ("down", "drain", "fail", "maint", "unknown")
 _NOT_KEPT = ("accounting storage is disabled", "not running a supported accounting_storage plugin")
+# What a user may have at once; limits of the size of one job never let it pass.
+_FULL = ("maxsubmit", "submit limit", "temporarily unable to accept job")
+_TOO_LARGE = re.compile(r"(qos|assoc)\w*max(?!submit)\w+", re.IGNORECASE)
+# What scancel says of jobs that are gone, with a code that differs between versions and in federations.
+_GONE = ("invalid job id", "already completing or completed", "job/step already")
+# What one argument may hold is limited.
+MOST_NAMES = 500
+# As few columns as a version of 2020 knows, each with its own mark behind it and not cut.
+_SINFO_NODES = (
+    "NodeList",
+    "StateLong",
+    "CPUsState",
+    "CPUsLoad",
+    "Memory",
+    "Gres",
+    "GresUsed",
+    "Partition",
+    "Reason",
+)
 
 
 class SlurmAway(EnvironmentProblem):
@@ -51,6 +72,10 @@ class SlurmAway(EnvironmentProblem):
 
 class SlurmRefuses(EnvironmentProblem):
     """Slurm will never run such a job."""
+
+
+class SlurmFull(EnvironmentProblem):
+    """Slurm takes no more jobs of this user at present; this one was not submitted."""
 
 
 class NoAccounting(EnvironmentProblem):
@@ -97,6 +122,35 @@ class Partition:
     has_nodes: bool
 
 
+@dataclass(frozen=True)
+class Node:
+    """A node, as sinfo tells; None where it does not.
+
+    Attributes:
+        state: such as `mixed`, without the marks behind it.
+        answers: whether its daemon answers the controller.
+        load: of all its processes, over the last minutes.
+        reason: why somebody has taken it away; empty where nobody has.
+    """
+
+    name: str
+    state: str
+    answers: bool
+    cpus: int | None
+    cpus_used: int | None
+    load: float | None
+    memory_bytes: int | None
+    gpus: int
+    gpus_used: int
+    partitions: tuple[str, ...]
+    reason: str
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it takes no jobs."""
+        return not self.answers or self.state.startswith(_AWAY)
+
+
 class SlurmCommands:
     """Calls sbatch, squeue, sacct, scancel and sinfo; each call may take its time."""
 
@@ -108,7 +162,7 @@ class SlurmCommands:
         """Submit a script and return its job's number.
 
         Raises:
-            SlurmRefuses, SlurmAway: it did not; in the second case it may have.
+            SlurmRefuses, SlurmFull, SlurmAway: it did not; in the last case it may have.
         """
         said = self._run("sbatch", "--parsable", *options, str(script))
         return said.strip().partition(";")[0]
@@ -117,7 +171,7 @@ class SlurmCommands:
         """Return when and where a job would start, without submitting it.
 
         Raises:
-            SlurmRefuses, SlurmAway: it would not be taken, or nobody knows.
+            SlurmRefuses, SlurmFull, SlurmAway: it would not be taken, or nobody knows.
         """
         return self._run("sbatch", "--test-only", *options, str(script), told_on_stderr=True).strip()
 
@@ -132,7 +186,7 @@ class SlurmCommands:
         )
 
     def ended(self, names: Sequence[str], since: str) -> list[Job]:
-        """List jobs of these names from Slurm's records, as far as they go.
+        """List jobs of these names from Slurm's records, as far as they go; of at most MOST_NAMES names.
 
         Raises:
             NoAccounting: it keeps none.
@@ -142,12 +196,37 @@ class SlurmCommands:
         return _jobs(self._run("sacct", *columns, f"--name={','.join(names)}"))
 
     def cancel(self, numbers: Sequence[str]) -> None:
-        """Cancel jobs; one that has ended already is fine.
+        """Cancel jobs; one that has ended already, or is not known any more, is fine.
 
         Raises:
             SlurmAway: it may not have been done.
         """
         self._run("scancel", *numbers)
+
+    def nodes(self, partitions: Sequence[str] = ()) -> list[Node]:
+        """Return the nodes of some partitions, of all where none is named.
+
+        Raises:
+            SlurmAway: they can't be known now.
+        """
+        columns = ",".join(f"{name}:|" for name in _SINFO_NODES)
+        chosen = [f"--partition={','.join(partitions)}"] if partitions else []
+        found: dict[str, Node] = {}
+        for line in self._run("sinfo", "--Node", "--noheader", *chosen, f"--Format={columns}").splitlines():
+            node = _node(line)
+            if node is not None:
+                before = found.get(node.name)
+                others = before.partitions if before is not None else ()
+                found[node.name] = replace(node, partitions=(*others, *node.partitions))
+        return list(found.values())
+
+    def version(self) -> str:
+        """Return what Slurm calls itself, such as `slurm-wlm 22.05.8`.
+
+        Raises:
+            SlurmAway: its commands are not here.
+        """
+        return self._run("sinfo", "--version").strip()
 
     def partitions(self) -> dict[str, Partition]:
         """Return the partitions by their names; the default one also as ''.
@@ -189,6 +268,10 @@ class SlurmCommands:
                 check=False,
             )
         except FileNotFoundError as error:
+            if program in _OF_RECORDS:
+                raise NoAccounting(
+                    "Slurm's records can't be read", f"there is no {program} on the PATH"
+                ) from error
             raise SlurmAway(
                 "Slurm can't be asked",
                 f"there is no {program} on the PATH",
@@ -199,10 +282,14 @@ class SlurmCommands:
         said = done.stderr if told_on_stderr else done.stdout
         if done.returncode == 0:
             return said
+        if program == "scancel" and all(map(_tells_of_gone_job, done.stderr.splitlines() or [""])):
+            return said
         why = " ".join(f"{done.stderr} {done.stdout}".split())[:_SHOWN] or f"code {done.returncode}"
         if any(sign in why.lower() for sign in _NOT_KEPT):
             raise NoAccounting("Slurm keeps no records", why)
-        if program == "sbatch" and any(sign in why.lower() for sign in _REFUSALS):
+        if program == "sbatch" and any(sign in why.lower() for sign in _FULL) and not _TOO_LARGE.search(why):
+            raise SlurmFull("Slurm takes no more jobs now", why)
+        if program == "sbatch" and (_TOO_LARGE.search(why) or any(sign in why.lower() for sign in _REFUSALS)):
             raise SlurmRefuses(
                 "Slurm refuses the job", why, "Correct the sweep, or its table in config.toml."
             )
@@ -221,6 +308,51 @@ def _jobs(text: str) -> list[Job]:
             job = Job(*columns)
             found.append(replace(job, state=job.state.partition(" ")[0]))  # "CANCELLED by 0"
     return found
+
+
+def _tells_of_gone_job(line: str) -> bool:
+    return any(sign in line.lower() for sign in _GONE)
+
+
+def _node(line: str) -> Node | None:
+    """Read a line of sinfo about a node in one partition; None for anything else."""
+    columns = [column.strip() for column in line.split("|", len(_SINFO_NODES) - 1)]
+    if len(columns) != len(_SINFO_NODES):
+        return None
+    name, state, cpus, load, memory, gres, gres_used, partition, reason = columns
+    counts = cpus.split("/")  # allocated, idle, other, all
+    reason = reason.removesuffix("|")
+    return Node(
+        name,
+        state.rstrip("*~#!%$@^-+"),
+        "*" not in state,
+        _whole(counts[-1]),
+        _whole(counts[0]),
+        _number(load),
+        None if (megabytes := _whole(memory)) is None else megabytes << 20,
+        _gpus(gres),
+        _gpus(gres_used),
+        (partition.removesuffix("*"),),
+        "" if reason in ("none", "(null)") else reason,
+    )
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _gpus(gres: str) -> int:
+    """Count the GPUs of a node's generic resources, such as `gpu:a100:2(S:0),shard:8`."""
+    plain = re.sub(r"\([^)]*\)", "", gres)
+    names = [each.split(":") for each in plain.split(",")]
+    return sum(_whole(name[-1]) or 0 for name in names if name[0] == "gpu" and len(name) > 1)
 
 
 def seconds_of(limit: str) -> float | None:

@@ -46,10 +46,8 @@ class Here:
             return True
         return False if protocol.needs_runner(self._state_dir) else None
 
-    @property
-    def room(self) -> None:
-        """Return that the room of this host decides."""
-        return None
+    def room(self, _placement: str, /) -> None:
+        """Return nothing, as the room of this host decides."""
 
     def runtime(self, wanted: str) -> str:
         """Return what a sweep's runtime is on this host."""

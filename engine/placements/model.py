@@ -19,7 +19,9 @@ class Look:
         events_bytes: what the directory's events have grown to, at least; 0 where nobody knows.
         job: the number by which a batch system knows it; empty where there is none.
         node: the host that it runs on; empty for this one, and where none is known.
-        waits_for: why it does not run yet; empty where it does.
+        waits_for: why it does not run yet, or not at the moment; empty where it does.
+        starts_at: when it may start, by the batch system's reckoning; None where nobody knows.
+        priority: by which that chooses among those that wait; higher goes first.
         said: what the batch system says of its end; empty while it says nothing, and where there is none.
         failure: why it is lost: nothing in its directory will ever say how it ended.
         pauses: whether all runs of its sweep would fail like that.
@@ -30,6 +32,8 @@ class Look:
     job: str = ""
     node: str = ""
     waits_for: str = ""
+    starts_at: float | None = None
+    priority: int | None = None
     said: str = ""
     failure: Failure | None = None
     pauses: bool = False
@@ -45,9 +49,8 @@ class Placement(Protocol):
     def problem(self) -> str:
         """Say what is wrong at the moment; empty when nothing is."""
 
-    @property
-    def room(self) -> int | None:
-        """Return how many more attempts it takes now; None where this host's own room decides."""
+    def room(self, placement: str, /) -> int | None:
+        """Return how many more attempts it takes now by one name; None where this host's own room decides."""
 
     def runtime(self, wanted: str) -> str:
         """Return which runtime of the protocol a sweep's is there.

@@ -10,18 +10,28 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 import shlex
 import socket
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
-from engine.placements.commands import Job, NoAccounting, SlurmAway, SlurmCommands, SlurmRefuses
+from engine.placements import nodes
+from engine.placements.commands import (
+    MOST_NAMES,
+    Job,
+    NoAccounting,
+    SlurmAway,
+    SlurmCommands,
+    SlurmFull,
+    SlurmRefuses,
+)
 from engine.placements.model import Look
 from engine.settings import SlurmProfile, slurm_profiles
 from environment.container import output
@@ -37,14 +47,16 @@ from state.records import HERE, Attempt
 from state.transitions import Failure
 
 SLURM = "slurm"
+TO_BE_SUBMITTED = "to be submitted"
 # Of a job beside its agent: runner, shim and validation server.
 _OWN_MEMORY_BYTES = 1 << 30
 _SIGNAL_SECONDS = 60.0  # by which Slurm may send a signal too early
 _SHORTEST_SIGNAL = 60
+_USUAL_POLL_SECONDS = SlurmProfile().poll_seconds
 _MANY_JOBS = 200
 _LONGEST_BACK_OFF_SECONDS = 300.0
-_ASK_RECORDS_SECONDS = 60.0
-_CANCEL_SECONDS = 30.0
+# How often the other calls are made at most, in times of squeue's: with it five a minute at the usual pace.
+_OTHERS = 2
 _LOOKS_A_SECOND = 8.0  # at heartbeats, for all attempts together
 # What a file system between hosts takes to show what is there.
 _EXIT_PATIENCE_SECONDS = 60.0
@@ -68,18 +80,46 @@ _ENDED = frozenset(
 )
 # Slurm itself has not seen these processes end: they may run on where nobody can reach them.
 _UNSEEN = frozenset({"NODE_FAIL", "BOOT_FAIL"})
-# Why a job would wait for ever.
-_NEVER = (
-    *(
-        "PartitionTimeLimit",
-        "PartitionNodeLimit",
-        "BadConstraints",
-        "InvalidAccount",
-        "InvalidQOS",
-        "AccountNotAllowed",
-    ),
-    *("QOSNotAllowed", "AssociationJobLimit"),
+# Why a job would wait for ever; limits of accounts and qos do so where they are of a single job.
+_NEVER = re.compile(
+    "PartitionTimeLimit|PartitionNodeLimit|BadConstraints|InvalidAccount|InvalidQOS|AccountNotAllowed|QOSNotAllowed"
+    r"|(?:QOS|Assoc)(?:Max|Min)\w*Per(?:Job|Node)(?:Limit)?|(?:QOS|Assoc)MaxWallDurationPerJobLimit"
 )
+# A controller that has just been started says for a moment what is not so.
+_ANSWERS_OF_NEVER = 2
+_LAUNCH_FAILED = "launch_failed_requeued_held"
+# Stopped by Slurm, with what they hold: they can't write, and go on later.
+_HELD_STATES = frozenset({"SUSPENDED", "STOPPED"})
+_NOT_YET = frozenset({"PENDING", "CONFIGURING"})
+# Options by which jobs are named, found again, begun and ended; jobs of other clusters are not in squeue's answer.
+_OWN_OPTIONS = frozenset(
+    (
+        *(
+            "job-name",
+            "output",
+            "error",
+            "open-mode",
+            "requeue",
+            "no-requeue",
+            "export",
+            "export-file",
+            "signal",
+        ),
+        *(
+            "dependency",
+            "array",
+            "cluster",
+            "clusters",
+            "chdir",
+            "parsable",
+            "test-only",
+            "wait",
+            "wrap",
+            "time",
+        ),
+    )
+)
+_OWN_LETTERS = ("-J", "-o", "-e", "-d", "-a", "-M", "-D", "-W", "-t")
 _WORDS = {
     "PREEMPTED": "other jobs took its place",
     "NODE_FAIL": "its node failed",
@@ -95,8 +135,18 @@ _WORDS = {
 class _Call(Enum):
     POLL = "squeue"
     RECORDS = "sacct"
+    NODES = "sinfo"
     SUBMIT = "sbatch"
     CANCEL = "scancel"
+
+
+_TROUBLES = {
+    _Call.POLL: "Slurm does not answer since {since}, jobs go on",
+    _Call.RECORDS: "Slurm's records do not answer since {since}",
+    _Call.NODES: "Slurm does not tell of its nodes since {since}",
+    _Call.SUBMIT: "Slurm takes no job since {since}",
+    _Call.CANCEL: "jobs can't be cancelled since {since}",
+}
 
 
 @dataclass
@@ -104,20 +154,26 @@ class _Held:
     """What is known of an attempt.
 
     Attributes:
+        profile: of its placement.
         unknown: how many more answers of squeue without its job it takes until there is none; 0 where that is known.
+        hopeless: how many answers in a row have said that its job will wait for ever.
         is_submitted: whether there is or was a job, as far as is known.
         missing_since: since when squeue has answered without it.
+        waits_since: since when its job waits though it had begun.
         beat_at: when a heartbeat last came, by our clock.
     """
 
     attempt: Attempt
     folder: Path
     order: Order
+    profile: SlurmProfile
     unknown: int = 0
+    hopeless: int = 0
     is_submitted: bool = False
     submissions: int = 0
     job: Job | None = None
     missing_since: float | None = None
+    waits_since: float | None = None
     ended_at: float | None = None
     is_in_records: bool | None = None
     beat: Heartbeat | None = None
@@ -141,16 +197,39 @@ class _Held:
         return (
             self.beat is not None
             or self.missing_since is not None
-            or (self.job is not None and self.job.state != "PENDING")
+            or (self.job is not None and self.job.state not in _NOT_YET)
         )
+
+    @property
+    def silence(self) -> float:
+        """After how long a runner that writes nothing has ended its agent."""
+        return self.profile.silent_seconds + min(_MARGIN_SECONDS, self.profile.silent_seconds)
 
 
 @dataclass
 class _Turn:
-    """When a kind of call is due again."""
+    """When a kind of call is due again, and since when it fails and why."""
 
     at: float = -math.inf
     failures: int = 0
+    since: float | None = None
+    why: str = ""
+
+    def in_words(self, kind: _Call) -> str:
+        """Say since when it fails; empty where it does not."""
+        if self.since is None:
+            return ""
+        since = time.strftime("%H:%M:%S", time.localtime(self.since))
+        return f"{_TROUBLES[kind].format(since=since)}: {self.why}"
+
+
+@dataclass
+class _Profile:
+    """A profile in use, with what is to be submitted by it."""
+
+    profile: SlurmProfile
+    queue: deque[_Held] = field(default_factory=deque)
+    submit: _Turn = field(default_factory=_Turn)
 
 
 @dataclass
@@ -162,12 +241,14 @@ class _Pending:
 
 
 class Slurm:
-    """Submits attempts as jobs, looks what becomes of them, cancels them; one call of Slurm's commands at a time."""
+    """Submits attempts as jobs, looks what becomes of them, cancels them; one call of Slurm's commands at a time.
+
+    It serves all profiles, so that Slurm is asked once for all of them.
+    """
 
     def __init__(
         self,
-        name: str,
-        profile: SlurmProfile,
+        profile_of: Callable[[str], SlurmProfile],
         state_dir: Path,
         commands: SlurmCommands,
         clock: Clock,
@@ -177,23 +258,22 @@ class Slurm:
         """Prepare.
 
         Args:
-            name: the placement's.
-            profile: how jobs are submitted.
+            profile_of: returns how a placement's jobs are submitted.
             state_dir: whose attempts they are.
             commands: of Slurm.
             clock: of this host.
             log: takes what goes wrong.
             worker: makes the calls, which may be slow.
         """
-        self._profile = profile
+        self._profile_of = profile_of
+        self._profiles: dict[str, _Profile] = {}
         self._state_dir = state_dir
         self._commands = commands
         self._clock = clock
         self._log = log
         self._worker = worker
-        self.prefix = job_prefix(state_dir, name)
+        self.prefix = job_prefix(state_dir)
         self._held: dict[str, _Held] = {}
-        self._queue: deque[_Held] = deque()
         self._watched: deque[tuple[float, _Held]] = deque()
         self._cancelled: dict[str, str] = {}  # jobs to be cancelled, by their number
         self._live: frozenset[str] | None = None
@@ -201,21 +281,20 @@ class Slurm:
         self._pending: _Pending | None = None
         self._turns = {kind: _Turn() for kind in _Call}
         self._has_records = True
-        self._away_since: float | None = None
-        self._refusal = ""
 
     @property
     def problem(self) -> str:
-        """Say since when Slurm does not answer."""
-        if self._away_since is None:
-            return ""
-        since = time.strftime("%H:%M:%S", time.localtime(self._away_since))
-        return f"Slurm does not answer since {since}, jobs go on: {self._refusal}"
+        """Say since when Slurm does not answer, or not what it is asked."""
+        if whole := self._turns[_Call.POLL].in_words(_Call.POLL):
+            return whole
+        parts = [turn.in_words(kind) for kind, turn in self._turns.items()]
+        parts += [used.submit.in_words(_Call.SUBMIT) for used in self._profiles.values()]
+        return "; ".join(dict.fromkeys(filter(None, parts)))
 
-    @property
-    def room(self) -> int:
-        """Return how many more jobs the profile lets us have."""
-        return max(0, self._profile.max_jobs - len(self._held))
+    def room(self, placement: str) -> int:
+        """Return how many more jobs a profile lets us have."""
+        profile = self.use(placement).profile
+        return max(0, profile.max_jobs - sum(held.profile is profile for held in self._held.values()))
 
     def runtime(self, wanted: str) -> str:
         """Return what a sweep's runtime is on nodes."""
@@ -228,8 +307,9 @@ class Slurm:
         """Submit an attempt soon; one that may have been submitted before, only when Slurm knows nothing of it."""
         if attempt.token in self._held:
             return
+        used = self.use(attempt.placement)
         folder = (self._state_dir / attempt.directory).resolve()
-        held = _Held(attempt, folder, protocol.read(folder / protocol.ORDER, Order))
+        held = _Held(attempt, folder, protocol.read(folder / protocol.ORDER, Order), used.profile)
         if self._is_claimed(held):
             secrets.discard(self._state_dir / attempt.directory)
         else:
@@ -238,8 +318,8 @@ class Slurm:
             held.unknown = _ANSWERS_WITHOUT_IT
         else:
             # Its script is the note that it may have been submitted.
-            files.write_text(folder / protocol.JOB_SCRIPT, job_script(folder, held.order, self._profile))
-            self._queue.append(held)
+            files.write_text(folder / protocol.JOB_SCRIPT, job_script(folder, held.order, held.profile))
+            used.queue.append(held)
         self._held[attempt.token] = held
         if (folder / protocol.STOP).exists():
             self.end(attempt)
@@ -254,14 +334,23 @@ class Slurm:
         if held is None:
             return Look(version=0, job=attempt.job, node=attempt.node)
         job = held.job
-        waits = job is None or job.state == "PENDING"
-        reason = "to be submitted" if job is None else job.reason
+        is_waiting = held.beat is None and (job is None or job.state in _NOT_YET)
+        waits_for = ""
+        if job is not None and (job.state in _HELD_STATES or (is_waiting and job.state != "PENDING")):
+            waits_for = job.state
+        elif is_waiting:
+            waits_for = TO_BE_SUBMITTED if job is None else job.reason
+        is_pending = is_waiting and job is not None and job.state == "PENDING"
         return Look(
             version=held.version,
             events_bytes=0 if held.beat is None else held.beat.events,
             job="" if job is None else job.id,
             node=held.beat.node if held.beat is not None else "" if job is None else job.node,
-            waits_for=reason if waits and held.beat is None else "",
+            waits_for=waits_for,
+            starts_at=moment_of(job.starts) if is_pending and job is not None else None,
+            priority=int(job.priority)
+            if is_pending and job is not None and job.priority.isdecimal()
+            else None,
             said=held.said,
             failure=held.failure,
             pauses=held.pauses,
@@ -283,6 +372,7 @@ class Slurm:
         """Let go of it; what is left of its job is cancelled once that is seen."""
         held = self._held.pop(attempt.token, None)
         if held is not None:
+            self._may_be_left = True
             secrets.withdraw(held.folder)
 
     def keep_only(self, live: Sequence[Attempt]) -> None:
@@ -290,6 +380,7 @@ class Slurm:
         self._live = frozenset(attempt.token for attempt in live)
         for token in self._held.keys() - self._live:
             self._cancel(self._held.pop(token))
+            self._may_be_left = True
 
     def step(self) -> None:
         """Take the answer to the last call, make the next one that is due, and look at heartbeats."""
@@ -305,77 +396,98 @@ class Slurm:
     def _next_call(self) -> _Pending | None:
         now = self._clock.monotonic()
         due = {kind for kind, turn in self._turns.items() if now >= turn.at}
-        if self._cancelled and _Call.CANCEL in due:
-            numbers = tuple(self._cancelled)
+        answers = self._turns[_Call.POLL].since is None
+        if self._cancelled and answers and _Call.CANCEL in due:
+            numbers = tuple(self._cancelled)[:MOST_NAMES]
             return self._call(_Call.CANCEL, self._commands.cancel, numbers, names=numbers)
         if _Call.POLL in due and (self._held or self._may_be_left):
             return self._call(_Call.POLL, self._commands.jobs)
+        if not answers:
+            return None
         if _Call.RECORDS in due and self._has_records:
             vanished = [
-                held for held in self._held.values() if held.missing_since and held.is_in_records is None
-            ]
+                held
+                for held in self._held.values()
+                if held.missing_since is not None and not held.is_in_records and held.failure is None
+            ][:MOST_NAMES]
             if vanished:
                 names = tuple(self._name(held) for held in vanished)
                 since = min(held.attempt.created_at for held in vanished) - 3600
                 text = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(since))
                 return self._call(_Call.RECORDS, self._commands.ended, names, text, names=names)
-        while self._queue and _Call.SUBMIT in due and self._away_since is None:
-            held = self._queue.popleft()
-            if held.attempt.token in self._held and not (held.folder / protocol.JOB_CLAIM).exists():
-                held.submissions += 1
-                order = held.order
-                comment = f"{order.sweep_id}/{order.competition_id}/seed-{order.seed}/attempt-{order.attempt}"
-                options = job_options(order, self._name(held), comment, held.folder, self._profile)
-                script = held.folder / protocol.JOB_SCRIPT
-                return self._call(_Call.SUBMIT, self._commands.submit, script, options, about=held)
+        for used in self._profiles.values():
+            while used.queue and now >= used.submit.at:
+                held = used.queue[0]
+                is_wanted = held.attempt.token in self._held and not self._is_claimed(held)
+                used.queue.popleft()
+                if is_wanted:
+                    return self._submit(held, used)
+        if _Call.NODES in due and self._held:
+            return self._call(_Call.NODES, self._commands.nodes, self._partitions())
         return None
+
+    def _submit(self, held: _Held, used: _Profile) -> _Pending:
+        used.submit.at = self._clock.monotonic() + 60.0 / used.profile.submissions_per_minute
+        held.submissions += 1
+        order = held.order
+        comment = f"{order.sweep_id}/{order.competition_id}/seed-{order.seed}/attempt-{order.attempt}"
+        options = job_options(order, self._name(held), comment, held.folder, used.profile)
+        script = held.folder / protocol.JOB_SCRIPT
+        return _Pending(_Call.SUBMIT, self._worker.submit(self._commands.submit, script, options), held)
 
     def _call(
         self,
         kind: _Call,
         function: Any,
         *arguments: Any,
-        about: _Held | None = None,
         names: tuple[str, ...] = (),
     ) -> _Pending:
         self._turns[kind].at = self._clock.monotonic() + self._seconds_between(kind)
-        return _Pending(kind, self._worker.submit(function, *arguments), about, names)
+        return _Pending(kind, self._worker.submit(function, *arguments), names=names)
 
-    def _seconds_between(self, kind: _Call) -> float:
-        every = self._profile.poll_seconds * (2 if len(self._held) > _MANY_JOBS else 1)
-        usual = {
-            _Call.POLL: every,
-            _Call.RECORDS: max(every, min(_ASK_RECORDS_SECONDS, 2 * every)),
-            _Call.CANCEL: min(every, _CANCEL_SECONDS),
-            _Call.SUBMIT: 60.0 / self._profile.submissions_per_minute,
-        }[kind]
-        if kind is _Call.SUBMIT:
-            return usual
-        return min(usual * 2.0 ** self._turns[kind].failures, max(usual, _LONGEST_BACK_OFF_SECONDS))
+    @property
+    def _poll_seconds(self) -> float:
+        usual = min(
+            (used.profile.poll_seconds for used in self._profiles.values()), default=_USUAL_POLL_SECONDS
+        )
+        return usual * (2 if len(self._held) > _MANY_JOBS else 1)
+
+    def _seconds_between(self, kind: _Call, failures: int = 0) -> float:
+        usual = self._poll_seconds * (1 if kind is _Call.POLL else _OTHERS)
+        return min(usual * 2.0**failures, max(usual, _LONGEST_BACK_OFF_SECONDS))
+
+    def _partitions(self) -> tuple[str, ...]:
+        """Return the partitions that jobs may be in; none where that may be any."""
+        named = {used.profile.partition for used in self._profiles.values()}
+        return () if "" in named else tuple(sorted({each for one in named for each in one.split(",")}))
 
     def _take(self, pending: _Pending) -> None:
-        turn = self._turns[pending.kind]
+        held = pending.about
+        turn = self._turns[pending.kind] if held is None else self.use(held.attempt.placement).submit
         try:
             answer = pending.answer.result()
-        except NoAccounting:
+        except NoAccounting as problem:
+            self._log("what becomes of jobs is not looked for in Slurm's records", problem)
             self._has_records = False
             return
         except SlurmRefuses as refusal:
-            assert pending.about is not None  # only a submission is refused
-            self._refuse(pending.about, refusal.why)
+            assert held is not None  # only a submission is refused
+            self._refuse(held, refusal.why)
             return
-        except SlurmAway as problem:
-            if pending.about is not None:  # whether it was submitted is not known
-                pending.about.unknown = _ANSWERS_WITHOUT_IT
-            turn.failures += 1
-            turn.at = self._clock.monotonic() + self._seconds_between(pending.kind)
-            if self._away_since is None:
-                self._log("Slurm does not answer", problem)
-                self._away_since = self._clock.now()
-            self._refusal = problem.why
+        except SlurmFull as problem:
+            assert held is not None
+            held.submissions -= 1
+            self.use(held.attempt.placement).queue.appendleft(held)
+            self._note_failure(turn, pending.kind, problem)
             return
-        turn.failures = 0
-        self._away_since = None
+        except Exception as problem:
+            if held is not None:  # whether it was submitted is not known
+                held.unknown = _ANSWERS_WITHOUT_IT
+            if not isinstance(problem, SlurmAway):
+                raise
+            self._note_failure(turn, pending.kind, problem)
+            return
+        turn.failures, turn.since = 0, None
         match pending.kind:
             case _Call.POLL:
                 self._take_jobs(answer)
@@ -383,10 +495,20 @@ class Slurm:
                 self._take_records(answer, pending.names)
             case _Call.CANCEL:
                 for number in pending.names:
-                    del self._cancelled[number]
+                    self._cancelled.pop(number, None)
+            case _Call.NODES:
+                nodes.write(self._state_dir, nodes.Nodes(self._clock.now(), tuple(answer)))
             case _Call.SUBMIT:
-                assert pending.about is not None
-                pending.about.is_submitted = True
+                assert held is not None
+                held.is_submitted = True
+
+    def _note_failure(self, turn: _Turn, kind: _Call, problem: SlurmAway | SlurmFull) -> None:
+        turn.failures += 1
+        turn.at = self._clock.monotonic() + self._seconds_between(kind, turn.failures)
+        turn.why = problem.why
+        if turn.since is None:
+            self._log(problem.what, problem)
+            turn.since = self._clock.now()
 
     def _take_jobs(self, jobs: Sequence[Job]) -> None:
         found: dict[str, Job] = {}
@@ -399,6 +521,11 @@ class Slurm:
                     found[token] = job
         now = self._clock.monotonic()
         alive = {token: job for token, job in found.items() if job.state not in _ENDED}
+        # What is to be cancelled by its number must have that number still: after a crash it may be another's.
+        known = {job.id: job.name for job in jobs if job.state not in _ENDED}
+        self._cancelled = {
+            number: name for number, name in self._cancelled.items() if known.get(number) == name
+        }
         self._may_be_left = self._live is None or bool(alive)
         for token, job in alive.items():
             is_unwanted = self._live is not None and token not in self._live and token not in self._held
@@ -417,10 +544,28 @@ class Slurm:
                 held.version += 1
                 self._watch(held)
             self._judge(held)
+        self._forget_troubles()
+
+    def _forget_troubles(self) -> None:
+        """Forget what failed and is not to be done any more, so that nothing would show that it works again."""
+        held = self._held.values()
+        if not self._cancelled:
+            self._turns[_Call.CANCEL].since = None
+        if not any(one.missing_since is not None and one.failure is None for one in held):
+            self._turns[_Call.RECORDS].since = None
+        if not held:
+            self._turns[_Call.NODES].since = None
+        for used in self._profiles.values():
+            if not used.queue and not any(one.unknown and one.profile is used.profile for one in held):
+                used.submit.since = None
 
     def _note_job(self, held: _Held, job: Job) -> None:
         held.unknown, held.is_submitted = 0, True
+        hopeless = job.state in ("PENDING", "FAILED") and _NEVER.fullmatch(job.reason.strip("()")) is not None
+        held.hopeless = held.hopeless + 1 if hopeless else 0
         held.missing_since = held.is_in_records = None
+        if job.state != "PENDING":
+            held.waits_since = None
         was_watched = held.is_watched
         if job.state in _ENDED and held.ended_at is None:
             held.ended_at = self._clock.monotonic()
@@ -436,10 +581,20 @@ class Slurm:
             held.missing_since = self._clock.monotonic()
             self._watch(held)
         else:
-            self._queue.append(held)
+            self._submit_again(held, self.use(held.attempt.placement).submit.why)
+
+    def _submit_again(self, held: _Held, why: str) -> None:
+        """Submit an attempt of which Slurm knows nothing, though not for ever."""
+        if held.submissions < _MOST_SUBMISSIONS:
+            self.use(held.attempt.placement).queue.append(held)
+        else:
+            self._refuse(
+                held, f"it was submitted {held.submissions} times in vain: {why or 'its job is lost'}"
+            )
 
     def _take_records(self, jobs: Sequence[Job], names: Sequence[str]) -> None:
-        by_name = {job.name: job for job in jobs}
+        # A record of a job that squeue does not list may say RUNNING for ever.
+        by_name = {job.name: job for job in jobs if job.state in _ENDED}
         for held in self._held.values():
             name = self._name(held)
             if name in names and held.missing_since is not None:
@@ -459,34 +614,48 @@ class Slurm:
         if held.end_by is not None and now >= held.end_by:
             held.end_by = None
             self._cancel(held)
-        if job is not None and job.state == "PENDING" and job.reason.strip("()") in _NEVER:
+        if job is not None and held.hopeless >= (_ANSWERS_OF_NEVER if job.state == "PENDING" else 1):
             self._refuse(held, f"its job would wait for ever: {job.in_words()}")
         elif job is not None and held.ended_at is not None:
             unseen = job.state in _UNSEEN
-            patience = self._silence if unseen else min(_EXIT_PATIENCE_SECONDS, self._profile.silent_seconds)
-            if now - max(held.ended_at, held.beat_at) >= patience or not self._is_claimed(held):
+            patience = held.silence if unseen else min(_EXIT_PATIENCE_SECONDS, held.profile.silent_seconds)
+            if not self._is_claimed(held) or self._is_silent(held, held.ended_at, patience):
                 self._give_up(held, job)
+        elif job is not None and job.state == "PENDING" and held.missing_since is None:
+            self._judge_waiting(held, job)
         elif held.missing_since is not None:
             self._judge_missing(held, held.missing_since, now)
 
+    def _judge_waiting(self, held: _Held, job: Job) -> None:
+        """Judge an attempt whose job waits, perhaps after it has begun: a controller that was killed may say so."""
+        if not self._is_claimed(held):
+            if job.reason.strip("()") == _LAUNCH_FAILED and self._claim(held):
+                self._fail(
+                    held, FailureClass.INFRASTRUCTURE, "its node could not begin its job", job.in_words()
+                )
+            return
+        if held.waits_since is None:
+            held.waits_since = self._clock.monotonic()
+        elif self._is_silent(held, held.waits_since, held.silence) and not self._has_left_report(held):
+            text = "its job waits again, though it had begun, and does not write"
+            self._fail(held, FailureClass.INFRASTRUCTURE, text, self._evidence(held, job))
+
     def _judge_missing(self, held: _Held, since: float, now: float) -> None:
-        if not self._is_claimed(held) and now - since >= self._profile.poll_seconds:
-            # A controller that was killed has forgotten it.
-            held.is_submitted, held.missing_since, held.job = False, None, None
-            if held.submissions < _MOST_SUBMISSIONS:
-                self._queue.append(held)
-            else:
-                self._fail(held, FailureClass.INFRASTRUCTURE, "Slurm loses its job again and again", "")
-        elif now - max(since, held.beat_at) >= self._silence:
-            if self._has_left_report(held):
-                return
+        if not self._is_claimed(held):
+            if now - since >= self._poll_seconds:  # a controller that was killed has forgotten it
+                held.is_submitted, held.missing_since, held.job = False, None, None
+                self._submit_again(held, "")
+        elif self._is_silent(held, since, held.silence) and not self._has_left_report(held):
             text = "Slurm knows nothing of its job any more, and it does not write either"
             self._fail(held, FailureClass.INFRASTRUCTURE, text, self._evidence(held, None))
 
-    @property
-    def _silence(self) -> float:
-        """After how long a runner that writes nothing has ended its agent."""
-        return self._profile.silent_seconds + min(_MARGIN_SECONDS, self._profile.silent_seconds)
+    def _is_silent(self, held: _Held, since: float, patience: float) -> bool:
+        """Tell whether nothing was written for so long; where there are many, the last look may be longer ago."""
+        now = self._clock.monotonic()
+        if now - max(since, held.beat_at) < patience:
+            return False
+        self._look_at_heartbeat(held)
+        return now - max(since, held.beat_at) >= patience and not (held.beat is not None and held.beat.ended)
 
     def _is_claimed(self, held: _Held) -> bool:
         return (held.folder / protocol.JOB_CLAIM).exists()
@@ -559,7 +728,7 @@ class Slurm:
     def _look_at_heartbeats(self) -> None:
         """Look at those whose turn it is: each at most once in a while, and not too many a second."""
         now = self._clock.monotonic()
-        every = max(self._profile.poll_seconds / 2, len(self._watched) / _LOOKS_A_SECOND)
+        every = max(self._poll_seconds / 2, len(self._watched) / _LOOKS_A_SECOND)
         for _ in range(len(self._watched)):
             looked_at, held = self._watched[0]
             if looked_at > now - every:
@@ -592,12 +761,23 @@ class Slurm:
     def _name(self, held: _Held) -> str:
         return f"{self.prefix}{held.attempt.token}"
 
+    def use(self, placement: str) -> _Profile:
+        """Return a profile in use, from now on that of a placement.
+
+        Raises:
+            UsageProblem: config.toml does not know it.
+        """
+        used = self._profiles.get(placement)
+        if used is None:
+            used = self._profiles[placement] = _Profile(self._profile_of(placement))
+        return used
+
 
 def profile_named(placement: str, config_file: Path) -> SlurmProfile:
     """Return the profile of a placement: `slurm` is that of the name `default`, `slurm:NAME` any other.
 
     Raises:
-        UsageProblem: there is no such placement.
+        UsageProblem: there is no such placement, or it has options that are the engine's.
     """
     kind, _, name = placement.partition(":")
     profiles = slurm_profiles(config_file)
@@ -609,6 +789,14 @@ def profile_named(placement: str, config_file: Path) -> SlurmProfile:
             "",
             f"Known are: {', '.join(known)}. Others are tables [slurm.NAME] in {config_file}.",
         )
+    for option in found.options:
+        given = option.partition("=")[0].strip()
+        if given.lstrip("-") in _OWN_OPTIONS or given[:2] in _OWN_LETTERS:
+            raise UsageProblem(
+                f"{config_file}: [{SLURM}.{name or 'default'}] options can't have '{option}'",
+                "the engine gives that option itself",
+                "Take it out.",
+            )
     return found
 
 
@@ -626,10 +814,18 @@ def runtime_on_nodes(wanted: str) -> str:
     raise UsageProblem(f"jobs of Slurm can't have the runtime '{wanted}'", "", f"Known are: {known}.")
 
 
-def job_prefix(state_dir: Path, name: str) -> str:
-    """Return what the names of all jobs of a state's placement begin with, and of no other's."""
-    identity = hashlib.sha256(f"{socket.gethostname()}:{state_dir}:{name}".encode()).hexdigest()[:8]
+def job_prefix(state_dir: Path) -> str:
+    """Return what the names of all jobs of a state begin with, and of no other's."""
+    identity = hashlib.sha256(f"{socket.gethostname()}:{state_dir}".encode()).hexdigest()[:8]
     return f"mlebench-{identity}-"
+
+
+def moment_of(text: str) -> float | None:
+    """Read a moment as Slurm writes it, to the minute; None for `N/A`."""
+    try:
+        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S")) // 60 * 60
+    except (ValueError, OverflowError):
+        return None
 
 
 class Limits(Protocol):

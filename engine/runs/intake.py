@@ -10,7 +10,7 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ from state.model_calls import ModelUse
 from state.network_use import NetworkUse
 from state.outages import CallEnd, Trouble
 from state.records import HERE, Attempt, Run
+from state.runs import JobFacts
 from state.samples import DamagedSamples, Samples, UnusableSamples, samples_of
 from state.submissions import Snapshot
 from state.transitions import Failure
@@ -66,6 +67,7 @@ _MOST_REFUSALS = (
     20  # of an attempt; runners tell of fewer, but what they write is an agent's where nothing isolates it
 )
 _SAMPLES = "samples"
+_JOBS = "jobs"
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
 _KEY_REFUSED = (401, 402, 403)
@@ -130,9 +132,28 @@ class Intake:
             self._look_elsewhere_at = now + max(_ELSEWHERE_SECONDS, _ELSEWHERE_SECONDS_EACH * len(live))
             if now >= self._tidy_at:
                 self._tidy(live)
+        elsewhere = [attempt for attempt in live if attempt.placement != HERE]
+        if elsewhere:
+            what = "what the batch system says of its jobs can't be taken in"
+            self._try(_JOBS, what, partial(self._note_jobs, elsewhere))
         for attempt in live:
             what = f"the reports of run {attempt.run_id} can't be taken in"
             self._try(attempt.id, what, partial(self._take_in, attempt))
+
+    def _note_jobs(self, elsewhere: Sequence[Attempt]) -> None:
+        """Note what has changed of jobs, at once for all: estimates of very many change together."""
+        changed = {}
+        for attempt in elsewhere:
+            try:
+                look = self._placements.of(attempt).look(attempt)
+            except Problem:
+                continue  # its profile is gone from config.toml: who takes in its reports tells of it
+            facts = JobFacts(look.job, look.node, look.waits_for, look.starts_at, look.priority)
+            before = (attempt.job, attempt.node, attempt.waits_for, attempt.starts_at, attempt.job_priority)
+            if astuple(facts) != before:
+                changed[attempt.id] = facts
+        if changed:
+            runs.note_jobs(self._database, changed)
 
     def _tidy(self, live: Sequence[Attempt]) -> None:
         """Forget what is not live any more, and have placements end it."""
@@ -143,7 +164,9 @@ class Intake:
         self._versions = {number: seen for number, seen in self._versions.items() if number in numbers}
         self._placements.keep_only(live)
         # Without an attempt nobody writes samples, and would find that they can be written again.
-        self._troubles.keep_only({*numbers, *map(_usage_key, numbers), *([_SAMPLES] if numbers else [])})
+        self._troubles.keep_only(
+            {*numbers, *map(_usage_key, numbers), *([_SAMPLES, _JOBS] if numbers else [])}
+        )
         outages.settle(self._database, now=self._clock.now())
 
     def _try(self, key: int | str, what: str, do: Callable[[], None]) -> None:
@@ -164,8 +187,6 @@ class Intake:
     def _take_in(self, attempt: Attempt) -> None:
         placement = self._placements.of(attempt)
         look = placement.look(attempt)
-        if (look.job, look.node, look.waits_for) != (attempt.job, attempt.node, attempt.waits_for):
-            runs.note_job(self._database, attempt.id, job=look.job, node=look.node, waits_for=look.waits_for)
         if look.version is None or self._versions.get(attempt.id) != look.version:
             self._take_from_directory(attempt, look)
             events_offset, _ = runs.report_offsets(self._database, attempt.id)

@@ -136,7 +136,7 @@ class Starter:
     def _start_on(self, name: str, active: Mapping[str, Sweep], live: Mapping[str, int]) -> None:
         """Start what another placement has room for, whatever this host has."""
         try:
-            room = self._placements.named(name).room
+            room = self._placements.named(name).room(name)
         except Problem as problem:  # its table is gone from config.toml
             self._log(f"the runs of placement {name} wait", problem)
             return

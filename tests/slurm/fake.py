@@ -8,7 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.placements.commands import Job, NoAccounting, SlurmAway, SlurmCommands, SlurmRefuses
+from engine.placements.commands import (
+    Job,
+    NoAccounting,
+    Node,
+    SlurmAway,
+    SlurmCommands,
+    SlurmFull,
+    SlurmRefuses,
+)
 from tests.clocks import HandClock
 
 
@@ -25,21 +33,29 @@ class FakeSlurm(SlurmCommands):
         self.trouble: Exception | None = None
         self.takes_it_nevertheless = False
         self.refusal: SlurmRefuses | None = None
+        self.full: SlurmFull | None = None
+        self.unsure: SlurmAway | None = None  # what sbatch alone says
+        self.records_away = False
+        self.cancels_in_vain = False
+        self.asked_partitions: Sequence[str] = ()
         self.number = 100
 
     def submit(self, script: Path, options: Sequence[str]) -> str:
         self.calls.append("sbatch")
         if self.refusal is not None:
             raise self.refusal
-        if self.trouble is not None and not self.takes_it_nevertheless:
-            raise self.trouble
+        if self.full is not None:
+            raise self.full
+        trouble = self.trouble or self.unsure
+        if trouble is not None and not self.takes_it_nevertheless:
+            raise trouble
         self.number += 1
         self.options.append(options)
         name = next(option.partition("=")[2] for option in options if option.startswith("--job-name="))
         number = str(self.number)
         self.table[number] = Job(number, "PENDING", "Priority", "", "2026-01-01T00:00:00", "N/A", "1", name)
-        if self.trouble is not None:
-            raise self.trouble
+        if trouble is not None:
+            raise trouble
         return number
 
     def jobs(self) -> list[Job]:
@@ -50,15 +66,26 @@ class FakeSlurm(SlurmCommands):
 
     def ended(self, names: Sequence[str], since: str) -> list[Job]:
         self.calls.append("sacct")
+        if self.records_away:
+            raise SlurmAway("Slurm does not answer", "sacct: error: Connection refused")
         if self.records is None:
             raise NoAccounting("Slurm keeps no records", "")
         return [job for job in self.records if job.name in names]
 
     def cancel(self, numbers: Sequence[str]) -> None:
         self.calls.append("scancel")
+        if self.cancels_in_vain:
+            raise AWAY
         self.cancelled += numbers
         for number in numbers:
             self.move(number, "CANCELLED")
+
+    def nodes(self, partitions: Sequence[str] = ()) -> list[Node]:
+        self.calls.append("sinfo")
+        self.asked_partitions = partitions
+        if self.trouble is not None:
+            raise self.trouble
+        return []
 
     def move(self, number: str, state: str, reason: str = "None", node: str = "n1") -> None:
         self.table[number] = replace(self.table[number], state=state, reason=reason, node=node)

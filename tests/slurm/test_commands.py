@@ -9,9 +9,11 @@ import pytest
 from engine.placements.commands import (
     Job,
     NoAccounting,
+    Node,
     Partition,
     SlurmAway,
     SlurmCommands,
+    SlurmFull,
     SlurmRefuses,
     seconds_of,
 )
@@ -90,7 +92,7 @@ def test_what_is_wrong_with_a_job_is_told_from_what_is_wrong_with_slurm(
     [
         "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
         "sbatch: error: Unable to contact slurm controller (connect failure)",
-        "sbatch: error: QOSMaxSubmitJobPerUserLimit",
+        "sbatch: error: Batch job submission failed: Unexpected message received",
     ],
 )
 def test_what_may_be_over_later_is_tried_again(programs: Programs, said: str) -> None:
@@ -99,12 +101,60 @@ def test_what_may_be_over_later_is_tried_again(programs: Programs, said: str) ->
         programs.commands.submit(Path("job.sh"), [])
 
 
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: Job violates"
+        " accounting/QOS policy (job submit limit, user's size and/or time limits)", SlurmFull),
+        ("sbatch: error: AssocMaxSubmitJobLimit", SlurmFull),
+        ("sbatch: error: Batch job submission failed: Slurm temporarily unable to accept job", SlurmFull),
+        ("sbatch: error: QOSMaxCpuPerUserLimit\nsbatch: error: Batch job submission failed: Job violates"
+        " accounting/QOS policy (job submit limit, user's size and/or time limits)", SlurmRefuses),
+    ],
+)  # fmt: skip
+def test_as_many_jobs_as_allowed_is_told_from_a_job_that_is_too_large(
+    programs: Programs, said: str, kind: type[Exception]
+) -> None:
+    programs.say("sbatch", "", code=1, stderr=said)
+    with pytest.raises(kind):
+        programs.commands.submit(Path("job.sh"), [])
+
+
+def test_a_job_that_is_gone_is_cancelled(programs: Programs) -> None:
+    gone = "scancel: error: Kill job error on job id 7: Invalid job id specified\n"
+    programs.say("scancel", "", code=1, stderr=gone * 2)
+    programs.commands.cancel(["7", "8"])
+    programs.say("scancel", "", code=1, stderr=f"{gone}scancel: error: Unable to contact slurm controller\n")
+    with pytest.raises(SlurmAway):
+        programs.commands.cancel(["7", "8"])
+
+
+def test_nodes_are_told_once_each_with_their_marks_read(programs: Programs) -> None:
+    programs.say(
+        "sinfo",
+        "n1|mixed|2/6/0/8|4.04|8000|gpu:a100:2(S:0-1),shard:8|gpu:a100:1(IDX:0),shard:0|main*|none|\n"
+        "n1|mixed|2/6/0/8|4.04|8000|gpu:a100:2|gpu:a100:1(IDX:0)|long|none|\n"
+        "n2|down*|0/0/8/8|N/A|8000|(null)|(null)|main*|Not responding | again|\n"
+        "n3|idle~|0/4/0/4|0.00|8000|gpu:2|gpu:0|main*|none|\n",
+    )
+    one, two, three = programs.commands.nodes()
+    assert one == Node("n1", "mixed", True, 8, 2, 4.04, 8000 << 20, 2, 1, ("main", "long"), "")
+    assert (two.state, two.is_away, two.load, two.gpus) == ("down", True, None, 0)
+    assert two.reason == "Not responding | again"
+    assert (three.state, three.is_away, three.gpus) == ("idle", False, 2)
+
+
 def test_records_that_are_not_kept_are_no_trouble(programs: Programs) -> None:
     programs.say("sacct", "", code=1, stderr="Slurm accounting storage is disabled")
     with pytest.raises(NoAccounting):
         programs.commands.ended(["x"], "2026-01-01")
     programs.say("sacctmgr", "", code=1, stderr="You are not running a supported accounting_storage plugin")
     assert programs.commands.accounts() is None
+
+
+def test_a_host_without_sacct_has_no_records(tmp_path: Path) -> None:
+    with pytest.raises(NoAccounting, match="no sacct"):
+        SlurmCommands({"PATH": str(tmp_path)}).ended(["x"], "2026-01-01")
 
 
 def test_a_host_without_slurm_says_what_is_missing(tmp_path: Path) -> None:

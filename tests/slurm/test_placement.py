@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import stat
+import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from engine.placements.commands import Job, SlurmRefuses
+from engine.placements.commands import Job, SlurmAway, SlurmFull, SlurmRefuses
 from engine.placements.here import Here
 from engine.placements.model import Look
-from engine.placements.slurm import Slurm
+from engine.placements.slurm import Slurm, profile_named
 from engine.settings import SlurmProfile
 from environment.container import output
 from environment.container.output import Ending
@@ -19,6 +21,7 @@ from environment.runner import protocol, secrets
 from environment.runner.protocol import Heartbeat, Stop
 from environment.runner.secrets import SecretLaunch
 from foundation import jsonlines
+from foundation.problems import UsageProblem
 from state.lifecycle import FailureClass
 from state.records import Attempt
 from tests.clocks import HandClock
@@ -81,10 +84,15 @@ class World:
     def folder(self) -> Path:
         return self.state_dir / self.attempt.directory
 
-    def fresh(self) -> Slurm:
+    def fresh(self, profile_of: Callable[[str], SlurmProfile] | None = None) -> Slurm:
         worker = Latency(self.clock, self.latency)
         return Slurm(
-            "slurm", self.profile, self.state_dir, self.slurm, self.clock, lambda _text, _error: None, worker
+            profile_of or (lambda _name: self.profile),
+            self.state_dir,
+            self.slurm,
+            self.clock,
+            lambda _text, _error: None,
+            worker,
         )
 
     def step_for(self, seconds: float, every: float = 1.0) -> None:
@@ -142,7 +150,7 @@ def test_an_attempt_is_submitted_once_under_its_token_and_without_the_engines_en
 @pytest.mark.parametrize("was_submitted", [True, False])
 def test_a_kill_between_submission_and_note_launches_nothing_twice(world: World, was_submitted: bool) -> None:
     world.placement.place(world.attempt)
-    if was_submitted:
+    while was_submitted and "sbatch" not in world.slurm.calls:
         world.placement.step()
     world.placement = world.fresh()
     world.placement.place(world.attempt)
@@ -288,6 +296,83 @@ def test_a_slurm_without_records_is_asked_for_them_once(world: World) -> None:
     assert world.slurm.calls.count("sacct") == 1
 
 
+def test_records_are_no_end_where_they_say_that_a_job_runs(world: World) -> None:
+    gone = world.slurm.table.pop(world.running())
+    world.slurm.records = [replace(gone, state="RUNNING")]
+    for beat in range(1, 20):
+        world.beat(beat)
+        world.step_for(30)
+    assert world.look().failure is None
+    world.slurm.records = [replace(gone, state="NODE_FAIL")]  # the records came to it late
+    world.step_for(500)
+    failure = world.look().failure
+    assert failure is not None
+    assert "NODE_FAIL" in failure.evidence
+
+
+def test_records_that_do_not_answer_hold_up_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    del world.slurm.table[world.running()]
+    world.slurm.records_away = True
+    world.step_for(60)
+    assert "records do not answer" in world.placement.problem
+    world.placement.place(world.make(2))
+    world.step_for(40)
+    assert len(world.slurm.table) == 1
+    world.slurm.records_away = False
+    world.step_for(600)
+    assert world.placement.problem == ""
+
+
+def test_a_controller_that_takes_no_more_for_now_is_asked_again_and_that_is_told(world: World) -> None:
+    world.slurm.full = SlurmFull("Slurm takes no more jobs now", "QOSMaxSubmitJobPerUserLimit")
+    world.placement.place(world.attempt)
+    world.step_for(600)
+    assert world.look().failure is None
+    assert "Slurm takes no job since" in world.placement.problem
+    assert "MaxSubmitJob" in world.placement.problem
+    assert world.slurm.calls.count("sbatch") <= 6
+    world.slurm.full = None
+    world.step_for(400)
+    assert world.look().job == world.slurm.only_job
+    assert world.placement.problem == ""
+
+
+def test_an_attempt_that_is_submitted_in_vain_again_and_again_fails_and_pauses(world: World) -> None:
+    world.slurm.unsure = SlurmAway("Slurm does not answer", "sbatch: error: site plugin: no")
+    world.placement.place(world.attempt)
+    world.step_for(2000)
+    look = world.look()
+    assert look.failure is not None
+    assert "submitted 3 times in vain: sbatch: error: site plugin: no" in look.failure.text
+    assert look.pauses
+
+
+def test_profiles_share_the_calls(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    profiles = {"slurm": SlurmProfile(partition="main,long"), "slurm:night": SlurmProfile(partition="night")}
+    world.placement = world.fresh(profiles.__getitem__)
+    world.placement.place(world.attempt)
+    world.placement.place(replace(world.make(2), placement="slurm:night"))
+    world.step_for(600)
+    assert len(world.slurm.table) == 2
+    assert len([call for call in world.slurm.calls if call != "sbatch"]) <= 5 * 10 + 1
+    assert world.slurm.asked_partitions == ("long", "main", "night")
+    assert {option for options in world.slurm.options for option in options if "partition" in option} == {
+        "--partition=main,long",
+        "--partition=night",
+    }
+
+
+@pytest.mark.parametrize("option", ["--job-name=mine", "-Jmine", "--clusters=other", "-M other", "--requeue"])
+def test_options_by_which_jobs_are_found_again_can_not_be_given(tmp_path: Path, option: str) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(f'[slurm.night]\noptions = ["--reservation=mle", "{option}"]\n')
+    with pytest.raises(UsageProblem, match=r"\[slurm\.night\] options can't have '-"):
+        profile_named("slurm:night", config)
+    assert profile_named("slurm", config).options == ()
+
+
 def test_a_slurm_that_is_away_ends_nothing_is_told_and_is_asked_ever_less_often(world: World) -> None:
     world.running()
     world.slurm.trouble = AWAY
@@ -313,7 +398,9 @@ def test_what_slurm_refuses_fails_and_pauses_its_sweep(world: World) -> None:
     assert look.pauses
 
 
-@pytest.mark.parametrize("reason", ["PartitionTimeLimit", "InvalidAccount", "BadConstraints"])
+@pytest.mark.parametrize(
+    "reason", ["PartitionTimeLimit", "InvalidAccount", "BadConstraints", "QOSMaxWallDurationPerJobLimit"]
+)
 def test_a_job_that_would_wait_for_ever_is_refused(world: World, reason: str) -> None:
     number = world.submitted()
     world.slurm.move(number, "PENDING", reason)
@@ -322,6 +409,106 @@ def test_a_job_that_would_wait_for_ever_is_refused(world: World, reason: str) ->
     assert failure is not None
     assert reason in failure.text
     assert world.slurm.cancelled == [number]
+
+
+@pytest.mark.parametrize("reason", ["AssociationJobLimit", "QOSMaxJobsPerUserLimit", "AssocGrpCpuLimit"])
+def test_a_job_that_others_of_the_account_hold_up_waits(world: World, reason: str) -> None:
+    number = world.submitted()
+    world.slurm.move(number, "PENDING", reason)
+    world.step_for(2000)
+    assert world.look().failure is None
+    assert world.look().waits_for == reason
+
+
+def test_what_one_answer_alone_says_is_hopeless_is_not_given_up(world: World) -> None:
+    number = world.submitted()
+    world.slurm.move(number, "PENDING", "PartitionTimeLimit")  # as of a controller that was just started
+    world.step_for(20)
+    world.slurm.move(number, "PENDING", "Resources")
+    world.step_for(300)
+    assert world.look().failure is None
+
+
+def test_a_job_that_was_refused_while_nobody_heard_it_pauses_its_sweep(world: World) -> None:
+    world.slurm.unsure, world.slurm.takes_it_nevertheless = AWAY, True
+    world.placement.place(world.attempt)
+    world.step_for(5)
+    world.slurm.move(world.slurm.only_job, "FAILED", "BadConstraints")
+    world.step_for(100)
+    look = world.look()
+    assert look.failure is not None
+    assert look.pauses
+
+
+def test_a_node_that_could_not_begin_a_job_does_not_hold_its_run(world: World) -> None:
+    number = world.submitted()
+    world.slurm.move(number, "PENDING", "launch_failed_requeued_held")
+    world.step_for(60)
+    look = world.look()
+    assert look.failure is not None
+    assert look.failure.kind is FailureClass.INFRASTRUCTURE
+    assert not look.pauses
+    assert world.slurm.cancelled == [number]
+
+
+def test_a_run_that_waits_again_and_is_silent_is_lost(world: World) -> None:
+    number = world.running()
+    world.slurm.move(number, "PENDING", "launch_failed_requeued_held")
+    world.step_for(340)
+    assert world.look().failure is None
+    world.step_for(120)
+    failure = world.look().failure
+    assert failure is not None
+    assert failure.kind is FailureClass.INFRASTRUCTURE
+    assert "launch_failed_requeued_held" in failure.evidence
+
+
+def test_a_run_that_slurm_has_suspended_says_so_and_goes_on(world: World) -> None:
+    number = world.running()
+    world.slurm.move(number, "SUSPENDED")
+    world.step_for(2000)
+    assert world.look().failure is None
+    assert world.look().waits_for == "SUSPENDED"
+
+
+def test_a_waiting_job_tells_its_priority_and_when_it_may_start(world: World) -> None:
+    number = world.submitted()
+    world.slurm.table[number] = replace(
+        world.slurm.table[number], starts="2026-01-01T02:10:31", priority="4294901756"
+    )
+    world.step_for(60)
+    look = world.look()
+    assert look.priority == 4294901756
+    assert look.starts_at == time.mktime((2026, 1, 1, 2, 10, 0, 0, 0, -1))
+    world.slurm.move(number, "RUNNING")
+    world.step_for(60)
+    assert (world.look().priority, world.look().starts_at) == (None, None)
+
+
+def test_a_job_that_was_let_go_before_slurm_named_it_is_cancelled(world: World) -> None:
+    world.placement.keep_only([world.attempt])
+    world.placement.step()  # asks while there is nothing
+    world.step_for(40)
+    world.placement.place(world.attempt)
+    while "sbatch" not in world.slurm.calls:
+        world.step_for(1)
+    world.placement.forget(world.attempt)
+    world.placement.keep_only([])
+    world.step_for(120)
+    assert world.slurm.cancelled == [world.slurm.only_job]
+
+
+def test_a_number_that_was_given_again_meanwhile_is_not_cancelled(world: World) -> None:
+    number = world.submitted()
+    world.slurm.cancels_in_vain = True
+    world.placement.keep_only([])
+    world.step_for(70)
+    assert "can't be cancelled since" in world.placement.problem
+    world.slurm.table[number] = replace(STRANGER, id=number)
+    world.slurm.cancels_in_vain = False
+    world.step_for(600)
+    assert world.slurm.cancelled == []
+    assert world.placement.problem == ""
 
 
 def test_a_waiting_run_that_is_stopped_is_stopped_at_once_and_its_job_can_never_begin(world: World) -> None:
@@ -370,7 +557,7 @@ def test_no_more_is_submitted_than_the_profile_allows(tmp_path: Path) -> None:
     world = World(tmp_path, SlurmProfile(max_jobs=5, submissions_per_minute=6))
     for number in range(1, 4):
         world.placement.place(world.make(number))
-    assert world.placement.room == 2
+    assert world.placement.room("slurm") == 2
     world.step_for(11)
     assert world.slurm.calls.count("sbatch") == 2
 
@@ -405,7 +592,7 @@ def test_ten_thousand_jobs_cost_few_calls_and_few_looks(
 
     monkeypatch.setattr(protocol, "read", lambda _path, _kind: order)
     monkeypatch.setattr("engine.placements.slurm.job_script", lambda *_rest: "")
-    monkeypatch.setattr("foundation.files.write_text", lambda *_rest: None)
+    monkeypatch.setattr("foundation.files.write_text", lambda *_rest, **_named: None)
     monkeypatch.setattr(jsonlines, "read", read)
     monkeypatch.setattr("engine.placements.slurm.output.claim", lambda _path: False)
     prefix = world.placement.prefix
