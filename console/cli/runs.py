@@ -30,7 +30,9 @@ from state.lifecycle import FailureClass, RunState
 
 if TYPE_CHECKING:
     from console.views.calls import RunCalls
+    from console.views.code import Code, Difference, Version
     from engine.scoreboard.audit import RunAudit
+    from environment.runner.code_snapshots import KeptFile
     from state.database import Database
     from state.records import Run
 
@@ -276,6 +278,182 @@ def logs(
     chosen = [source for one in found for source in logs_of[one.id]]
     file = LogFile(chosen[0].log) if len(chosen) == 1 else MergedLog(chosen)
     say_log(file, lines, json=json, following=following)
+
+
+@app.command()
+def code(
+    context: typer.Context,
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="RUN, or RUN.ATTEMPT of an attempt before the latest.")
+    ],
+    submission: Annotated[
+        str, typer.Option(metavar="N|best|final|now", help="The code at this submission; best if not given.")
+    ] = "",
+    file: Annotated[str, typer.Option("--file", metavar="PATH", help="Print this file of it.")] = "",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the files into a new folder.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show the agent's code as it was at a submission: its files, one of them, or all in a folder."""
+    from console.views.code import code_of
+
+    found = code_of(_version(context, f"{run}@{submission}" if submission else run))
+    chosen = [found.file(file)] if file else list(found.files)
+    if output is not None:
+        _write_code(found, chosen, output)
+    if json:
+        texts = {each.path: found.read(each).decode("utf-8", "replace") for each in chosen} if file else {}
+        say_json(
+            version_facts(found.version)
+            | {
+                "files": [asdict(each) | _text_of(texts, each.path) for each in chosen],
+                "left_out": [asdict(each) for each in found.left_out],
+                "more_left_out": found.more_left_out,
+                "note": found.note,
+            }
+        )
+    elif output is not None:
+        say(f"{wording.plural(len(chosen), 'file')} of {found.version.title} in {output}")
+    elif file:
+        say(found.read(chosen[0]).decode("utf-8", "replace").removesuffix("\n"))
+    else:
+        _say_code(found)
+
+
+def _text_of(texts: dict[str, str], path: str) -> dict[str, str]:
+    return {"text": texts[path]} if path in texts else {}
+
+
+def _say_code(found: Code) -> None:
+    say(found.version.title)
+    if found.note:
+        complain(found.note)
+    say_table(
+        found.files,
+        {
+            "bytes": lambda each: f"{each.bytes:,}",
+            "sha256": lambda each: each.sha256[:12],
+            "file": lambda each: each.path,
+        },
+        right=("bytes",),
+    )
+    for each in found.left_out:
+        say(f"left out: {each.path}: {each.why}")
+    if found.more_left_out:
+        say(f"left out: {found.more_left_out:,} more")
+
+
+def _write_code(found: Code, chosen: Sequence[KeptFile], folder: Path) -> None:
+    """Write files into a folder that is made for them, so that nothing of an agent's leads out of it.
+
+    Raises:
+        UsageProblem: the folder exists.
+        DataProblem: a file can't be written there.
+    """
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError as error:
+        raise UsageProblem(f"{folder} exists already", "", "Name a folder that does not exist.") from error
+    for each in chosen:
+        place = folder / each.path
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("xb") as stream:
+                stream.write(found.read(each))
+        except OSError as error:
+            raise DataProblem(f"{each.path} can't be written", error.strerror or "") from error
+
+
+@app.command()
+def diff(
+    context: typer.Context,
+    left: Annotated[
+        str, typer.Argument(metavar="LEFT", help="RUN, RUN.ATTEMPT, RUN@N, @best, @final, @now.")
+    ],
+    right: Annotated[str, typer.Argument(metavar="RIGHT", help="Likewise.")],
+    stat: Annotated[bool, typer.Option("--stat", help="Only how many lines differ in each file.")] = False,
+    json: Json = False,
+) -> None:
+    """Compare code and configuration of two runs, attempts or submissions; code 0 where they are the same, else 1.
+
+    A run without a submission means the one with the best score.
+    """
+    from console.views.code import compare, unified
+
+    found = compare(_version(context, left), _version(context, right))
+    if json:
+        facts = {
+            "left": version_facts(found.left),
+            "right": version_facts(found.right),
+            "same": found.is_none,
+        }
+        documents = [
+            asdict(change) | {"hunks": [asdict(hunk) | {"heading": hunk.heading} for hunk in change.hunks]}
+            for change in found.files
+        ]
+        say_json(
+            facts
+            | {
+                "configuration": [asdict(each) for each in found.settings],
+                "files": documents,
+                "same_files": found.same_files,
+                "notes": found.notes,
+                "problems": found.problems,
+            }
+        )
+    elif stat:
+        _say_changes(found)
+    else:
+        for line in unified(found):
+            say(line)
+    if found.problems:
+        raise DataProblem("the code can't be compared", "; ".join(found.problems))
+    if not found.is_none:
+        raise typer.Exit(1)
+
+
+def _say_changes(found: Difference) -> None:
+    for each in found.settings:
+        say(f"{each.name}: {each.left or 'none'} -> {each.right or 'none'}")
+    say_table(
+        found.files,
+        {
+            "added": lambda each: f"+{each.added:,}",
+            "removed": lambda each: f"-{each.removed:,}",
+            "file": lambda each: each.path,
+            "what": lambda each: each.note or each.status,
+        },
+        right=("added", "removed"),
+    )
+    say(f"{wording.plural(found.same_files, 'file')} the same")
+
+
+def version_facts(version: Version) -> dict[str, Any]:
+    """Return which run, attempt and submission a version is as JSON's object."""
+    handed_in = version.submission
+    return {
+        "name": version.name,
+        "run": version.run.id,
+        "sweep": version.run.sweep_id,
+        "competition": version.run.competition_id,
+        "seed": version.run.seed,
+        "attempt": version.attempt.number,
+        "submission": None if handed_in is None else handed_in.sequence,
+        "best": version.best,
+        "final": handed_in is not None and handed_in.final,
+        "taken_at": None if handed_in is None else handed_in.taken_at,
+        "score": None if handed_in is None else handed_in.score,
+    }
+
+
+def _version(context: typer.Context, text: str) -> Version:
+    """Find what `17`, `17.1`, `17@3` or `sweep/competition/1@best` names."""
+    from console.views.code import split_name, version_of
+
+    name, attempt, submission = split_name(text)
+    with reading_state(context) as database:
+        return version_of(database, find_run(database, name).id, attempt, submission)
 
 
 @app.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -36,6 +35,7 @@ from console.views.run import (
     RunFacts,
     UsageCurves,
     Validations,
+    order_facts,
     read_calls,
     read_listing,
     read_order,
@@ -60,9 +60,6 @@ _READERS: dict[str, Callable[[RunFacts], Any]] = {
 
 _GROWING = ("resources", "submissions", "calls")
 
-# Values under such names are kept off the screen even where a config file holds them in the open.
-_SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
-_HIDDEN = "hidden"
 _EVIDENCE_LINES = 6
 
 
@@ -783,7 +780,7 @@ def _config(facts: RunFacts, order: Order | None, width: int, signs: Signs) -> l
         ("directory", str(facts.directory) if attempt else wording.UNKNOWN),
     ]
     if order is not None:
-        rows += _given(order)
+        rows += order_facts(order)
     if facts.competition is not None:
         metric = facts.competition.metric.name
         rows.append(("metric", f"{metric}, {wording.better(facts.competition.thresholds)}"))
@@ -799,34 +796,3 @@ _CONFIG = (
     Column[tuple[str, str]]("", lambda row: row[0], 16, role="dim"),
     Column[tuple[str, str]]("", lambda row: row[1], 10, grows=REST),
 )
-
-
-def _given(order: Order) -> list[tuple[str, str]]:
-    facts = [
-        ("start script", order.start),
-        ("image", order.image),
-        ("GPU", ", ".join(order.gpu_uuids)),
-        ("allowed hosts", ", ".join(order.allowed_hosts)),
-    ]
-    rows = [(name, value) for name, value in facts if value]
-    rows += [("argument", argument) for argument in without_secrets(order.arguments)]
-    return rows + [
-        ("variable", f"{name}={_HIDDEN if _SECRET_NAME.search(name) else value}")
-        for name, value in order.variables
-    ]
-
-
-def without_secrets(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return arguments, the values of those hidden whose names sound like secrets: `a.key=x`, or `--key x`."""
-    shown: list[str] = []
-    hide_next = False
-    for argument in arguments:
-        name, equals, _value = argument.partition("=")
-        if hide_next and not argument.startswith("--"):
-            shown.append(_HIDDEN)
-        elif equals and _SECRET_NAME.search(name):
-            shown.append(f"{name}={_HIDDEN}")
-        else:
-            shown.append(argument)
-        hide_next = not equals and argument.startswith("--") and bool(_SECRET_NAME.search(argument))
-    return tuple(shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -28,6 +29,10 @@ _EVENTS_SHOWN = 500
 _MOST_POINTS = 600
 MOST_ENTRIES = 400
 _DEEPEST = 4
+
+# Values under such names are kept off the screen even where a config file holds them in the open.
+_SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
+_HIDDEN = "hidden"
 
 Point = tuple[float, float]
 
@@ -256,3 +261,35 @@ def _kind(mode: int) -> str:
     if stat.S_ISDIR(mode):
         return "folder"
     return "link" if stat.S_ISLNK(mode) else "special"
+
+
+def order_facts(order: Order) -> list[tuple[str, str]]:
+    """Return how the agent is started, by name, the values of what sounds like a secret hidden."""
+    facts = [
+        ("start script", order.start),
+        ("image", order.image),
+        ("GPU", ", ".join(order.gpu_uuids)),
+        ("allowed hosts", ", ".join(order.allowed_hosts)),
+    ]
+    rows = [(name, value) for name, value in facts if value]
+    rows += [("argument", argument) for argument in without_secrets(order.arguments)]
+    return rows + [
+        ("variable", f"{name}={_HIDDEN if _SECRET_NAME.search(name) else value}")
+        for name, value in order.variables
+    ]
+
+
+def without_secrets(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return arguments, the values of those hidden whose names sound like secrets: `a.key=x`, or `--key x`."""
+    shown: list[str] = []
+    hide_next = False
+    for argument in arguments:
+        name, equals, _value = argument.partition("=")
+        if hide_next and not argument.startswith("--"):
+            shown.append(_HIDDEN)
+        elif equals and _SECRET_NAME.search(name):
+            shown.append(f"{name}={_HIDDEN}")
+        else:
+            shown.append(argument)
+        hide_next = not equals and argument.startswith("--") and bool(_SECRET_NAME.search(argument))
+    return tuple(shown)

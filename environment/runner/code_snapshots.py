@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, wait
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Protocol
 
 from environment.container.redaction import StreamRedactor
 from environment.container.trees import Entry, open_file, walk
@@ -184,55 +185,59 @@ class _Look:
     changed: int
 
 
-class _Copy:
-    """Copies the folder into objects by digest and one manifest a submission; used by one thread at a time."""
+class _Store(Protocol):
+    """Where the contents of files are kept, each once."""
 
-    def __init__(
-        self, attempt: Path, hidden: Callable[[], tuple[str, ...]], clock: Clock, limits: CodeLimits
-    ) -> None:
+    def has(self, kept: KeptFile) -> bool:
+        """Tell whether it is there."""
+
+    def put(self, kept: KeptFile, content: bytes) -> None:
+        """Keep it."""
+
+
+class _Folder:
+    """Looks through an agent's folder, within bounds, and puts what it finds into a store, secrets taken out."""
+
+    def __init__(self, attempt: Path, store: _Store, limits: CodeLimits) -> None:
         self._source = attempt / protocol.CODE
-        self._folder = attempt / protocol.CODE_SNAPSHOTS
-        self._attempt = attempt
-        self._hidden = hidden
-        self._clock = clock
+        self._store = store
         self._limits = limits
-        self._sequences: set[int] | None = None
-        self._held = 0
         self._known: dict[str, tuple[_Look, KeptFile]] = {}
 
-    def take(self, sequence: int) -> None:
-        """Take a snapshot for a submission, unless it is there.
+    def look(self, sequence: int, at: float, hidden: tuple[str, ...]) -> CodeSnapshot:
+        """Keep what is there now, and return the manifest.
 
         Raises:
-            Problem: the secrets that it may hold are not known.
-            OSError: it can't be written.
+            OSError: the store can't take it.
         """
-        if self._sequences is None:
-            self._recover()
-        assert self._sequences is not None
-        if sequence in self._sequences:
-            return
-        hidden = self._hidden()
-        at, began = self._clock.now(), time.monotonic()
+        began = time.monotonic()
         found = _Found()
         seen: dict[str, tuple[_Look, KeptFile]] = {}
         for path, entry in self._files(found, began + self._limits.seconds):
             shown = _without(hidden, path)
             try:
-                kept = self._keep(path, shown, entry, hidden, seen)
+                look, content = self._looked_at(path, entry)
             except _LeftOutError as why:
                 found.leave_out(shown, entry.status.st_size, str(why))
+                continue
             except OSError as error:
                 found.leave_out(shown, entry.status.st_size, error.strerror or str(error))
+                continue
+            if isinstance(content, KeptFile):
+                kept = content
             else:
-                if found.bytes + kept.bytes > self._limits.bytes:
-                    found.leave_out(
-                        shown, kept.bytes, f"the others have {self._limits.bytes:,} bytes already"
-                    )
-                else:
-                    found.add(kept)
+                redactor = StreamRedactor(hidden)
+                content = redactor.feed(content) + redactor.rest()
+                kept = KeptFile(shown, len(content), hashlib.sha256(content).hexdigest())
+            if found.bytes + kept.bytes > self._limits.bytes:
+                found.leave_out(shown, kept.bytes, f"the others have {self._limits.bytes:,} bytes already")
+                continue
+            if isinstance(content, bytes) and not self._store.has(kept):
+                self._store.put(kept, content)
+            seen[path] = look, kept
+            found.add(kept)
         self._known = seen
-        manifest = CodeSnapshot(
+        return CodeSnapshot(
             VERSION,
             sequence,
             at,
@@ -242,38 +247,21 @@ class _Copy:
             found.more,
             found.cut,
         )
-        place = _manifest(self._attempt, sequence)
-        files.write_json(place, asdict(manifest))
-        self._sequences.add(sequence)
-        self._held += place.stat().st_size
-        if self._held > self._limits.total_bytes:
-            self._thin_out()
 
-    def _recover(self) -> None:
-        """Find what an earlier runner has kept, and remove what it had not finished."""
-        (self._folder / OBJECTS).mkdir(parents=True, exist_ok=True)
-        files.remove_partials(self._folder)
-        self._settle(set(self._manifests()))
+    def _looked_at(self, path: str, entry: Entry) -> tuple[_Look, bytes | KeptFile]:
+        """Return what a file holds; of one that has not changed since the last look what was kept of it then.
 
-    def _manifests(self) -> dict[int, int]:
-        """Return the numbers of the snapshots that are there, with the sizes of their manifests."""
-        found = (path for path in self._folder.glob("*.json") if path.stem.isdigit())
-        return {int(path.stem): path.stat().st_size for path in found}
-
-    def _settle(self, sequences: set[int]) -> None:
-        """Remove all objects but those of some snapshots, and count what is held."""
-        wanted = {each.sha256 for one in self._read_all(sequences) for each in one.files}
-        self._held = sum(self._manifests().values())
-        for path in (self._folder / OBJECTS).iterdir():
-            if path.name in wanted:
-                self._held += path.lstat().st_size
-            else:
-                path.unlink()
-        self._sequences = sequences
-
-    def _read_all(self, sequences: Iterable[int]) -> Iterator[CodeSnapshot]:
-        found = (read_snapshot(self._attempt, sequence) for sequence in sorted(sequences))
-        return (one for one in found if one is not None)
+        Raises:
+            _LeftOutError: it is not kept.
+            OSError: it can't be read.
+        """
+        known = self._known.get(path)
+        if known is not None and known[0] == _look(entry.status) and self._store.has(known[1]):
+            return known
+        look, content = self._read(entry)
+        if b"\0" in content[:_TEXT_LOOK]:
+            raise _LeftOutError("it is binary")
+        return look, content
 
     def _files(self, found: _Found, give_up: float) -> Iterator[tuple[str, Entry]]:
         """Yield the regular files that are looked at, each with its path, and note all others as left out."""
@@ -319,37 +307,6 @@ class _Copy:
             else:
                 yield path, entry
 
-    def _keep(
-        self,
-        path: str,
-        shown: str,
-        entry: Entry,
-        hidden: tuple[str, ...],
-        seen: dict[str, tuple[_Look, KeptFile]],
-    ) -> KeptFile:
-        """Have an object for a file; one that has not changed since the last snapshot is not read again.
-
-        Raises:
-            _LeftOutError: it is not kept.
-            OSError: it can't be read or written.
-        """
-        known = self._known.get(path)
-        if known is not None and known[0] == _look(entry.status) and self._has(known[1]):
-            seen[path] = known
-            return known[1]
-        look, content = self._read(entry)
-        if b"\0" in content[:_TEXT_LOOK]:
-            raise _LeftOutError("it is binary")
-        redactor = StreamRedactor(hidden)
-        content = redactor.feed(content) + redactor.rest()
-        kept = KeptFile(shown, len(content), hashlib.sha256(content).hexdigest())
-        if not self._has(kept):
-            # Many small files: readers compare the digest, so that what a power cut has emptied is no code.
-            files.write_bytes(self._object(kept), content, durable=False)
-            self._held += kept.bytes
-        seen[path] = look, kept
-        return kept
-
     def _read(self, entry: Entry) -> tuple[_Look, bytes]:
         """Read a file as it was at one moment; tried twice where it is written to meanwhile."""
         for _ in range(2):
@@ -366,14 +323,82 @@ class _Copy:
                 return _look(after), content
         raise _LeftOutError("it was written to while it was read")
 
-    def _object(self, kept: KeptFile) -> Path:
-        return self._folder / OBJECTS / kept.sha256
 
-    def _has(self, kept: KeptFile) -> bool:
+class _Copy:
+    """Copies the folder into objects by digest and one manifest a submission; used by one thread at a time."""
+
+    def __init__(
+        self, attempt: Path, hidden: Callable[[], tuple[str, ...]], clock: Clock, limits: CodeLimits
+    ) -> None:
+        self._folder = attempt / protocol.CODE_SNAPSHOTS
+        self._code = _Folder(attempt, self, limits)
+        self._attempt = attempt
+        self._hidden = hidden
+        self._clock = clock
+        self._limits = limits
+        self._sequences: set[int] | None = None
+        self._held = 0
+
+    def take(self, sequence: int) -> None:
+        """Take a snapshot for a submission, unless it is there.
+
+        Raises:
+            Problem: the secrets that it may hold are not known.
+            OSError: it can't be written.
+        """
+        if self._sequences is None:
+            self._recover()
+        assert self._sequences is not None
+        if sequence in self._sequences:
+            return
+        manifest = self._code.look(sequence, self._clock.now(), self._hidden())
+        place = _manifest(self._attempt, sequence)
+        files.write_json(place, asdict(manifest))
+        self._sequences.add(sequence)
+        self._held += place.stat().st_size
+        if self._held > self._limits.total_bytes:
+            self._thin_out()
+
+    def _recover(self) -> None:
+        """Find what an earlier runner has kept, and remove what it had not finished."""
+        (self._folder / OBJECTS).mkdir(parents=True, exist_ok=True)
+        files.remove_partials(self._folder)
+        self._settle(set(self._manifests()))
+
+    def _manifests(self) -> dict[int, int]:
+        """Return the numbers of the snapshots that are there, with the sizes of their manifests."""
+        found = (path for path in self._folder.glob("*.json") if path.stem.isdigit())
+        return {int(path.stem): path.stat().st_size for path in found}
+
+    def _settle(self, sequences: set[int]) -> None:
+        """Remove all objects but those of some snapshots, and count what is held."""
+        wanted = {each.sha256 for one in self._read_all(sequences) for each in one.files}
+        self._held = sum(self._manifests().values())
+        for path in (self._folder / OBJECTS).iterdir():
+            if path.name in wanted:
+                self._held += path.lstat().st_size
+            else:
+                path.unlink()
+        self._sequences = sequences
+
+    def _read_all(self, sequences: Iterable[int]) -> Iterator[CodeSnapshot]:
+        found = (read_snapshot(self._attempt, sequence) for sequence in sorted(sequences))
+        return (one for one in found if one is not None)
+
+    def has(self, kept: KeptFile) -> bool:
+        """Tell whether an object is there, and not one that a power cut has emptied."""
         try:
             return self._object(kept).lstat().st_size == kept.bytes
         except FileNotFoundError:
             return False
+
+    def put(self, kept: KeptFile, content: bytes) -> None:
+        """Write an object; many small ones are not forced to the disk, as readers compare the digest."""
+        files.write_bytes(self._object(kept), content, durable=False)
+        self._held += kept.bytes
+
+    def _object(self, kept: KeptFile) -> Path:
+        return self._folder / OBJECTS / kept.sha256
 
     def _thin_out(self) -> None:
         """Remove snapshots until the rest is small enough: the first stays, and fewer of what is older."""
@@ -455,6 +480,27 @@ def read_snapshot(attempt: Path, sequence: int) -> CodeSnapshot | None:
     if found.version > VERSION or found.sequence != sequence:
         return None
     return replace(found, files=tuple(each for each in found.files if _is_sound(each)))
+
+
+def read_now(attempt: Path, hidden: tuple[str, ...], at: float) -> tuple[CodeSnapshot, dict[str, bytes]]:
+    """Return what `code/` holds now, within the bounds of a snapshot, and the contents by their digests."""
+    store = _Memory()
+    return _Folder(attempt, store, CodeLimits()).look(0, at, hidden), store.contents
+
+
+class _Memory:
+    """A store that nobody else reads."""
+
+    def __init__(self) -> None:
+        self.contents: dict[str, bytes] = {}
+
+    def has(self, kept: KeptFile) -> bool:
+        """Tell whether it is there."""
+        return kept.sha256 in self.contents
+
+    def put(self, kept: KeptFile, content: bytes) -> None:
+        """Keep it."""
+        self.contents[kept.sha256] = content
 
 
 def read_kept(attempt: Path, kept: KeptFile) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from console.screens.logs import FileScreen
-from console.screens.run import without_secrets
+from console.views.run import without_secrets
 from engine.places import Places
 from environment.runner import protocol
 from tests.console.conftest import OpenConsole

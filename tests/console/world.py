@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from engine.control.status import EngineStatus, publish
@@ -13,6 +15,8 @@ from environment.gateway.prices import price_table
 from environment.gateway.records import Journal, ModelCall
 from environment.gateway.records import Outcome as CallOutcome
 from environment.runner import protocol
+from environment.runner.code_snapshots import CodeSnapshots
+from foundation.files import remove_tree
 from state import datasets, model_calls, runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
@@ -137,6 +141,23 @@ class World:
         valid = score is not None
         grade = Grade(snapshot.id, NOW - ago + 2, "v1", score, valid, standing, message, {})
         submissions.add_grade(self.database, grade, now=NOW - ago + 2)
+
+    def code(
+        self, attempt_id: int, sequence: int, contents: Mapping[str, str | bytes], *, late: float = 0.0
+    ) -> None:
+        """What `code/` holds from now on, kept as it is for a submission, so many seconds after it."""
+        folder = self.places.state_dir / runs.attempt(self.database, attempt_id).directory
+        remove_tree(folder / protocol.CODE)
+        for path, content in contents.items():
+            place = folder / protocol.CODE / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content if isinstance(content, bytes) else content.encode())
+        handed_in = submissions.of_attempt(self.database, attempt_id)
+        taken_at = next(one.taken_at for one in handed_in if one.sequence == sequence)
+        with ThreadPoolExecutor(1) as worker:
+            taking = CodeSnapshots(folder, tuple, worker, FrozenClock(taken_at + late))
+            taking.keep(sequence)
+            assert taking.advance(30) == ""
 
     def end(self, attempt_id: int, *, ago: float, code: int = 0, reason: str = "exited") -> None:
         transitions.agent_ended(

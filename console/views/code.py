@@ -1,0 +1,579 @@
+"""An agent's code at a submission, and how code and configuration of two runs, attempts or submissions differ."""
+
+from __future__ import annotations
+
+import re
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+from competitions.model import Competition
+from console import wording
+from console.views.run import order_facts
+from console.views.splits import competition
+from environment.runner import protocol, secrets
+from environment.runner.code_snapshots import (
+    OBJECTS,
+    CodeSnapshot,
+    KeptFile,
+    LeftOut,
+    read_kept,
+    read_now,
+    read_snapshot,
+)
+from environment.runner.protocol import Order
+from foundation.problems import DataProblem, Problem, UsageProblem
+from state import runs, submissions, sweeps
+from state.database import Database
+from state.records import Attempt, Run, Submission, Sweep
+
+BEST, FINAL, NOW = "best", "final", "now"
+_NAME = re.compile(
+    rf"(?P<run>\d+|.*/\d+)(?:\.(?P<attempt>[1-9]\d*))?(?:@(?P<submission>[1-9]\d*|{BEST}|{FINAL}|{NOW}))?"
+)
+# Beyond this many steps two files are told as wholly different: what an agent writes must not cost minutes.
+_MOST_STEPS = 1_000_000
+_MOST_LINES = 20_000
+_CONTEXT = 3
+_LATE_SECONDS = 60.0
+# What of a sweep is no condition of a single run, or is named apart.
+_NOT_OF_A_RUN = frozenset(
+    {"competitions", "seeds", "demo", "prepare_missing", "raw_dir", "start_ramp_seconds"}
+)
+_DURATION, _BYTES = "_seconds", "_bytes"
+
+
+@dataclass(frozen=True)
+class Version:
+    """One submission of an attempt, or the attempt as it is now where `submission` is None.
+
+    Attributes:
+        best: whether no other submission of the attempt has a better score.
+    """
+
+    state_dir: Path
+    run: Run
+    sweep: Sweep
+    attempt: Attempt
+    competition: Competition | None
+    submission: Submission | None
+    best: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """The attempt's directory."""
+        return self.state_dir / self.attempt.directory
+
+    @property
+    def name(self) -> str:
+        """How it is named on the command line: `17@3`, `17.1@3` of an attempt before the latest, `17@now`."""
+        attempt = "" if self.attempt.number == self.run.attempts else f".{self.attempt.number}"
+        return f"{self.run.id}{attempt}@{NOW if self.submission is None else self.submission.sequence}"
+
+    @property
+    def title(self) -> str:
+        """Which one it is, for people."""
+        run = self.run
+        which = "now" if self.submission is None else f"submission {self.submission.sequence}"
+        if self.submission is None and run.has_ended:
+            which = "as it was left"
+        signs = [word for word, true in ((BEST, self.best), (FINAL, self._is_final)) if true]
+        told = f" ({', '.join(signs)})" if signs else ""
+        return f"run {run.id} {run.competition_id} s{run.seed} attempt {self.attempt.number} {which}{told}"
+
+    @property
+    def _is_final(self) -> bool:
+        return self.submission is not None and self.submission.final
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code of a version: its files, what is not among them, and what there is to know about it.
+
+    Attributes:
+        read: returns what a file holds.
+        place: where a file of it lies; None where it is in memory alone.
+        note: what one must know to judge it, such as that it was kept late.
+    """
+
+    version: Version
+    files: tuple[KeptFile, ...]
+    left_out: tuple[LeftOut, ...]
+    more_left_out: int
+    read: Callable[[KeptFile], bytes]
+    place: Callable[[KeptFile], Path | None]
+    note: str = ""
+
+    def file(self, path: str) -> KeptFile:
+        """Find a file by its path.
+
+        Raises:
+            UsageProblem: there is none.
+        """
+        for each in self.files:
+            if each.path == path:
+                return each
+        why = next((each.why for each in self.left_out if each.path == path), "")
+        known = ", ".join(each.path for each in self.files[:5]) or "none"
+        raise UsageProblem(f"{self.version.name} has no file '{path}'", why, f"Its files: {known}")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a comparison: in both (` `), on the left only (`-`), or on the right only (`+`)."""
+
+    sign: str
+    left: int | None
+    right: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """Lines that differ, and some around them, one after the other."""
+
+    rows: tuple[Row, ...]
+
+    @property
+    def heading(self) -> str:
+        """Where it is, as unified diffs write it."""
+        return f"@@ -{_range([row.left for row in self.rows])} +{_range([row.right for row in self.rows])} @@"
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file that differs.
+
+    Attributes:
+        status: `added`, `removed`, `changed`, or `unknown` where one side was not kept.
+        note: why its lines are not compared, or only roughly.
+    """
+
+    path: str
+    status: str
+    added: int = 0
+    removed: int = 0
+    hunks: tuple[Hunk, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A part of the configuration that differs."""
+
+    name: str
+    left: str
+    right: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two versions differ.
+
+    Attributes:
+        problems: why the code of a side is not there; then no files are compared.
+        same_files: how many files are the same on both sides.
+    """
+
+    left: Version
+    right: Version
+    settings: tuple[Setting, ...] = ()
+    files: tuple[FileChange, ...] = ()
+    same_files: int = 0
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def is_none(self) -> bool:
+        """Whether everything is known to be the same."""
+        return not (self.settings or self.files or self.problems)
+
+
+def best_of(handed_in: Sequence[Submission], facts: Competition | None) -> Submission | None:
+    """Return the submission with the best score, the earliest of several; None where none has a score."""
+    scored = [one for one in handed_in if one.score is not None and one.valid]
+    if facts is None or not scored:
+        return None
+    sign = 1 if facts.thresholds.is_lower_better else -1
+    return min(scored, key=lambda one: (sign * (one.score or 0.0), one.sequence))
+
+
+def split_name(text: str) -> tuple[str, int | None, str]:
+    """Part a name into run, attempt and submission: `17`, `17.1`, `17@3`, `sweep/competition/2@best`.
+
+    Raises:
+        UsageProblem: it is no such name.
+    """
+    found = _NAME.fullmatch(text)
+    if found is None:
+        raise UsageProblem(
+            f"'{text}' is not a run, attempt or submission",
+            "expected RUN, RUN.ATTEMPT, RUN@SUBMISSION or RUN@best, @final, @now",
+            "'mlebench-console runs show RUN' lists a run's attempts and submissions.",
+        )
+    return found["run"], int(found["attempt"]) if found["attempt"] else None, found["submission"] or ""
+
+
+def version_of(database: Database, run_id: int, attempt: int | None = None, submission: str = "") -> Version:
+    """Find a version: of the latest attempt unless one is named, and its best submission unless one is named.
+
+    Where there is no submission with a score it is the final one, else the newest, else the code as it is now.
+
+    Raises:
+        UsageProblem: there is no such attempt or submission.
+    """
+    run = runs.get(database, run_id)
+    made = {each.number: each for each in runs.attempts(database, run_id)}
+    number = attempt or max(made, default=0)
+    if number not in made:
+        known = f"it has {wording.plural(len(made), 'attempt')}" if made else "it was never launched"
+        raise UsageProblem(f"run {run_id} has no attempt {attempt or 1}", known)
+    handed_in = submissions.of_attempt(database, made[number].id)
+    facts = competition(run.competition_id)
+    best = best_of(handed_in, facts)
+    final = next((one for one in handed_in if one.final), None)
+    chosen: Submission | None = None
+    if submission.isdigit():
+        chosen = next((one for one in handed_in if one.sequence == int(submission)), None)
+    elif submission == FINAL:
+        chosen = final
+    elif submission == BEST:
+        chosen = best
+    elif not submission:
+        chosen = best or final or (handed_in[-1] if handed_in else None)
+    if chosen is None and submission not in ("", NOW):
+        what = f"submission {submission}" if submission.isdigit() else f"{submission} submission"
+        raise UsageProblem(
+            f"run {run_id} has no {what}",
+            f"its attempt {number} has {wording.plural(len(handed_in), 'submission')}",
+        )
+    return Version(
+        state_dir=database.path.parent,
+        run=run,
+        sweep=sweeps.get(database, run.sweep_id),
+        attempt=made[number],
+        competition=facts,
+        submission=chosen,
+        best=chosen is not None and chosen == best,
+    )
+
+
+def code_of(version: Version) -> Code:
+    """Read the code of a version; waits for the disk.
+
+    Raises:
+        DataProblem: it was not kept, or is not kept any more.
+    """
+    folder = version.folder
+    if version.submission is None:
+        return _code_now(version)
+    sequence = version.submission.sequence
+    found = read_snapshot(folder, sequence)
+    if found is None:
+        raise DataProblem(
+            f"the code at submission {sequence} of run {version.run.id} is not there",
+            "it was never kept, or was removed when snapshots took too much room",
+            f"'{version.run.id}@{NOW}' names the code as it is now.",
+        )
+    late = found.at - version.submission.taken_at
+    notes = [f"kept {wording.duration(late)} after the submission"] if late > _LATE_SECONDS else []
+    return Code(
+        version,
+        found.files,
+        found.left_out,
+        found.more_left_out,
+        partial(read_kept, folder),
+        lambda kept: folder / protocol.CODE_SNAPSHOTS / OBJECTS / kept.sha256,
+        "; ".join([*notes, *_bounds_met(found)]),
+    )
+
+
+def _code_now(version: Version) -> Code:
+    folder = version.folder
+    order = protocol.read_if_there(folder / protocol.ORDER, Order)
+    hidden: tuple[str, ...] = ()
+    if order is not None and order.secret and not (folder / protocol.EXIT).exists():
+        hidden = secrets.read_hidden(folder)
+    found, contents = read_now(folder, hidden, time.time())
+
+    def read(kept: KeptFile) -> bytes:
+        return contents[kept.sha256]
+
+    note = "; ".join(_bounds_met(found))
+    return Code(version, found.files, found.left_out, found.more_left_out, read, lambda _kept: None, note)
+
+
+def _bounds_met(found: CodeSnapshot) -> list[str]:
+    return [found.cut] if found.cut else []
+
+
+def compare(left: Version, right: Version) -> Difference:
+    """Compare configuration and code of two versions; waits for the disk."""
+    problems: list[str] = []
+    codes: list[Code] = []
+    for version in (left, right):
+        try:
+            codes.append(code_of(version))
+        except Problem as problem:
+            problems.append(problem.in_one_line())
+    settings = tuple(_settings(left, right))
+    if len(codes) < 2:
+        return Difference(left, right, settings, problems=tuple(problems))
+    one, other = codes
+    changes, same = _changes(one, other)
+    notes = tuple(f"{code.version.name}: {code.note}" for code in codes if code.note)
+    return Difference(left, right, settings, tuple(changes), same, notes)
+
+
+def unified(difference: Difference) -> Iterator[str]:
+    """Write a difference as text: the configuration as comments, then the files as unified diffs write them."""
+    for each in difference.settings:
+        yield f"# {each.name}: {each.left or 'none'} -> {each.right or 'none'}"
+    for note in (*difference.notes, *difference.problems):
+        yield f"# {note}"
+    for change in difference.files:
+        yield f"--- {_side(difference.left, change, 'added')}"
+        yield f"+++ {_side(difference.right, change, 'removed')}"
+        if change.note:
+            yield f"# {change.note}"
+        for hunk in change.hunks:
+            yield hunk.heading
+            yield from (f"{row.sign}{row.text}" for row in hunk.rows)
+
+
+def _side(version: Version, change: FileChange, missing: str) -> str:
+    return "/dev/null" if change.status == missing else f"{version.name}/{change.path}"
+
+
+def _settings(left: Version, right: Version) -> Iterator[Setting]:
+    before, after = configuration(left), configuration(right)
+    for name in dict.fromkeys([*before, *after]):
+        one, other = before.get(name, ""), after.get(name, "")
+        if one != other:
+            yield Setting(name, one, other)
+
+
+def configuration(version: Version) -> dict[str, str]:
+    """Return everything that is configured for a version, by name; waits for the disk."""
+    attempt, spec = version.attempt, version.sweep.spec
+    options = {
+        _words(name): _value(name, value)
+        for name, value in asdict(replace(spec, competitions=())).items()
+        if name not in _NOT_OF_A_RUN
+    }
+    machine = attempt.hardware.in_words() if attempt.hardware else ""
+    isolation = {None: wording.UNKNOWN, True: "yes", False: "no"}
+    found = {
+        "competition": version.run.competition_id,
+        "seed": str(version.run.seed),
+        "agent": spec.agent_id,
+        "agent version": version.sweep.agent_version,
+        "machine": machine or wording.UNKNOWN,
+        "image digest": attempt.image,
+        "image built from": attempt.recipe,
+        "isolated": isolation[attempt.isolated],
+        "limits not held": attempt.not_held,
+        **options,
+        "runtime": attempt.runtime,
+        "placement": attempt.placement,
+    }
+    try:
+        order = protocol.read_if_there(version.folder / protocol.ORDER, Order)
+    except DataProblem as problem:
+        return found | {"order": problem.in_one_line()}
+    several: dict[str, list[str]] = {}
+    for name, value in order_facts(order) if order is not None else ():
+        if name != "GPU":  # which device was free; of what kind it is the machine tells
+            several.setdefault(name, []).append(value)
+    return found | {name: "  ".join(values) for name, values in several.items()}
+
+
+def _words(name: str) -> str:
+    return name.removesuffix(_DURATION).removesuffix(_BYTES).removesuffix("_id").replace("_", " ")
+
+
+def _value(name: str, value: object) -> str:
+    if value is None or value in ((), [], ""):
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, int | float) and name.endswith(_DURATION):
+        return wording.duration(value)
+    return wording.size(value) if isinstance(value, int | float) and name.endswith(_BYTES) else str(value)
+
+
+def _changes(one: Code, other: Code) -> tuple[list[FileChange], int]:
+    """Return the files that differ, by path, and how many are the same."""
+    before = {each.path: each for each in one.files}
+    after = {each.path: each for each in other.files}
+    missing_before = {each.path: each for each in one.left_out}
+    missing_after = {each.path: each for each in other.left_out}
+    found: list[FileChange] = []
+    same = 0
+    for path in sorted({*before, *after, *missing_before, *missing_after}):
+        left, right = before.get(path), after.get(path)
+        if left is not None and right is not None and left.sha256 == right.sha256:
+            same += 1
+        elif path in missing_before or path in missing_after:
+            unknown = _unknown(path, missing_before.get(path), missing_after.get(path), left, right)
+            found += [unknown] if unknown is not None else []
+        else:
+            found.append(_change(path, one, other, left, right))
+    return found, same
+
+
+def _unknown(
+    path: str, before: LeftOut | None, after: LeftOut | None, left: KeptFile | None, right: KeptFile | None
+) -> FileChange | None:
+    """Tell of what was not kept on a side; None where nothing says that it differs."""
+    if before is not None and after is not None:
+        if before.bytes == after.bytes:
+            return None
+        sizes = f"{_size(before.bytes)} and {_size(after.bytes)}"
+        return FileChange(path, "changed", note=f"not compared, {sizes}: {after.why}")
+    side = before or after
+    assert side is not None
+    there = left or right
+    if there is None:
+        status = "added" if before is None else "removed"
+        return FileChange(path, status, note=f"not kept, {_size(side.bytes)}: {side.why}")
+    which = "left" if before is not None else "right"
+    return FileChange(path, "unknown", note=f"not kept on the {which}, {_size(side.bytes)}: {side.why}")
+
+
+def _size(count: int) -> str:
+    return "no file" if count < 0 else wording.size(count)
+
+
+def _change(path: str, one: Code, other: Code, left: KeptFile | None, right: KeptFile | None) -> FileChange:
+    status = "added" if left is None else "removed" if right is None else "changed"
+    try:
+        before, after = (
+            [] if kept is None else _lines(code.read(kept)) for code, kept in ((one, left), (other, right))
+        )
+    except DataProblem as problem:
+        return FileChange(path, "unknown", note=problem.in_one_line())
+    rows, note = _rows(before, after)
+    return FileChange(
+        path,
+        status,
+        sum(row.sign == "+" for row in rows),
+        sum(row.sign == "-" for row in rows),
+        tuple(_hunks(rows)),
+        note,
+    )
+
+
+def _lines(content: bytes) -> list[str]:
+    lines = content.decode("utf-8", "replace").split("\n")
+    if lines[-1] == "":
+        del lines[-1]
+    else:
+        lines[-1] += "  (no line feed at the end)"
+    return lines
+
+
+def _rows(before: list[str], after: list[str]) -> tuple[list[Row], str]:
+    """Put two files beside one another, and say where that is done roughly only."""
+    begin = 0
+    while begin < min(len(before), len(after)) and before[begin] == after[begin]:
+        begin += 1
+    end = 0
+    while end < min(len(before), len(after)) - begin and before[-1 - end] == after[-1 - end]:
+        end += 1
+    middle, others = before[begin : len(before) - end], after[begin : len(after) - end]
+    kept = None
+    if len(middle) + len(others) <= _MOST_LINES:
+        kept = _common(middle, others)
+    note = "" if kept is not None else "the two are too different, or too long, to be put line beside line"
+    rows: list[Row] = []
+    place = [0, 0]
+
+    def add(sign: str, text: str) -> None:
+        place[0] += sign != "+"
+        place[1] += sign != "-"
+        rows.append(Row(sign, place[0] if sign != "+" else None, place[1] if sign != "-" else None, text))
+
+    for text in before[:begin]:
+        add(" ", text)
+    at = [0, 0]
+    for left, right in [*(kept or ()), (len(middle), len(others))]:
+        for text in middle[at[0] : left]:
+            add("-", text)
+        for text in others[at[1] : right]:
+            add("+", text)
+        if left < len(middle):
+            add(" ", middle[left])
+        at = [left + 1, right + 1]
+    for text in before[len(before) - end :]:
+        add(" ", text)
+    return rows, note
+
+
+def _common(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]] | None:
+    """Return the places of a longest common subsequence (Myers 1986); None where that takes too many steps."""
+    numbers: dict[str, int] = {}
+    left = [numbers.setdefault(text, len(numbers)) for text in before]
+    right = [numbers.setdefault(text, len(numbers)) for text in after]
+    furthest = {1: 0}
+    # How far each diagonal was after so many edits; arrays, as these are most of what is held.
+    trace: list[array[int]] = []
+    steps = 0
+    for edits in range(len(left) + len(right) + 1):
+        trace.append(array("i"))
+        for diagonal in range(-edits, edits + 1, 2):
+            down = diagonal == -edits or (
+                diagonal != edits and furthest[diagonal - 1] < furthest[diagonal + 1]
+            )
+            x = furthest[diagonal + 1] if down else furthest[diagonal - 1] + 1
+            began = x
+            while x < len(left) and x - diagonal < len(right) and left[x] == right[x - diagonal]:
+                x += 1
+            furthest[diagonal] = x
+            trace[-1].append(x)
+            steps += 1 + x - began
+            if x >= len(left) and x - diagonal >= len(right):
+                return _walked_back(trace, len(left), len(right))
+        if steps > _MOST_STEPS:
+            return None
+    return []
+
+
+def _walked_back(trace: list[array[int]], x: int, y: int) -> list[tuple[int, int]]:
+    """Follow the shortest way back from the end, and return the lines that both have on it."""
+    found: list[tuple[int, int]] = []
+    for edits in range(len(trace) - 1, 0, -1):
+        diagonal, before = x - y, trace[edits - 1]
+        # The diagonals of a round lie two apart: below this one, and above it.
+        below = (diagonal + edits) // 2 - 1
+        down = diagonal == -edits or (diagonal != edits and before[below] < before[below + 1])
+        came = diagonal + 1 if down else diagonal - 1
+        reached = before[below + 1] if down else before[below]
+        begin = reached + (0 if down else 1)
+        found += [(place, place - diagonal) for place in range(x - 1, begin - 1, -1)]
+        x = reached
+        y = x - came
+    found += [(place, place) for place in range(x - 1, -1, -1)]
+    return found[::-1]
+
+
+def _hunks(rows: list[Row]) -> Iterator[Hunk]:
+    """Keep the lines that differ and some around them, in groups that touch."""
+    near: set[int] = set()
+    for place, row in enumerate(rows):
+        if row.sign != " ":
+            near.update(range(max(0, place - _CONTEXT), min(len(rows), place + _CONTEXT + 1)))
+    ordered = enumerate(sorted(near))
+    for _gap, places in groupby(ordered, key=lambda pair: pair[1] - pair[0]):
+        yield Hunk(tuple(rows[place] for _number, place in places))
+
+
+def _range(numbers: Sequence[int | None]) -> str:
+    known = [number for number in numbers if number is not None]
+    return f"{known[0]},{len(known)}" if known else "0,0"
