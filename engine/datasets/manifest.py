@@ -1,7 +1,6 @@
-"""Manifests: every file of a prepared tree with its size and SHA-256, written while the tree is made.
+"""Manifests of prepared trees, written while a tree is made and compared with it; their form is in foundation.
 
-A manifest is `manifest.jsonl` beside `public/` and `private/`: a first line about the dataset, with named properties,
-then a line for each file and for each empty folder. The marker holds the manifest's own sum.
+A manifest is `manifest.jsonl` beside `public/` and `private/`. The marker holds the manifest's own sum.
 """
 
 from __future__ import annotations
@@ -10,72 +9,20 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from competitions.kit.archives import safe_path
 from engine.datasets.steps import ByteProgress, ReportStep
 from engine.layout import DESCRIPTION, MANIFEST, MARKER, DatasetFolder, prepared_with
 from foundation.files import replacing
+from foundation.manifests import FORMAT, Header, ListedFile, Manifest, Seal, check_seal, parse, seal_of
 from foundation.problems import DataProblem, reading
 
-_FORMAT = 1
-_SIDES = ("public/", "private/")
 _THREADS = 4
 _BLOCK = 1 << 20
 _BATCH_FILES = 256
-
-
-class ListedFile(msgspec.Struct, frozen=True, gc=False):
-    """A file of the tree, by its path below it; an empty folder ends with `/` and has no sum."""
-
-    path: str
-    bytes: int = 0
-    sha256: str = ""
-
-    @property
-    def is_folder(self) -> bool:
-        """Whether it is an empty folder."""
-        return self.path.endswith("/")
-
-
-class _Header(msgspec.Struct, frozen=True):
-    format: int
-    competition_id: str
-    edition: str
-    properties: dict[str, str] = {}
-
-
-@dataclass(frozen=True)
-class Seal:
-    """A manifest as markers name it: its own SHA-256, and how many files of how many bytes it lists."""
-
-    sha256: str
-    files: int
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """What a prepared tree consists of.
-
-    Attributes:
-        properties: what is known of the tree as a whole, by name.
-        entries: files and empty folders, by path.
-    """
-
-    competition_id: str
-    edition: str
-    properties: Mapping[str, str]
-    entries: tuple[ListedFile, ...] = field(repr=False)
-
-    @cached_property
-    def bytes(self) -> int:
-        """What the files have together."""
-        return sum(entry.bytes for entry in self.entries)
 
 
 @dataclass(frozen=True)
@@ -107,7 +54,7 @@ def write(
         ListedFile(path) if size is None else ListedFile(path, size, sums[path])
         for path, size in sorted(there.items())
     ]
-    header = _Header(_FORMAT, competition_id, edition, dict(properties))
+    header = Header(FORMAT, competition_id, edition, dict(properties))
     encoder = msgspec.json.Encoder()
     digest = hashlib.sha256()
     with replacing(prepared / MANIFEST) as stream:
@@ -116,31 +63,6 @@ def write(
             digest.update(text)
             stream.write(text)
     return Seal(digest.hexdigest(), len(files), progress.total)
-
-
-def parse(content: bytes, name: str) -> Manifest:
-    """Read a manifest, whose `name` is for errors.
-
-    Raises:
-        DataProblem: it is none, or lists what would lie outside of the tree or twice.
-    """
-    first, _, rest = content.partition(b"\n")
-    try:
-        header = msgspec.json.decode(first, type=_Header)
-        entries = msgspec.json.Decoder(ListedFile).decode_lines(rest)
-    except msgspec.DecodeError as error:
-        raise DataProblem(f"{name} is not a manifest", str(error)) from error
-    if header.format != _FORMAT:
-        raise DataProblem(
-            f"{name} can't be read", f"its format is {header.format}, not {_FORMAT}", "Use a newer version."
-        )
-    seen: set[str] = set()
-    for entry in entries:
-        plain = safe_path(entry.path).as_posix() + ("/" if entry.is_folder else "")
-        if entry.path != plain or not entry.path.startswith(_SIDES) or entry.bytes < 0 or entry.path in seen:
-            raise DataProblem(f"{name} is not a manifest", f"it lists {entry.path!r}")
-        seen.add(entry.path)
-    return Manifest(header.competition_id, header.edition, header.properties, tuple(entries))
 
 
 def of_dataset(folder: DatasetFolder) -> Manifest | None:
@@ -156,29 +78,6 @@ def of_dataset(folder: DatasetFolder) -> Manifest | None:
         content = folder.manifest.read_bytes()
     check_seal(content, seal, str(folder.manifest))
     return parse(content, str(folder.manifest))
-
-
-def check_seal(content: bytes, seal: Seal, name: str) -> None:
-    """Compare a manifest with its own sum.
-
-    Raises:
-        DataProblem: it is another one.
-    """
-    found = hashlib.sha256(content).hexdigest()
-    if found != seal.sha256:
-        raise DataProblem(
-            f"{name} is not the one that belongs to this dataset",
-            f"expected SHA-256 {seal.sha256}, found {found}",
-            "Prepare or import the dataset again.",
-        )
-
-
-def seal_of(marker: Mapping[str, object]) -> Seal | None:
-    """Return how a marker names the manifest; None for one without."""
-    try:
-        return msgspec.convert(marker.get("manifest"), Seal)
-    except msgspec.ValidationError:
-        return None
 
 
 def compare(

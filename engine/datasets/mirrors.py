@@ -28,13 +28,14 @@ from competitions.kit.archives import safe_path
 from competitions.model import EDITIONS, Competition, Edition, edition_named
 from engine.claims import claimed_folder
 from engine.datasets import checksums, manifest
-from engine.datasets.manifest import ListedFile, Manifest, Seal
 from engine.datasets.steps import ByteProgress, ReportStep
 from engine.datasets.stores import Bucket, Folder, Interrupted, Store, read_whole, unreachable
 from engine.datasets.workspace import put_in_place, set_one_time, workspace
 from engine.layout import MANIFEST, MARKER, DatasetFolder, dataset_folder, is_prepared, prepared_with
 from engine.space import naming_full_disks, require_space
+from foundation import manifests
 from foundation.files import PARTIAL_SUFFIX, replacing, write_json
+from foundation.manifests import ListedFile, Manifest, Seal
 from foundation.problems import DataProblem, UsageProblem, reading
 
 INDEX = "datasets.json"
@@ -111,7 +112,7 @@ def datasets_in(data_dir: Path) -> list[Mirrored]:
     for competition, edition in product(registry.readable(registry.all_ids())[0], EDITIONS):
         folder = dataset_folder(competition, data_dir, edition)
         marker = prepared_with(folder) or {}
-        seal = manifest.seal_of(marker)
+        seal = manifests.seal_of(marker)
         if seal is not None and is_prepared(competition, folder):
             path = f"{competition.id}/{folder.prepared.name}"
             found.append(Mirrored(competition.id, edition, path, marker, seal))
@@ -164,7 +165,7 @@ def import_dataset(
 
 def is_there(competition: Competition, folder: DatasetFolder, found: Mirrored) -> bool:
     """Whether the same tree is prepared in a folder, by the sum of its manifest."""
-    return is_prepared(competition, folder) and manifest.seal_of(prepared_with(folder) or {}) == found.seal
+    return is_prepared(competition, folder) and manifests.seal_of(prepared_with(folder) or {}) == found.seal
 
 
 def write_archive(source: Path, found: Sequence[Mirrored], target: Path, report: ReportStep) -> None:
@@ -373,8 +374,8 @@ def _manifest_of(store: Store, found: Mirrored) -> tuple[Manifest, bytes]:
     """
     path = f"{found.path}/{MANIFEST}"
     content = read_whole(store, path)
-    manifest.check_seal(content, found.seal, f"{store.name}/{path}")
-    listed = manifest.parse(content, f"{store.name}/{path}")
+    manifests.check_seal(content, found.seal, f"{store.name}/{path}")
+    listed = manifests.parse(content, f"{store.name}/{path}")
     if (listed.competition_id, listed.edition) != found.key:
         raise DataProblem(
             f"{store.name}/{path} is of another dataset", f"{listed.competition_id}, edition {listed.edition}"
@@ -383,7 +384,7 @@ def _manifest_of(store: Store, found: Mirrored) -> tuple[Manifest, bytes]:
 
 
 def _mirrored(entry: _IndexEntry) -> Mirrored:
-    seal = manifest.seal_of(entry.marker)
+    seal = manifests.seal_of(entry.marker)
     competition_id, edition = (str(entry.marker.get(key)) for key in ("competition_id", "edition"))
     if seal is None or edition not in EDITIONS or safe_path(entry.path).as_posix() != entry.path:
         raise DataProblem(f"the index of a mirror can't be read: {entry.path!r} is not told of in full")

@@ -16,6 +16,7 @@ from engine import prepare_competition
 from engine.datasets import manifest
 from engine.datasets.verification import record, verify
 from engine.layout import DatasetFolder, dataset_folder, prepared_with
+from foundation import manifests
 from foundation.problems import DataProblem
 from tests.conformance.trees import VECTORS, Vector
 
@@ -101,18 +102,18 @@ def test_a_manifest_that_leads_out_of_its_tree_is_refused(path: str) -> None:
     header = {"format": 1, "competition_id": ID, "edition": "v1", "properties": {}}
     lines = [header, {"path": path, "bytes": 1, "sha256": "0" * 64}]
     with pytest.raises(DataProblem):
-        manifest.parse("\n".join(map(json.dumps, lines)).encode(), "it")
+        manifests.parse("\n".join(map(json.dumps, lines)).encode(), "it")
 
 
 def test_a_manifest_that_lists_a_file_twice_or_is_of_a_newer_form_is_refused() -> None:
     header = {"format": 1, "competition_id": ID, "edition": "v1"}
     one = {"path": "public/x", "bytes": 1, "sha256": "0" * 64}
     with pytest.raises(DataProblem, match="public/x"):
-        manifest.parse("\n".join(map(json.dumps, [header, one, one])).encode(), "it")
+        manifests.parse("\n".join(map(json.dumps, [header, one, one])).encode(), "it")
     with pytest.raises(DataProblem, match="its format is 2"):
-        manifest.parse(json.dumps({**header, "format": 2}).encode(), "it")
+        manifests.parse(json.dumps({**header, "format": 2}).encode(), "it")
     with pytest.raises(DataProblem, match="not a manifest"):
-        manifest.parse(b"{}\n", "it")
+        manifests.parse(b"{}\n", "it")
 
 
 def test_a_manifest_that_is_not_the_one_of_the_marker_is_not_believed(folder: DatasetFolder) -> None:
@@ -130,7 +131,7 @@ def test_empty_folders_are_kept_in_mind_and_links_to_folders_refused(tmp_path: P
     (tmp_path / "private").mkdir()
     (tmp_path / "private" / "ä.csv").write_text("x")
     assert manifest.write(tmp_path, ID, "v1", {"origin": "test"}).files == 1
-    found = manifest.parse((tmp_path / "manifest.jsonl").read_bytes(), "it")
+    found = manifests.parse((tmp_path / "manifest.jsonl").read_bytes(), "it")
     assert [one.path for one in found.entries] == ["private/ä.csv", "public/empty/inner/"]
     assert found.properties == {"origin": "test"}
     (tmp_path / "public" / "empty" / "inner").rmdir()
