@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from competitions.model import Competition, Edition
+from foundation import manifests
 from foundation.files import PARTIAL_SUFFIX
 from foundation.problems import DataProblem, reading
 
 MARKER = ".complete.json"
-MANIFEST = "manifest.jsonl"
+MANIFEST = manifests.NAME
 DESCRIPTION = "public/description.md"
 ADDENDUM = "public/description_addendum.md"
 
@@ -128,6 +129,11 @@ def dataset_folder(
     published = [Path(file.name) for file in competition.published]
     names = frozenset(name for path in published for name in (path.name, path.stem))
     return DatasetFolder(base.expanduser().absolute() / competition.id, edition, names)
+
+
+def squashfs_image(prepared: Path) -> Path:
+    """Name the image of a prepared dataset's public data, for nodes; its record lies beside it, `<name>.json`."""
+    return prepared.with_name(f"{prepared.name}-public.squashfs")
 
 
 def is_prepared(competition: Competition, folder: DatasetFolder) -> bool:

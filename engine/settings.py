@@ -8,7 +8,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 from foundation import files
 from foundation.fields import Bounds, FieldError, read_fields
@@ -159,6 +159,8 @@ class SlurmProfile:
         silent_seconds: for how long a node that can't write anything goes on, and after which it is given up.
         slack_minutes: how much longer than a run's own limits its job may take.
         scratch: a folder on each node's own disk; `$TMPDIR`, else `/tmp`, where it is empty.
+        staging: how public data come to a node: read where they lie, copied to its own disk, or as an image there.
+        staging_mb_per_second: how fast they are expected to come, from which follows how long a job may take.
     """
 
     TABLE: ClassVar[str] = "slurm"
@@ -176,6 +178,8 @@ class SlurmProfile:
     silent_seconds: _Positive = 300.0
     slack_minutes: _Positive = 10.0
     scratch: str = ""
+    staging: Literal["direct", "copy", "squashfs"] = "direct"
+    staging_mb_per_second: _Positive = 50.0
 
 
 AnyTable = TypeVar("AnyTable", bound=Table)

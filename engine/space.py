@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from foundation.problems import EnvironmentProblem
+from foundation.text import gigabytes
 
 _USUAL_GROWTH = 1.6
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -60,11 +61,6 @@ def naming_full_disks(folder: Path) -> Iterator[None]:
         raise DiskFull(
             "the disk is full", f"writing in {folder} failed", "Free some space; it then continues by itself."
         ) from error
-
-
-def gigabytes(count: int) -> str:
-    """Format a size."""
-    return f"{count / 1e9:,.1f} GB" if count >= 1e8 else f"{count / 1e6:,.1f} MB"
 
 
 def growth(zip_bytes: int) -> int:

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from foundation.problems import DataProblem
+from foundation.problems import DataProblem, EnvironmentProblem
 
 _PIECE_BYTES = 1 << 20
 _READABLE = 0o555
@@ -101,6 +101,20 @@ def _what_can_be_copied(
 
 def _too_large(source: Path, why: str) -> DataProblem:
     return DataProblem(f"{source} is too large", why)
+
+
+def make_own(folder: Path) -> None:
+    """Make a folder, where everybody may make some, that is this user's alone.
+
+    Raises:
+        EnvironmentProblem: what is there belongs to somebody else, or others may look into it.
+    """
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise EnvironmentProblem(
+            f"{folder} can't be used", "it is not a directory of ours alone", "Remove it."
+        )
 
 
 def make_writable(folder: Path) -> None:

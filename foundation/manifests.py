@@ -15,6 +15,7 @@ import msgspec
 
 from foundation.problems import DataProblem
 
+NAME = "manifest.jsonl"
 FORMAT = 1
 PUBLIC, PRIVATE = SIDES = ("public/", "private/")
 

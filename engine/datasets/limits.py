@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.datasets.steps import DOWNLOAD, EXTRACT, PREPARE
-from engine.space import DiskFull, free_bytes, gigabytes
+from engine.space import DiskFull, free_bytes
 from foundation.problems import EnvironmentProblem, UsageProblem
+from foundation.text import gigabytes
 from foundation.workers import ReportProgress
 
 _WRITING = (DOWNLOAD, EXTRACT, PREPARE)

@@ -10,7 +10,7 @@ from competitions.model import Competition
 from engine.claims import claimed
 from engine.datasets import checksums
 from engine.datasets.workspace import TRASH, discard
-from engine.layout import DatasetFolder, dataset_folder
+from engine.layout import DatasetFolder, dataset_folder, squashfs_image
 from engine.space import size_on_disk
 from foundation.files import PARTIAL_SUFFIX
 from foundation.problems import UsageProblem
@@ -71,7 +71,8 @@ def _paths(folder: DatasetFolder, name: str) -> tuple[Path, ...]:
                 wanted += _zips(folder)
             wanted += checksums.stale_records(folder.root)
         case _:
-            wanted = (folder.root / name,)
+            image = squashfs_image(folder.root / name)
+            wanted = (folder.root / name, image, image.with_name(f"{image.name}.json"))
     return tuple(path for path in wanted if path.exists())
 
 

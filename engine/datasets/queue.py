@@ -34,9 +34,10 @@ from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
 from engine.kaggle import CredentialsRefused, KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
 from engine.kaggle.backoff import FIRST_WAIT, LONGEST_WAIT, is_due
 from engine.layout import dataset_folder
-from engine.space import DiskFull, free_bytes, gigabytes, growth
+from engine.space import DiskFull, free_bytes, growth
 from foundation.clock import Clock
 from foundation.problems import DataProblem, Problem
+from foundation.text import gigabytes
 from foundation.workers import Ended, Progressed, WorkerPool
 from state import datasets
 from state.database import Database

@@ -11,9 +11,9 @@ from engine.datasets.steps import (
     EXTRACT,
     VERIFY,
 )
-from engine.space import gigabytes
 from foundation.clock import Clock
 from foundation.problems import Problem
+from foundation.text import gigabytes
 from foundation.workers import Ended, Progressed
 from state import datasets, events
 from state.database import Database

@@ -6,21 +6,42 @@ import os
 import tempfile
 from pathlib import Path
 
+from competitions import registry
+from competitions.model import edition_named
+from engine.layout import dataset_folder, is_prepared
 from engine.placements.commands import SlurmCommands
 from engine.placements.slurm import job_options, job_seconds
+from engine.placements.staging import require_squashfs, staging_seconds
 from engine.settings import SlurmProfile
+from environment.runner import protocol
 from foundation.problems import UsageProblem
 from state.records import SweepSpec
 
 
-def sbatch_check(spec: SweepSpec, profile: SlurmProfile) -> str:
-    """Return what Slurm says of a job of a sweep, which is not submitted.
+def staging_check(spec: SweepSpec, profile: SlurmProfile) -> float:
+    """Return how long the largest dataset of a sweep that is prepared may take to a node.
+
+    Raises:
+        Problem: one of them can't be brought there.
+    """
+    longest = 0.0
+    for competition in (registry.get(name) for name in spec.competitions):
+        folder = dataset_folder(competition, spec.data_dir, edition_named(spec.edition))
+        if is_prepared(competition, folder):
+            longest = max(longest, staging_seconds(folder.prepared, profile))
+            if profile.staging == protocol.SQUASHFS:
+                require_squashfs(folder.prepared)
+    return longest
+
+
+def sbatch_check(spec: SweepSpec, profile: SlurmProfile, staging: float) -> str:
+    """Return what Slurm says of a job of a sweep, which is not submitted; its data may take `staging` seconds to come.
 
     Raises:
         UsageProblem, EnvironmentProblem: it would be refused or wait for ever, or Slurm does not answer.
     """
     commands = SlurmCommands(os.environ)
-    needed = job_seconds(spec, profile)
+    needed = job_seconds(spec, profile, staging)
     known = commands.partitions()
     wanted = {name: known[name] for name in profile.partition.split(",") if name in known}
     for name, partition in wanted.items():
@@ -42,4 +63,7 @@ def sbatch_check(spec: SweepSpec, profile: SlurmProfile) -> str:
         script = Path(folder) / "job.sh"
         script.write_text("#!/bin/bash\n")
         # With the name of a job that nobody has, since it waits for others of its name.
-        return commands.try_out(script, job_options(spec, "mlebench-check", "", Path(folder), profile))
+        return commands.try_out(
+            script,
+            job_options(spec, "mlebench-check", "", Path(folder), profile, staging_seconds=staging),
+        )

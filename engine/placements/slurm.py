@@ -33,6 +33,7 @@ from engine.placements.commands import (
     SlurmRefuses,
 )
 from engine.placements.model import Look
+from engine.placements.staging import DIRECT, Images, staging_seconds
 from engine.settings import SlurmProfile, slurm_profiles
 from environment.container import output
 from environment.container.output import Ending
@@ -42,6 +43,7 @@ from foundation import files, jsonlines
 from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import Problem, UsageProblem
+from foundation.text import gigabytes
 from state.lifecycle import FailureClass
 from state.records import HERE, Attempt
 from state.transitions import Failure
@@ -161,12 +163,14 @@ class _Held:
         missing_since: since when squeue has answered without it.
         waits_since: since when its job waits though it had begun.
         beat_at: when a heartbeat last came, by our clock.
+        staging_seconds: for how long its data may take to its node.
     """
 
     attempt: Attempt
     folder: Path
     order: Order
     profile: SlurmProfile
+    staging_seconds: float = 0.0
     unknown: int = 0
     hopeless: int = 0
     is_submitted: bool = False
@@ -274,6 +278,8 @@ class Slurm:
         self._worker = worker
         self.prefix = job_prefix(state_dir)
         self._held: dict[str, _Held] = {}
+        self._images = Images()
+        self._without_image: list[_Held] = []
         self._watched: deque[tuple[float, _Held]] = deque()
         self._cancelled: dict[str, str] = {}  # jobs to be cancelled, by their number
         self._live: frozenset[str] | None = None
@@ -309,20 +315,47 @@ class Slurm:
             return
         used = self.use(attempt.placement)
         folder = (self._state_dir / attempt.directory).resolve()
-        held = _Held(attempt, folder, protocol.read(folder / protocol.ORDER, Order), used.profile)
+        order, profile = protocol.read(folder / protocol.ORDER, Order), used.profile
+        held = _Held(attempt, folder, order, profile, staging_seconds(Path(order.prepared_dir), profile))
         if self._is_claimed(held):
             secrets.discard(self._state_dir / attempt.directory)
         else:
             secrets.send(self._state_dir / attempt.directory, folder)
         if (folder / protocol.JOB_SCRIPT).exists():
             held.unknown = _ANSWERS_WITHOUT_IT
-        else:
-            # Its script is the note that it may have been submitted.
-            files.write_text(folder / protocol.JOB_SCRIPT, job_script(folder, held.order, held.profile))
-            used.queue.append(held)
+        elif not self._make_script(held):
+            self._without_image.append(held)
         self._held[attempt.token] = held
         if (folder / protocol.STOP).exists():
             self.end(attempt)
+
+    def _make_script(self, held: _Held) -> bool:
+        """Write a job's script and queue it; False while the image of its data is being made.
+
+        Raises:
+            Problem: its data can't be brought to a node.
+        """
+        if held.profile.staging != DIRECT:
+            staging = self._images.order(Path(held.order.prepared_dir), held.profile)
+            if staging is None:
+                return False
+            protocol.write(held.folder / protocol.STAGING, staging)
+        # It is also the note that it may have been submitted.
+        files.write_text(held.folder / protocol.JOB_SCRIPT, job_script(held.folder, held.order, held.profile))
+        self.use(held.attempt.placement).queue.append(held)
+        return True
+
+    def _queue_with_image(self) -> None:
+        """Queue what has waited for the image of its data."""
+        waiting, self._without_image = self._without_image, []
+        for held in waiting:
+            if self._held.get(held.attempt.token) is not held or self._is_claimed(held):
+                continue
+            try:
+                if not self._make_script(held):
+                    self._without_image.append(held)
+            except Problem as problem:
+                self._refuse(held, f"its data can't be brought to a node: {problem.in_one_line()}")
 
     def is_placed(self, attempt: Attempt) -> bool:
         """Tell whether it is to be submitted, or was."""
@@ -335,9 +368,11 @@ class Slurm:
             return Look(version=0, job=attempt.job, node=attempt.node)
         job = held.job
         is_waiting = held.beat is None and (job is None or job.state in _NOT_YET)
-        waits_for = ""
+        waits_for = "" if held.beat is None else _staged_in_words(held.beat)
         if job is not None and (job.state in _HELD_STATES or (is_waiting and job.state != "PENDING")):
             waits_for = job.state
+        elif held in self._without_image:
+            waits_for = "an image of its dataset is being made"
         elif is_waiting:
             waits_for = TO_BE_SUBMITTED if job is None else job.reason
         is_pending = is_waiting and job is not None and job.state == "PENDING"
@@ -387,6 +422,7 @@ class Slurm:
         if self._pending is not None and self._pending.answer.done():
             pending, self._pending = self._pending, None
             self._take(pending)
+        self._queue_with_image()
         if self._pending is None:
             self._pending = self._next_call()
         self._look_at_heartbeats()
@@ -431,7 +467,14 @@ class Slurm:
         held.submissions += 1
         order = held.order
         comment = f"{order.sweep_id}/{order.competition_id}/seed-{order.seed}/attempt-{order.attempt}"
-        options = job_options(order, self._name(held), comment, held.folder, used.profile)
+        options = job_options(
+            order,
+            self._name(held),
+            comment,
+            held.folder,
+            used.profile,
+            staging_seconds=held.staging_seconds,
+        )
         script = held.folder / protocol.JOB_SCRIPT
         return _Pending(_Call.SUBMIT, self._worker.submit(self._commands.submit, script, options), held)
 
@@ -472,7 +515,7 @@ class Slurm:
             return
         except SlurmRefuses as refusal:
             assert held is not None  # only a submission is refused
-            self._refuse(held, refusal.why)
+            self._refuse(held, f"Slurm does not run it: {refusal.why}")
             return
         except SlurmFull as problem:
             assert held is not None
@@ -615,7 +658,7 @@ class Slurm:
             held.end_by = None
             self._cancel(held)
         if job is not None and held.hopeless >= (_ANSWERS_OF_NEVER if job.state == "PENDING" else 1):
-            self._refuse(held, f"its job would wait for ever: {job.in_words()}")
+            self._refuse(held, f"Slurm does not run it: its job would wait for ever: {job.in_words()}")
         elif job is not None and held.ended_at is not None:
             unseen = job.state in _UNSEEN
             patience = held.silence if unseen else min(_EXIT_PATIENCE_SECONDS, held.profile.silent_seconds)
@@ -694,10 +737,10 @@ class Slurm:
         return "; ".join(told)
 
     def _refuse(self, held: _Held, why: str) -> None:
-        """Fail an attempt that Slurm will never run, unless some job of it does."""
+        """Fail an attempt that can't be run, as all of its sweep would, unless some job of it does run."""
         if self._claim(held):
             self._cancel(held)
-            self._fail(held, FailureClass.INFRASTRUCTURE, f"Slurm does not run it: {why}", "")
+            self._fail(held, FailureClass.INFRASTRUCTURE, why, "")
             held.pauses = True
 
     def _fail(self, held: _Held, kind: FailureClass, text: str, evidence: str) -> None:
@@ -848,13 +891,21 @@ class Limits(Protocol):
         """Its memory, without what is beside it."""
 
 
-def job_seconds(limits: Limits, profile: SlurmProfile) -> float:
-    """Return how long a job may take: its agent's limit, twice the grace, what tidying takes, and the slack."""
+def job_seconds(limits: Limits, profile: SlurmProfile, staging_seconds: float) -> float:
+    """Return how long a job may take: staging, its agent's limit, twice the grace, what tidying takes, the slack."""
     own = limits.time_limit_seconds + 2 * limits.grace_seconds + output.TIDY_SECONDS + 2 * _SIGNAL_SECONDS
-    return own + profile.slack_minutes * 60
+    return staging_seconds + own + profile.slack_minutes * 60
 
 
-def job_options(limits: Limits, name: str, comment: str, folder: Path, profile: SlurmProfile) -> list[str]:
+def job_options(
+    limits: Limits,
+    name: str,
+    comment: str,
+    folder: Path,
+    profile: SlurmProfile,
+    *,
+    staging_seconds: float = 0.0,
+) -> list[str]:
     """Return the options of sbatch for an attempt."""
     memory = None if limits.memory_bytes is None else limits.memory_bytes + _OWN_MEMORY_BYTES
     before_end = max(_SHORTEST_SIGNAL, math.ceil(limits.grace_seconds + _SIGNAL_SECONDS))
@@ -869,7 +920,7 @@ def job_options(limits: Limits, name: str, comment: str, folder: Path, profile: 
         # Two jobs of one attempt, after a submission that nobody saw succeed, never run at the same time.
         "dependency": "singleton",
         "signal": f"B:TERM@{before_end}",
-        "time": str(math.ceil(job_seconds(limits, profile) / 60)),
+        "time": str(math.ceil(job_seconds(limits, profile, staging_seconds) / 60)),
         "nodes": "1",
         "ntasks": "1",
         "cpus-per-task": str(math.ceil(limits.cpus)),
@@ -884,6 +935,15 @@ def job_options(limits: Limits, name: str, comment: str, folder: Path, profile: 
     given = [f"--{option}={value}" for option, value in wanted.items() if value is not None]
     kept = [option for option in given if option[2:].partition("=")[0] not in profile.leave_out]
     return [*kept, "--no-requeue", *profile.options]
+
+
+def _staged_in_words(beat: Heartbeat) -> str:
+    """Tell how far a job is that brings its data to its node; nothing once they are there."""
+    if beat.staged is None:
+        return ""
+    if not beat.to_stage:
+        return "staging"
+    return f"staging {gigabytes(beat.staged)} of {gigabytes(beat.to_stage)}"
 
 
 def job_script(folder: Path, order: Order, profile: SlurmProfile) -> str:

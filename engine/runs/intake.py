@@ -32,6 +32,7 @@ from environment.runner.protocol import (
     CodeNotKept,
     Order,
     RunEvent,
+    Staged,
     Stop,
     SubmissionRefused,
     SubmissionTaken,
@@ -44,6 +45,7 @@ from foundation import jsonlines
 from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import DataProblem, Problem
+from foundation.text import gigabytes, visible
 from foundation.troubles import Troubles
 from state import events, model_calls, network_use, outages, runs, submissions, sweeps, transitions
 from state.database import Database, UnusableState
@@ -274,6 +276,12 @@ class Intake:
                     hardware=event.hardware,
                     not_held=event.not_held,
                     recipe=event.recipe,
+                )
+            case Staged():
+                how = "was there already" if event.reused else f"took {event.seconds:,.0f} s to come there"
+                node = visible(event.node)
+                self._note(
+                    run, attempt, "run.staged", f"on {node}: its dataset, {gigabytes(event.bytes)}, {how}"
                 )
             case SubmissionTaken():
                 snapshot = Snapshot(

@@ -21,13 +21,12 @@ from engine.control import EngineStatus
 from engine.datasets import is_ready, plan
 from engine.images import NOT_BUILT, connect, images_of_runs
 from engine.options.sweep import Launch, check_name, impossible
-from engine.placements.checks import sbatch_check
+from engine.placements.checks import sbatch_check, staging_check
 from engine.placements.slurm import profile_named, runtime_on_nodes
 from engine.places import Places
 from engine.providers import keys_of, providers_of, without_keys
 from engine.runs import launching
 from engine.scoreboard.model import limit_text
-from engine.space import gigabytes
 from environment.container.proxy import parse_rule
 from environment.gateway.dialects import Grant
 from environment.runner import protocol, runtimes
@@ -35,6 +34,7 @@ from environment.runner.docker.daemon import build_command, daemon_problems
 from environment.runner.process.containment import held_limits
 from environment.runner.protocol import ModelProvider, Order
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
+from foundation.text import gigabytes
 from state import database, runs, sweeps
 from state.records import HERE, Sweep, SweepSpec
 
@@ -378,7 +378,7 @@ def _on_nodes(
         if spec.memory_bytes is None and "mem" not in profile.leave_out:
             step = 'Give --memory-gb, or leave_out = ["mem"] in its table where the cluster has a default.'
             raise UsageProblem("a job without a size of memory may take a whole node", "", step)
-        yield Check(True, sbatch_check(spec, profile))
+        yield Check(True, sbatch_check(spec, profile, staging_check(spec, profile)))
     except Problem as problem:
         yield failed(problem)
 

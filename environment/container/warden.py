@@ -262,9 +262,9 @@ class Warden:
             self._wait(selector, 0.2)
 
 
-def die_with(parent: int) -> None:
-    """Let this process be killed when its parent ends; at once when that has happened already."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def die_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """Have this process killed, or signalled, when its parent ends; it ends at once where that has happened already."""
+    _prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
 

@@ -23,7 +23,8 @@ from environment.container.processes import process_tree
 from environment.runner import protocol, secrets
 from environment.runner.host import read_nvidia
 from environment.runner.loop import Runner
-from environment.runner.protocol import Heartbeat, LimitExceeded, Order
+from environment.runner.protocol import Heartbeat, LimitExceeded, Order, Staged
+from environment.runner.staging import Staging
 from foundation import files, jsonlines
 from foundation.clock import SystemClock
 from foundation.daemon_log import Log
@@ -33,6 +34,7 @@ EXIT_FENCED = 76
 BEAT_SECONDS = 10.0
 # Each look costs some calls to a file system that hundreds of nodes share.
 _LOOK_SECONDS = 1.0
+_STAGING_LOOK_SECONDS = 0.25  # a dataset that is there already takes no longer
 # An agent that ended so shortly before its runner was told to end got the same signal.
 _SAME_SIGNAL_SECONDS = 2.0
 _LOCKS = (protocol.LOCK, protocol.GATEWAY_LOCK)
@@ -55,9 +57,11 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     secrets.receive(folder)
     order = protocol.read(folder / protocol.ORDER, Order)
     local = Path(tempfile.mkdtemp(prefix=f"mlebench-{order.name}-", dir=scratch))
+    staging = Staging(folder, order, local / protocol.DATASET / "public", local.parent)
     try:
         _lead_there(folder, local)
         heart = Heart(folder, min(BEAT_SECONDS, silent_seconds / 4))
+        _stage(folder, staging, heart, fence, told)
         with closing(Runner(folder, SystemClock(), log, read_nvidia, single=folder, as_job=True)) as runner:
             while True:
                 runner.tick()
@@ -70,7 +74,30 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
                     return 0
                 told.wait(_LOOK_SECONDS)
     finally:
+        staging.end()
         files.remove_tree(local)
+
+
+def _stage(folder: Path, staging: Staging, heart: Heart, fence: Fence, told: Told) -> None:
+    """Bring the dataset to this node, unless somebody wants the attempt to end before that is done."""
+    staging.start()
+    while not staging.is_done and not staging.problem:
+        if told.at is not None:
+            _ask_to_end(folder, told.at)
+        if protocol.was_asked_to_end(folder):
+            return
+        if heart.beat(staging=staging):
+            fence.note_beat()
+        staging.check_time()
+        told.wait(_STAGING_LOOK_SECONDS)
+    if not staging.problem:
+        staging.put_in_place()
+    if staging.problem:
+        problem = f"its dataset could not be brought to the node {_node()}: {staging.problem}"
+        protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, problem, time.time()))
+    elif staging.copies:
+        staged = Staged(time.time(), _node(), staging.bytes_needed, staging.seconds, staging.is_reused)
+        jsonlines.append(folder / protocol.EVENTS, [protocol.event_to_line(staged)], durable=True)
 
 
 class Told:
@@ -100,7 +127,7 @@ class Heart:
         self._number = 0
         self._beat_at, self._events = -math.inf, 0
 
-    def beat(self, *, ended: bool) -> bool:
+    def beat(self, *, ended: bool = False, staging: Staging | None = None) -> bool:
         """Write a heartbeat where one is due, and tell whether that was so and worked."""
         now, events = time.monotonic(), _size(self._folder / protocol.EVENTS)
         if not ended and events == self._events and now - self._beat_at < self._every_seconds:
@@ -113,6 +140,8 @@ class Heart:
             _size(self._folder / protocol.USAGE),
             _size(self._folder / protocol.MODEL_CALLS),
             ended=ended,
+            staged=None if staging is None else staging.bytes_done,
+            to_stage=None if staging is None else staging.bytes_needed,
         )
         try:
             jsonlines.append(self._folder / protocol.HEARTBEATS, [asdict(beat)], durable=True)

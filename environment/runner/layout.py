@@ -74,7 +74,9 @@ def plain(attempt: Path, order: Order) -> Layout:
     """Name the real places, for an agent without a sandbox."""
     tools = own_files()
     return Layout(
-        data=attempt / protocol.SCRATCH / "data" if order.obfuscated else Path(order.prepared_dir) / "public",
+        data=attempt / protocol.SCRATCH / "data"
+        if order.obfuscated
+        else protocol.prepared_data(attempt, order) / "public",
         submission=attempt / protocol.SUBMISSION,
         logs=attempt / protocol.LOGS,
         code=attempt / protocol.CODE,

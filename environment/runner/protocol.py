@@ -59,7 +59,9 @@ GATEWAY_SOCKET = "gateway.sock"
 UPLOADS = "uploads"
 DESCRIPTION = "description.md"
 # What lies on a node's own disk, where links lead, in a job of a batch system.
-ON_THE_NODE = (SCRATCH, GRADER)
+DATASET = "dataset"
+ON_THE_NODE = (SCRATCH, GRADER, DATASET)
+STAGING = "staging.json"
 JOB_SCRIPT = "job.sh"
 JOB_CLAIM = "job.claim"
 JOB_LOG = "job.log"
@@ -80,6 +82,10 @@ BUBBLEWRAP = "bubblewrap"
 PLAIN = "plain"
 DOCKER = "docker"
 
+
+# How a dataset comes to a node's own disk.
+COPY = "copy"
+SQUASHFS = "squashfs"
 
 # That one attempt may have at once, threads included.
 MOST_PROCESSES = 4096
@@ -247,6 +253,23 @@ class LimitExceeded:
 
 
 @dataclass(frozen=True)
+class StagingOrder:
+    """staging.json: how a job brings its public data to its node's own disk; without it they are read where they lie.
+
+    Attributes:
+        mode: `copy` (the files that the dataset's manifest lists) or `squashfs` (an image of them, which is mounted).
+        sha256: of the manifest, or of the image.
+        image: the path of the image.
+        limit_seconds: how long that may take.
+    """
+
+    mode: str
+    sha256: str
+    image: str = ""
+    limit_seconds: float = 3600.0
+
+
+@dataclass(frozen=True)
 class CallAmounts:
     """What model calls come to."""
 
@@ -300,6 +323,7 @@ class Heartbeat:
         number: counts them, since clocks of hosts differ.
         events, usage, model_calls: the sizes of these files.
         ended: whether exit.json is there.
+        staged, to_stage: of the dataset's bytes, those that are on the node, and all; None when that is over.
     """
 
     number: int
@@ -309,6 +333,24 @@ class Heartbeat:
     usage: int
     model_calls: int
     ended: bool
+    staged: int | None = None
+    to_stage: int | None = None
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Event: the dataset is on the node's own disk.
+
+    Attributes:
+        seconds: how long that took, before the agent's time began.
+        reused: whether an earlier job had brought it.
+    """
+
+    at: float
+    node: str
+    bytes: int
+    seconds: float
+    reused: bool
 
 
 @dataclass(frozen=True)
@@ -395,7 +437,8 @@ class Collected:
 
 
 RunEvent = (
-    AgentStarted
+    Staged
+    | AgentStarted
     | SubmissionTaken
     | SubmissionRefused
     | ServiceRestarted
@@ -408,6 +451,7 @@ RunEvent = (
 )
 
 _EVENTS: dict[str, type[RunEvent]] = {
+    "staged": Staged,
     "started": AgentStarted,
     "submission": SubmissionTaken,
     "refused": SubmissionRefused,
@@ -438,10 +482,13 @@ Record = TypeVar(
     Traffic,
     RunAllowance,
     AllowanceWanted,
+    StagingOrder,
 )
 
 
-def write(path: Path, record: Order | Stop | LimitExceeded | Started | Ending | Tidied | InboxEntry) -> None:
+def write(
+    path: Path, record: Order | Stop | LimitExceeded | Started | Ending | Tidied | InboxEntry | StagingOrder
+) -> None:
     """Put a record in its place in one step."""
     files.write_json(path, asdict(record))
 
@@ -516,6 +563,12 @@ def snapshot_name(sequence: int) -> str:
 def was_asked_to_end(attempt: Path) -> bool:
     """Tell whether somebody, or a limit, wants the attempt to end."""
     return (attempt / STOP).exists() or (attempt / LIMIT).exists()
+
+
+def prepared_data(attempt: Path, order: Order) -> Path:
+    """Find the folder in which the dataset's `public` is: in a job one without answers, on its node's own disk."""
+    staged = attempt / DATASET
+    return staged.resolve() if staged.exists() else Path(order.prepared_dir)
 
 
 def make_folders(attempt: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from environment.runner import protocol
-from foundation import files
+from foundation import files, folders
 from foundation.problems import DataProblem, EnvironmentProblem
 
 _MAX_BYTES = 1 << 20
@@ -170,10 +169,5 @@ def memory_folder() -> Path:
     memory = Path("/dev/shm")  # noqa: S108 - shared memory: it never reaches a disk
     base = memory if memory.is_dir() else Path(tempfile.gettempdir())
     folder = base / f"mlebench-console-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise EnvironmentProblem(
-            f"{folder} can't hold secrets", "it is not a directory of ours alone", "Remove it."
-        )
+    folders.make_own(folder)
     return folder

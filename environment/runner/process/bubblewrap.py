@@ -161,7 +161,7 @@ def wrap(
     ):
         binds += ["--bind", str(source), str(target)]
     for source, target in (
-        (Path(order.prepared_dir) / "public", layout.data),
+        (protocol.prepared_data(attempt, order) / "public", layout.data),
         *(
             ((attempt / protocol.DESCRIPTION, layout.data / protocol.DESCRIPTION),)
             if order.obfuscated

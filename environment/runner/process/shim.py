@@ -107,8 +107,9 @@ class Shim:
 
     def _make_folders(self) -> None:
         source = Path(self._order.agent_folder)
-        if not (Path(self._order.prepared_dir) / "public").is_dir():
-            raise DataProblem(f"{self._order.prepared_dir} has no public folder", "the dataset is gone")
+        prepared = protocol.prepared_data(self._attempt, self._order)
+        if not (prepared / "public").is_dir():
+            raise DataProblem(f"{prepared} has no public folder", "the dataset is gone")
         for name in ("home", "tmp"):
             (self._attempt / protocol.SCRATCH / name).mkdir(parents=True)
         agent = self._attempt / protocol.SCRATCH / "agent"
@@ -127,7 +128,7 @@ class Shim:
     def _link_data(self) -> None:
         """Make a folder of links with the attempt's own description among the data, where nothing can be mounted."""
         self._layout.data.mkdir()
-        for path in (Path(self._order.prepared_dir) / "public").iterdir():
+        for path in (protocol.prepared_data(self._attempt, self._order) / "public").iterdir():
             own = self._attempt / protocol.DESCRIPTION
             (self._layout.data / path.name).symlink_to(own if path.name == own.name else path)
 
@@ -142,7 +143,7 @@ class Shim:
                 "-m",
                 "environment.grading_server",
                 f"--competition={self._order.competition_id}",
-                f"--prepared={self._order.prepared_dir}",
+                f"--prepared={protocol.prepared_data(self._attempt, self._order)}",
                 f"--edition={self._order.edition}",
                 # Relative to its own folder: the path of a Unix socket has at most 108 bytes.
                 f"--socket={protocol.GRADER_SOCKET}",

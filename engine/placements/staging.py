@@ -1,0 +1,172 @@
+"""What the engine does so that datasets come to nodes' own disks: how long that may take, and images of them.
+
+An image is one file for all public data of a dataset, made once beside the prepared dataset. The nodes' side is in
+`environment/runner/staging.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.layout import MARKER, squashfs_image
+from engine.settings import SlurmProfile
+from environment.container.warden import die_with
+from environment.runner import protocol
+from environment.runner.protocol import StagingOrder
+from foundation import files
+from foundation.manifests import Seal, seal_of
+from foundation.problems import DataProblem, EnvironmentProblem, Problem
+
+DIRECT = "direct"
+# Before the first byte: reading the manifest, and waiting for a node's disk.
+_LEAST_SECONDS = 120.0
+_FILES_PER_SECOND = 500.0
+_NICE = 10
+_MOST_TOLD = 400
+
+
+def staging_seconds(prepared: Path, profile: SlurmProfile) -> float:
+    """Return how long a job may take to bring a dataset to its node, before its agent's time begins.
+
+    Raises:
+        DataProblem: what it would bring can't be verified.
+    """
+    if profile.staging == DIRECT:
+        return 0.0
+    seal = _seal(prepared)  # of all files, with the answers: more than what is copied
+    return (
+        _LEAST_SECONDS + seal.bytes / (profile.staging_mb_per_second * 1e6) + seal.files / _FILES_PER_SECOND
+    )
+
+
+def require_squashfs(prepared: Path) -> None:
+    """Check that there is an image of a dataset, or that one can be made.
+
+    Raises:
+        DataProblem: what would be in it can't be verified.
+        EnvironmentProblem: it can't be made.
+    """
+    if _image(prepared, _seal(prepared)) is None and shutil.which("mksquashfs") is None:
+        raise EnvironmentProblem(
+            f"there is no image of {prepared}",
+            "mksquashfs is not installed",
+            'Install squashfs-tools, or set staging = "copy" in the profile.',
+        )
+
+
+class Images:
+    """Makes images of datasets in the background, each once; a killed engine leaves none that is half made."""
+
+    def __init__(self) -> None:
+        self._working: dict[Path, _Work] = {}
+
+    def order(self, prepared: Path, profile: SlurmProfile) -> StagingOrder | None:
+        """Return how a job stages a dataset; None while the image that it needs is being made.
+
+        Raises:
+            Problem: it can't be staged.
+        """
+        limit = staging_seconds(prepared, profile)
+        seal = _seal(prepared)
+        if profile.staging == protocol.COPY:
+            return StagingOrder(protocol.COPY, seal.sha256, limit_seconds=limit)
+        made = _image(prepared, seal)
+        if made is not None:
+            self._working.pop(prepared, None)
+            return StagingOrder(protocol.SQUASHFS, made, str(squashfs_image(prepared)), limit)
+        work = self._working.get(prepared)
+        if work is None:
+            require_squashfs(prepared)
+            work = self._working[prepared] = _Work(prepared, seal)
+            work.thread.start()
+        if not work.thread.is_alive():
+            del self._working[prepared]
+            raise work.problem or EnvironmentProblem(f"no image of {prepared} was made")
+        return None
+
+
+@dataclass
+class _Work:
+    """An image that is being made; a daemon, since a stopping engine waits for none."""
+
+    prepared: Path
+    seal: Seal
+    problem: Problem | None = None
+    thread: threading.Thread = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.thread = threading.Thread(target=self._make, name="squashfs", daemon=True)
+
+    def _make(self) -> None:
+        try:
+            _make_image(self.prepared, self.seal)
+        except Problem as problem:
+            self.problem = problem
+        except OSError as error:
+            self.problem = EnvironmentProblem(f"no image of {self.prepared} can be made", str(error))
+
+
+def _make_image(prepared: Path, seal: Seal) -> None:
+    image = squashfs_image(prepared)
+    made = image.with_name(f".{image.name}.{secrets.token_hex(4)}{files.PARTIAL_SUFFIX}")
+    engine = os.getpid()
+
+    def be_modest() -> None:
+        die_with(engine)
+        os.nice(_NICE)
+
+    try:
+        done = subprocess.run(
+            ["mksquashfs", str(prepared / "public"), str(made), "-noappend", "-no-progress", "-all-root"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            preexec_fn=be_modest,
+            check=False,
+        )
+        if done.returncode != 0:
+            told = " ".join(done.stderr.decode("utf-8", "replace").split())[-_MOST_TOLD:]
+            raise EnvironmentProblem(f"no image of {prepared} can be made", f"mksquashfs: {told}")
+        with made.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            os.fsync(stream.fileno())
+        made.replace(image)
+    finally:
+        made.unlink(missing_ok=True)
+    files.write_json(_record(image), {"manifest": seal.sha256, "sha256": digest})
+
+
+def _image(prepared: Path, seal: Seal) -> str | None:
+    """Return the SHA-256 of a dataset's image; None where there is none, or one of an earlier preparation."""
+    image = squashfs_image(prepared)
+    try:
+        record = json.loads(_record(image).read_bytes())
+        return str(record["sha256"]) if record["manifest"] == seal.sha256 and image.is_file() else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _record(image: Path) -> Path:
+    return image.with_name(f"{image.name}.json")
+
+
+def _seal(prepared: Path) -> Seal:
+    try:
+        marker = json.loads((prepared / MARKER).read_bytes())
+    except (OSError, ValueError):
+        marker = {}
+    seal = seal_of(marker) if isinstance(marker, dict) else None
+    if seal is None:
+        raise DataProblem(
+            f"{prepared} can't be brought to nodes",
+            "it has no manifest by which a copy could be verified",
+            f"Give it one: mlebench-console datasets verify --record -c {prepared.parent.name}",
+        )
+    return seal
