@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from engine.placements.staging import Images
+from engine.runs.failures import classify
+from engine.settings import SlurmProfile
 from environment.container.output import Ending
 from environment.runner import protocol
 from environment.runner.host import processes_of_attempt
 from environment.runner.job import EXIT_CLAIMED, EXIT_FENCED, Heart
-from environment.runner.protocol import Order
+from environment.runner.protocol import Order, StagingOrder, Stop
+from environment.runner.staging import make_store
 from foundation import jsonlines
+from foundation.locks import FileLock
+from state.lifecycle import FailureClass
+from state.transitions import Failure
 from tests.engine.conftest import prepared_data
 from tests.engine.harness import eventually
 from tests.environment.runner.conftest import order
@@ -25,19 +36,39 @@ WAIT = 'echo begun; trap "" TERM; while :; do sleep 0.1; done'
 class Node:
     """A node with a disk of its own, which begins the job of an attempt."""
 
-    def __init__(self, folder: Path, order: Order, script: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        order: Order,
+        script: str,
+        *,
+        runtime: str = protocol.PLAIN,
+        staging: StagingOrder | None = None,
+    ) -> None:
         self.folder = folder / "attempt"
         self.scratch = folder / "scratch"
-        self.scratch.mkdir()
+        self.scratch.mkdir(exist_ok=True)
         protocol.make_folders(self.folder)
         (Path(order.agent_folder) / "start.sh").write_text(script)
-        protocol.write(self.folder / protocol.ORDER, replace(order, runtime=protocol.PLAIN))
+        protocol.write(self.folder / protocol.ORDER, replace(order, runtime=runtime))
+        if staging is not None:
+            protocol.write(self.folder / protocol.STAGING, staging)
 
     def begin(self) -> subprocess.Popen[bytes]:
         job = ("--job", f"--scratch={self.scratch}")
         return subprocess.Popen(
-            [sys.executable, "-m", "environment.runner", "--once", str(self.folder), *job]
+            [sys.executable, "-m", "environment.runner", "--once", str(self.folder), *job],
+            env=os.environ | {"SLURM_JOB_ID": "7"},
         )
+
+    def run(self) -> Ending:
+        """Run the job to its end, and return how the attempt ended."""
+        with self.begin() as job:
+            assert job.wait() == 0
+        return protocol.read(self.folder / protocol.EXIT, Ending)
+
+    def events(self) -> list[dict[str, Any]]:
+        return list(jsonlines.read(self.folder / protocol.EVENTS).values)
 
     def until_begun(self) -> None:
         log = self.folder / protocol.LOG
@@ -107,3 +138,88 @@ def test_an_agent_goes_with_a_job_that_is_killed(tmp_path: Path, order: Order) -
         node.until_begun()
         job.kill()
     eventually(lambda: not processes_of_attempt(node.folder))
+
+
+_ATTACK = r"""
+cp "$DATA_DIR/sample_submission.csv" "$SUBMISSION_DIR/submission.csv"
+bash "$VALIDATE_SCRIPT" "$SUBMISSION_DIR/submission.csv"
+ls "$DATA_DIR"
+cat /proc/*/cmdline /proc/*/environ | tr "\0" "\n"
+for place in $TARGETS; do
+  cat "$place" 2>/dev/null && echo "read $place"
+  ls "$place" 2>/dev/null && echo "listed $place"
+done
+ls -A /dev/shm | sed "s/^/found /"
+find / -xdev \( -name private -o -name run.json -o -name exit.json -o -name staging.json -o -name secrets.json \) \
+    -not -path "/proc/*" -not -path "/usr/*" -not -path "*/site-packages/*" 2>/dev/null | sed "s/^/found /"
+(cd "$DATA_DIR" && ls ../private ../../private private; cat ../private/test.csv) 2>/dev/null
+touch "$DATA_DIR/mine" && echo "wrote to the data"
+"""
+
+
+@pytest.mark.parametrize("mode", [None, protocol.COPY])
+def test_an_agent_that_attacks_finds_no_answer_no_other_run_and_nothing_of_its_job(
+    tmp_path: Path, order: Order, bubblewrap: None, mode: str | None
+) -> None:
+    prepared = Path(order.prepared_dir)
+    staging = None
+    if mode is not None:
+        staging = Images().order(prepared, SlurmProfile(staging="copy"))
+    other = tmp_path / "runs" / "other-attempt"
+    other.mkdir(parents=True)
+    (other / protocol.ORDER).write_text("of another")
+    targets = f"{prepared} {prepared}/private/test.csv {other / protocol.ORDER} {tmp_path}"
+    script = f"TARGETS='{targets}'\n{_ATTACK}"
+    node = Node(tmp_path, order, script, runtime=protocol.BUBBLEWRAP, staging=staging)
+    ending = node.run()
+    log = (node.folder / protocol.LOG).read_text()
+    assert ending.submission_sequence is not None, log
+    assert "The submission is valid" in log
+    answer = (prepared / "private" / "test.csv").read_text().splitlines()[1]
+    assert answer not in log
+    for sign in ("read /", "listed ", "found ", "wrote to the data", "private", "SLURM_", "of another"):
+        assert sign not in log.replace(script, ""), log
+    assert [event["kind"] for event in node.events()][: 1 + bool(mode)] == [
+        *(["staged"] if mode else []),
+        "started",
+    ]
+    left = [path for path in node.scratch.rglob("*") if path.is_file()]
+    assert not [path for path in left if answer.encode() in path.read_bytes()]
+    assert bool(left) == bool(mode)  # the dataset stays for the next job, and nothing of the attempt
+
+
+@pytest.mark.parametrize("who", ["operator", "batch system"])
+def test_a_run_that_is_to_end_while_its_data_come_ends_at_once_and_never_begins(
+    tmp_path: Path, order: Order, who: str
+) -> None:
+    staging = Images().order(Path(order.prepared_dir), SlurmProfile(staging="copy"))
+    assert staging is not None
+    node = Node(tmp_path, order, "echo begun", staging=staging)
+    with FileLock(make_store(node.scratch) / f"{staging.sha256}.work") as work:
+        assert work.acquire()
+        with node.begin() as job:
+            beats = node.folder / protocol.HEARTBEATS
+            eventually(lambda: any(line["to_stage"] is not None for line in jsonlines.read(beats).values))
+            if who == "operator":
+                protocol.write(node.folder / protocol.STOP, Stop("me", 1.0))
+            else:
+                job.send_signal(signal.SIGTERM)
+            assert job.wait() == 0
+    ending = protocol.read(node.folder / protocol.EXIT, Ending)
+    assert ending.reason == ("stopped" if who == "operator" else protocol.LOST)
+    assert ending.started_at is None
+    assert not (node.folder / protocol.LOG).exists()
+
+
+def test_data_that_can_not_be_brought_are_no_fault_of_the_agent_and_the_end_says_why(
+    tmp_path: Path, order: Order
+) -> None:
+    node = Node(tmp_path, order, "echo begun", staging=StagingOrder(protocol.COPY, "0" * 64))
+    ending = node.run()
+    assert ending.reason == protocol.LOST
+    assert "its dataset could not be brought to the node" in ending.problem
+    assert "expected SHA-256 0000" in ending.problem
+    failure = classify(ending, "", isolated=None)
+    assert isinstance(failure, Failure)
+    assert failure.kind is FailureClass.INFRASTRUCTURE
+    assert not (node.folder / protocol.LOG).exists()

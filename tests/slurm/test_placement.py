@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import stat
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from engine.layout import MARKER, squashfs_image
 from engine.placements.commands import Job, SlurmAway, SlurmFull, SlurmRefuses
 from engine.placements.here import Here
 from engine.placements.model import Look
@@ -18,14 +20,17 @@ from engine.settings import SlurmProfile
 from environment.container import output
 from environment.container.output import Ending
 from environment.runner import protocol, secrets
-from environment.runner.protocol import Heartbeat, Stop
+from environment.runner.protocol import Heartbeat, StagingOrder, Stop
 from environment.runner.secrets import SecretLaunch
-from foundation import jsonlines
-from foundation.problems import UsageProblem
+from foundation import files, jsonlines
+from foundation.problems import DataProblem, UsageProblem
 from state.lifecycle import FailureClass
 from state.records import Attempt
+from state.transitions import Failure
 from tests.clocks import HandClock
+from tests.engine.harness import eventually
 from tests.environment.runner.orders import order_with
+from tests.environment.runner.prepared import make_prepared
 from tests.slurm.fake import AWAY, FakeSlurm, Latency
 
 PROFILE = SlurmProfile(partition="main")
@@ -116,8 +121,21 @@ class World:
         self.step_for(60)
         return number
 
-    def beat(self, number: int, *, events: int = 0, ended: bool = False) -> None:
-        beat = Heartbeat(number, "n1", "101", events, 0, 0, ended)
+    def reorder(self, **changes: str) -> None:
+        """Change the attempt's order, as if it had been made so."""
+        path = self.folder / protocol.ORDER
+        protocol.write(path, replace(protocol.read(path, protocol.Order), **changes))  # type: ignore[arg-type]
+
+    def beat(
+        self,
+        number: int,
+        *,
+        events: int = 0,
+        ended: bool = False,
+        staged: int | None = None,
+        to_stage: int | None = None,
+    ) -> None:
+        beat = Heartbeat(number, "n1", "101", events, 0, 0, ended, staged, to_stage)
         jsonlines.append(self.folder / protocol.HEARTBEATS, [asdict(beat)])
 
     def look(self) -> Look:
@@ -572,6 +590,82 @@ def test_secrets_go_to_the_node_in_a_file_of_ours_alone_that_is_taken_once(world
     secrets.receive(world.folder)
     assert not sent.exists()
     assert secrets.take(world.folder).secrets == ("hidden",)
+
+
+def minutes_of(options: Sequence[str]) -> int:
+    return int(next(option.removeprefix("--time=") for option in options if option.startswith("--time=")))
+
+
+def test_a_job_is_given_the_time_that_its_data_take_and_says_how_they_come(tmp_path: Path) -> None:
+    prepared = make_prepared(tmp_path / "data" / "prepared")
+    files.write_json(prepared / MARKER, {"manifest": {"sha256": "a" * 64, "files": 0, "bytes": 60 * 10**9}})
+    without = World(tmp_path / "direct")
+    without.submitted()
+    assert not (without.folder / protocol.STAGING).exists()
+    world = World(tmp_path / "copy", SlurmProfile(staging="copy", staging_mb_per_second=50))
+    world.reorder(prepared_dir=str(prepared))
+    number = world.submitted()
+    more = minutes_of(world.slurm.options[0]) - minutes_of(without.slurm.options[0])
+    assert more == 22  # two, and sixty gigabytes at fifty megabytes a second
+    staging = protocol.read(world.folder / protocol.STAGING, StagingOrder)
+    assert (staging.mode, staging.sha256, staging.limit_seconds) == ("copy", "a" * 64, 1320)
+    assert output.claim(world.folder / protocol.JOB_CLAIM)
+    world.slurm.move(number, "RUNNING")
+    world.beat(0, staged=3_100_000_000, to_stage=12_000_000_000)
+    world.step_for(60)
+    assert world.look().waits_for == "staging 3.1 GB of 12.0 GB"
+    world.beat(1)
+    world.step_for(60)
+    assert world.look().waits_for == ""
+
+
+def test_a_run_waits_for_the_image_of_its_dataset_also_after_a_kill_and_is_submitted_once(
+    tmp_path: Path,
+) -> None:
+    prepared = make_prepared(tmp_path / "data" / "prepared")
+    world = World(tmp_path / "state", SlurmProfile(staging="squashfs"))
+    world.reorder(prepared_dir=str(prepared))
+    world.placement.place(world.attempt)
+    assert world.look().waits_for == "an image of its dataset is being made"
+    assert not (world.folder / protocol.JOB_SCRIPT).exists()
+    world.placement = world.fresh()
+    world.placement.place(world.attempt)
+    eventually(squashfs_image(prepared).with_name("prepared-public.squashfs.json").exists)
+    world.step_for(90)
+    assert world.slurm.calls.count("sbatch") == 1
+    assert protocol.read(world.folder / protocol.STAGING, StagingOrder).image == str(squashfs_image(prepared))
+
+
+def test_data_of_which_no_image_can_be_made_fail_and_pause_their_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = make_prepared(tmp_path / "data" / "prepared")
+    world = World(tmp_path / "state", SlurmProfile(staging="squashfs"))
+    world.reorder(prepared_dir=str(prepared))
+    monkeypatch.setattr(
+        "engine.placements.staging.subprocess.run",
+        lambda *_some, **_more: subprocess.CompletedProcess((), 1, b"", b"FATAL ERROR: no space"),
+    )
+    world.placement.place(world.attempt)
+
+    def failed() -> Failure | None:
+        world.placement.step()
+        return world.look().failure
+
+    failure = eventually(failed)
+    assert failure is not None
+    assert "FATAL ERROR: no space" in failure.text
+    assert world.look().pauses
+    assert not output.claim(world.folder / protocol.JOB_CLAIM)
+
+
+def test_a_dataset_without_a_manifest_is_refused_by_name(tmp_path: Path) -> None:
+    prepared = make_prepared(tmp_path / "data" / "prepared")
+    (prepared / MARKER).unlink()
+    world = World(tmp_path / "state", SlurmProfile(staging="copy"))
+    world.reorder(prepared_dir=str(prepared))
+    with pytest.raises(DataProblem, match="can't be brought to nodes"):
+        world.placement.place(world.attempt)
 
 
 def _text(path: Path) -> str:

@@ -14,8 +14,6 @@ from typing import Literal
 
 import pytest
 
-from engine.datasets import manifest
-from engine.layout import MARKER
 from engine.placements.staging import Images
 from engine.settings import SlurmProfile
 from environment.runner import protocol, staging
@@ -24,23 +22,7 @@ from foundation import files
 from foundation.locks import FileLock
 from tests.engine.harness import eventually
 from tests.environment.runner.orders import order_with
-
-ANSWER = "the answer"
-LARGE = 3_000_000
-
-
-def make_prepared(folder: Path) -> Path:
-    """Make a prepared dataset as the engine does, with a manifest."""
-    (folder / "public" / "images").mkdir(parents=True)
-    (folder / "public" / "nothing").mkdir()
-    (folder / "private").mkdir()
-    (folder / "public" / "train.csv").write_text("a,b\n")
-    (folder / "public" / "images" / "1.bin").write_bytes(os.urandom(LARGE))
-    (folder / "private" / "test.csv").write_text(ANSWER)
-    seal = manifest.write(folder, folder.parent.name, "v1", {})
-    values = {"sha256": seal.sha256, "files": seal.files, "bytes": seal.bytes}
-    files.write_json(folder / MARKER, {"manifest": values})
-    return folder
+from tests.environment.runner.prepared import ANSWER, LARGE, make_prepared
 
 
 class Node:
