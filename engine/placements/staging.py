@@ -87,7 +87,7 @@ class Images:
             require_squashfs(prepared)
             work = self._working[prepared] = _Work(prepared, seal)
             work.thread.start()
-        if not work.thread.is_alive():
+        elif not work.thread.is_alive():
             del self._working[prepared]
             raise work.problem or EnvironmentProblem(f"no image of {prepared} was made")
         return None
