@@ -151,8 +151,9 @@ class SlurmProfile:
 
     Attributes:
         partition, account, qos, constraint, exclude, licences: as sbatch takes them.
+        gres: how GPUs are asked for, with `{n}` for how many: `gpu:a100:{n}`, `shard:{n}`.
         options: more options of sbatch, such as `--reservation=mle`.
-        leave_out: options that this cluster does not take: `mem`, `cpus-per-task` or `comment`.
+        leave_out: options that this cluster does not take: `mem`, `cpus-per-task`, `gres` or `comment`.
         max_jobs: how many runs are submitted at once.
         submissions_per_minute: how fast they are.
         poll_seconds: how often squeue is called, for all runs together; less often with very many.
@@ -170,6 +171,7 @@ class SlurmProfile:
     constraint: str = ""
     exclude: str = ""
     licences: str = ""
+    gres: str = "gpu:{n}"
     options: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     max_jobs: _Count = 100

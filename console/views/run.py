@@ -171,9 +171,9 @@ def read_validations(directory: Path) -> Validations:
 
 def read_order(facts: RunFacts) -> Order | None:
     """Read what the runner was told about the latest attempt, once it was; waits for the disk."""
-    return (
-        None if facts.directory is None else protocol.read_if_there(facts.directory / protocol.ORDER, Order)
-    )
+    if facts.directory is None or not (facts.directory / protocol.ORDER).exists():
+        return None
+    return protocol.read_order(facts.directory)
 
 
 def read_calls(facts: RunFacts, known: CallHistory) -> CallHistory:
@@ -268,7 +268,7 @@ def order_facts(order: Order) -> list[tuple[str, str]]:
     facts = [
         ("start script", order.start),
         ("image", order.image),
-        ("GPU", ", ".join(order.gpu_uuids)),
+        ("GPU", ", ".join(order.gpu_uuids) or (f"{order.gpus}, unknown which" if order.gpus > 0 else "")),
         ("allowed hosts", ", ".join(order.allowed_hosts)),
     ]
     rows = [(name, value) for name, value in facts if value]

@@ -319,7 +319,7 @@ class SweepOptions:
         "Shared memory of a container.", kept_as="shm_bytes", unit=_GB, bounds=_NOT_NEGATIVE, has_flag=False
     )
     gpus: int | None = _option(
-        "GPUs of a container; -1 is all.",
+        "GPUs of a container or a job; -1 is all of a host.",
         default=0,
         bounds=Bounds("a whole number, -1 or more", least=-1),
         form=FormField("GPUs", "of a run; -1 is all", initial="0", column=1),

@@ -890,11 +890,36 @@ class Limits(Protocol):
     def memory_bytes(self) -> int | None:
         """Its memory, without what is beside it."""
 
+    @property
+    def gpus(self) -> int:
+        """Its GPUs."""
+
 
 def job_seconds(limits: Limits, profile: SlurmProfile, staging_seconds: float) -> float:
     """Return how long a job may take: staging, its agent's limit, twice the grace, what tidying takes, the slack."""
     own = limits.time_limit_seconds + 2 * limits.grace_seconds + output.TIDY_SECONDS + 2 * _SIGNAL_SECONDS
     return staging_seconds + own + profile.slack_minutes * 60
+
+
+def gres_option(gpus: int, profile: SlurmProfile) -> str:
+    """Return how a profile asks for so many GPUs; empty for none.
+
+    Raises:
+        UsageProblem: it can't.
+    """
+    if not gpus:
+        return ""
+    if gpus < 0:
+        raise UsageProblem(
+            "a job can't ask for all GPUs of a node", "how many that are is not known", "Give --gpus."
+        )
+    if profile.gres.count("{n}") != 1 or profile.gres.startswith("mps"):
+        raise UsageProblem(
+            f"the gres '{profile.gres}' can't be asked for",
+            "MPS lets runs disturb each other" if profile.gres.startswith("mps") else "it has no {n}",
+            "Write it in the profile as gpu:{n}, gpu:a100:{n} or shard:{n}.",
+        )
+    return profile.gres.replace("{n}", str(gpus))
 
 
 def job_options(
@@ -925,6 +950,7 @@ def job_options(
         "ntasks": "1",
         "cpus-per-task": str(math.ceil(limits.cpus)),
         "mem": None if memory is None else f"{math.ceil(memory / (1 << 20))}M",
+        "gres": gres_option(limits.gpus, profile) or None,
         "partition": profile.partition or None,
         "account": profile.account or None,
         "qos": profile.qos or None,

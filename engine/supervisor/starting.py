@@ -27,7 +27,7 @@ from foundation.troubles import Troubles
 from state import outages, runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import ENGINE, FailureClass, RunState, SweepState
-from state.records import HERE, Attempt, Run, Sweep
+from state.records import HERE, Attempt, Run, Sweep, SweepSpec
 from state.runs import FailedRun
 from state.transitions import Failure
 
@@ -99,8 +99,9 @@ class Starter:
             else:
                 self._hand_over(_HandOver(sweep, run, attempt, order.gpu_uuids))
         for sweep, run, attempt in without_order:  # what the others hold is known only now
-            free = self._free_gpus() if sweep.spec.gpus else {}
-            devices = lease(free, sweep.spec.gpus, 1 / sweep.spec.runs_per_gpu) or ()
+            wanted = _gpus_of_host(sweep.spec)
+            free = self._free_gpus() if wanted else {}
+            devices = lease(free, wanted, 1 / sweep.spec.runs_per_gpu) or ()
             self._hand_over(_HandOver(sweep, run, attempt, devices))
 
     def step(self) -> None:
@@ -163,7 +164,7 @@ class Starter:
             live,
             tuple(run.id for run in ready),
             sweep.spec.memory_bytes or 0,
-            sweep.spec.gpus,
+            _gpus_of_host(sweep.spec),
             1 / sweep.spec.runs_per_gpu,
         )
 
@@ -202,7 +203,7 @@ class Starter:
         self._waiting[attempt.id] = handover
         self._gpus.hold(attempt.id, handover.gpu_uuids, 1 / sweep.spec.runs_per_gpu)
         try:
-            if sweep.spec.gpus and not handover.gpu_uuids:
+            if _gpus_of_host(sweep.spec) and not handover.gpu_uuids:
                 raise EnvironmentProblem("its GPUs are not free any more", "others use them")
             launching.hand_over(
                 self._placements.of(attempt),
@@ -271,6 +272,11 @@ class Starter:
             self._redaction.learn([provider.key for provider in providers if provider.key], os.environ)
         except Problem as problem:
             self._log(f"the agent of sweep {sweep.id} can't be read", problem)
+
+
+def _gpus_of_host(spec: SweepSpec) -> int:
+    """Return how many of this host's GPUs a run takes; a batch system gives its jobs those of its nodes."""
+    return spec.gpus if spec.placement == HERE else 0
 
 
 class StartRamp:

@@ -367,7 +367,7 @@ def _on_nodes(
     """Check what runs on the nodes of a batch system need; asks that."""
     try:
         kind = runtime_on_nodes(spec.runtime)
-        _refuse_container_options(spec, agent)
+        _refuse_container_options(spec, agent, of_jobs=True)
         isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"
         yield Check(True, f"runs are jobs of Slurm, {isolated}")
         if kind == protocol.BUBBLEWRAP:
@@ -375,6 +375,9 @@ def _on_nodes(
         else:
             yield from _keys_within_reach(spec, providers)
         profile = profile_named(spec.placement, config_file)
+        if spec.gpus and spec.runs_per_gpu != 1:
+            step = 'Set gres = "shard:{n}" in its table.'
+            raise UsageProblem("jobs do not share a GPU by runs_per_gpu", "their nodes are Slurm's", step)
         if spec.memory_bytes is None and "mem" not in profile.leave_out:
             step = 'Give --memory-gb, or leave_out = ["mem"] in its table where the cluster has a default.'
             raise UsageProblem("a job without a size of memory may take a whole node", "", step)
@@ -416,8 +419,8 @@ def _images(client: APIClient, agent: Agent, agents_dir: str) -> Check:
     return Check(False, "; ".join(told), build_command(faults, agents_dir), Mend.BUILD, tuple(faults))
 
 
-def _refuse_container_options(spec: SweepSpec, agent: Agent) -> None:
-    """Refuse options that only containers can be given.
+def _refuse_container_options(spec: SweepSpec, agent: Agent, *, of_jobs: bool = False) -> None:
+    """Refuse options that only containers can be given; jobs are given GPUs by their batch system.
 
     Raises:
         UsageProblem: the sweep asks for some of it.
@@ -427,7 +430,7 @@ def _refuse_container_options(spec: SweepSpec, agent: Agent) -> None:
             f"agent '{agent.id}' asks for a privileged container", "processes can't be given one"
         )
     asked = (
-        ("gpus", spec.gpus != 0),
+        ("gpus", spec.gpus != 0 and not of_jobs),
         ("shm_bytes", spec.shm_bytes is not None),
         ("container_runtime", spec.container_runtime != ""),
         ("container_options", spec.container_options != ()),

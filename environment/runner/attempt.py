@@ -73,7 +73,7 @@ class RunnerAttempt:
         self.folder = folder
         self._clock = clock
         self._gpus = gpus
-        self._order = protocol.read(folder / protocol.ORDER, Order)
+        self._order = protocol.read_order(folder)
         self._sandbox = sandbox_for(folder, self._order)
         self._gateway = GatewayKeeper(folder, self._order)
         self._reported = [

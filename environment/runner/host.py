@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from environment.runner.protocol import GivenGpus
 from foundation.hardware import Hardware
+from foundation.problems import EnvironmentProblem
 
+_GPU_NODE = "/dev/nvidia"
+_DRIVER_NODES = tuple(f"{_GPU_NODE}{name}" for name in ("ctl", "-uvm", "-uvm-tools", "-modeset"))
+_PART_OF_GPU = "MIG-"
 # Of an interface's numbers in /proc/PID/net/dev, those of bytes received and sent.
 _RECEIVED, _SENT = 0, 8
 
@@ -23,6 +28,7 @@ class Gpu:
     Attributes:
         uuid: names the device for ever, whatever its index is after the next boot.
         busy_percent: of the last moments, as the driver counts it.
+        minor: the number in the name of its file in /dev.
     """
 
     uuid: str
@@ -30,6 +36,7 @@ class Gpu:
     memory_total: int | None
     memory_used: int | None
     busy_percent: int | None
+    minor: int | None = None
 
 
 GpuReader = Callable[[], tuple[Gpu, ...]]
@@ -92,6 +99,57 @@ def hardware_of(gpu_uuids: tuple[str, ...], reader: GpuReader) -> Hardware:
     )
 
 
+def given_gpus(visible: str, gpus: Sequence[Gpu], *, hides_others: bool) -> GivenGpus:
+    """Find the devices that a batch system names in CUDA_VISIBLE_DEVICES, by what the driver says of them.
+
+    Args:
+        visible: the variable: places in the driver's order among what the job may open, or ids.
+        gpus: all devices that the driver shows to the job; none where there is no driver.
+        hides_others: whether the agent will see no others, so that theirs are the first places.
+
+    Raises:
+        EnvironmentProblem: a device is not among these, or can't be told from others in a sandbox.
+    """
+    names = [name.strip() for name in visible.split(",") if name.strip()]
+    if not names:
+        raise EnvironmentProblem(
+            "the job was given no GPUs",
+            "CUDA_VISIBLE_DEVICES names none",
+            "See gres in the profile, and gres.conf of the node.",
+        )
+    if not gpus:
+        return GivenGpus(visible)  # nothing to ask: what they are stays unknown
+    if any(name.startswith(_PART_OF_GPU) for name in names):
+        if hides_others:
+            raise EnvironmentProblem(
+                "a part of a GPU can't be given to a sandbox",
+                f"CUDA_VISIBLE_DEVICES is {visible}",
+                "Use whole GPUs or shards, or the runtime 'plain'.",
+            )
+        return GivenGpus(visible, tuple(names))
+    found = [_gpu_named(name, gpus) for name in names]
+    minors = [gpu.minor for gpu in found if gpu.minor is not None]
+    return GivenGpus(
+        ",".join(str(place) if name.isdecimal() else name for place, name in enumerate(names))
+        if hides_others
+        else visible,
+        tuple(gpu.uuid for gpu in found),
+        (*(f"{_GPU_NODE}{minor}" for minor in minors), *filter(os.path.exists, _DRIVER_NODES)),
+    )
+
+
+def _gpu_named(name: str, gpus: Sequence[Gpu]) -> Gpu:
+    if name.isdecimal() and int(name) < len(gpus):
+        return gpus[int(name)]
+    for gpu in gpus:
+        if name.startswith("GPU-") and gpu.uuid.startswith(name):
+            return gpu
+    known = ", ".join(gpu.uuid for gpu in gpus)
+    raise EnvironmentProblem(
+        "the driver does not know a GPU of the job", f"it is '{name}', known are {known}"
+    )
+
+
 def _cpu_model() -> str:
     for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
         name, _, value = line.partition(":")
@@ -123,6 +181,7 @@ def read_nvidia() -> tuple[Gpu, ...]:
 def _gpu(pynvml: Any, index: int) -> Gpu:
     handle = pynvml.nvmlDeviceGetHandleByIndex(index)
     memory = _ask(pynvml, pynvml.nvmlDeviceGetMemoryInfo, handle)
+    minor = _ask(pynvml, pynvml.nvmlDeviceGetMinorNumber, handle)
     busy = _ask(pynvml, pynvml.nvmlDeviceGetUtilizationRates, handle)
     return Gpu(
         str(pynvml.nvmlDeviceGetUUID(handle)),
@@ -130,6 +189,7 @@ def _gpu(pynvml: Any, index: int) -> Gpu:
         None if memory is None else int(memory.total),
         None if memory is None else int(memory.used),
         None if busy is None else int(busy.gpu),
+        None if minor is None else int(minor),
     )
 
 

@@ -21,13 +21,14 @@ from environment.container import output
 from environment.container.output import Ending
 from environment.container.processes import process_tree
 from environment.runner import protocol, secrets
-from environment.runner.host import read_nvidia
+from environment.runner.host import given_gpus, read_nvidia
 from environment.runner.loop import Runner
 from environment.runner.protocol import Heartbeat, LimitExceeded, Order, Staged
 from environment.runner.staging import Staging
 from foundation import files, jsonlines
 from foundation.clock import SystemClock
 from foundation.daemon_log import Log
+from foundation.problems import EnvironmentProblem
 
 EXIT_CLAIMED = 75
 EXIT_FENCED = 76
@@ -37,6 +38,7 @@ _LOOK_SECONDS = 1.0
 _STAGING_LOOK_SECONDS = 0.25  # a dataset that is there already takes no longer
 # An agent that ended so shortly before its runner was told to end got the same signal.
 _SAME_SIGNAL_SECONDS = 2.0
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
 _LOCKS = (protocol.LOCK, protocol.GATEWAY_LOCK)
 
 
@@ -62,6 +64,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
         _lead_there(folder, local)
         heart = Heart(folder, min(BEAT_SECONDS, silent_seconds / 4))
         _stage(folder, staging, heart, fence, told)
+        _note_gpus(folder, order)
         with closing(Runner(folder, SystemClock(), log, read_nvidia, single=folder, as_job=True)) as runner:
             while True:
                 runner.tick()
@@ -98,6 +101,21 @@ def _stage(folder: Path, staging: Staging, heart: Heart, fence: Fence, told: Tol
     elif staging.copies:
         staged = Staged(time.time(), _node(), staging.bytes_needed, staging.seconds, staging.is_reused)
         jsonlines.append(folder / protocol.EVENTS, [protocol.event_to_line(staged)], durable=True)
+
+
+def _note_gpus(folder: Path, order: Order) -> None:
+    """Write down which devices the batch system gave to this job."""
+    if not order.gpus:
+        return
+    visible = os.environ.get(_VISIBLE, "")
+    try:
+        given = given_gpus(visible, read_nvidia(), hides_others=order.runtime != protocol.PLAIN)
+    except EnvironmentProblem as problem:
+        if not protocol.was_asked_to_end(folder):
+            text = f"on the node {_node()}: {problem.in_one_line()}"
+            protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, text, time.time()))
+    else:
+        protocol.write(folder / protocol.GPUS, given)
 
 
 class Told:

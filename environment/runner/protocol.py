@@ -6,7 +6,7 @@ standard library alone, are in `environment/container/output.py`.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -62,6 +62,7 @@ DESCRIPTION = "description.md"
 DATASET = "dataset"
 ON_THE_NODE = (SCRATCH, GRADER, DATASET)
 STAGING = "staging.json"
+GPUS = "gpus.json"
 JOB_SCRIPT = "job.sh"
 JOB_CLAIM = "job.claim"
 JOB_LOG = "job.log"
@@ -155,6 +156,7 @@ class Order:
         container_runtime: what the daemon runs containers with; empty for its default.
         container_options: more that the agent's container is created with, each as the daemon's client calls it and a
             JSON value, such as `cpuset_cpus="0-3"`.
+        gpus: how many devices the attempt is to have; which these are, a batch system says on its node.
         gpu_uuids: the devices that are leased to the attempt.
         privileged: whether the container gets all rights over the host, as the operator agreed to.
         keep_container: whether the agent's container stays when everything has been gathered.
@@ -223,6 +225,7 @@ class Order:
     model_prices: tuple[tuple[str, dict[str, float]], ...] = ()
     record_calls: bool = False
     replay_of: int | None = None
+    gpus: int = 0
 
     @property
     def name(self) -> str:
@@ -267,6 +270,21 @@ class StagingOrder:
     sha256: str
     image: str = ""
     limit_seconds: float = 3600.0
+
+
+@dataclass(frozen=True)
+class GivenGpus:
+    """gpus.json: the devices that a batch system gave to a job.
+
+    Attributes:
+        visible: what CUDA_VISIBLE_DEVICES is for its agent, where that is.
+        uuids: as the driver names them; empty where there is no driver to ask.
+        nodes: the files in /dev that a sandbox needs for them, and no other; empty likewise.
+    """
+
+    visible: str
+    uuids: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -483,11 +501,13 @@ Record = TypeVar(
     RunAllowance,
     AllowanceWanted,
     StagingOrder,
+    GivenGpus,
 )
 
 
 def write(
-    path: Path, record: Order | Stop | LimitExceeded | Started | Ending | Tidied | InboxEntry | StagingOrder
+    path: Path,
+    record: Order | Stop | LimitExceeded | Started | Ending | Tidied | InboxEntry | StagingOrder | GivenGpus,
 ) -> None:
     """Put a record in its place in one step."""
     files.write_json(path, asdict(record))
@@ -563,6 +583,16 @@ def snapshot_name(sequence: int) -> str:
 def was_asked_to_end(attempt: Path) -> bool:
     """Tell whether somebody, or a limit, wants the attempt to end."""
     return (attempt / STOP).exists() or (attempt / LIMIT).exists()
+
+
+def read_order(attempt: Path) -> Order:
+    """Read the order in an attempt's directory, with the devices that a batch system has given to it by now.
+
+    Raises:
+        DamagedRecord, DataProblem: as `read`.
+    """
+    order, given = read(attempt / ORDER, Order), read_if_there(attempt / GPUS, GivenGpus)
+    return order if given is None else replace(order, gpu_uuids=given.uuids)
 
 
 def prepared_data(attempt: Path, order: Order) -> Path:

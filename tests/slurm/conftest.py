@@ -22,6 +22,13 @@ poll_seconds = 1
 submissions_per_minute = 600
 silent_seconds = 120
 slack_minutes = 1
+[slurm.staged]
+staging = "copy"
+scratch = "SCRATCH"
+gres = "gpu:a100:{n}"
+poll_seconds = 1
+submissions_per_minute = 600
+slack_minutes = 1
 [slurm.short]
 partition = "short"
 """
@@ -44,7 +51,10 @@ def harness(
     for name, value in cluster.variables.items():
         monkeypatch.setenv(name, value)
     places = Places(tmp_path / "config.toml", prepared_data, tmp_path / "state")
-    places.config_file.write_text(f'[places]\nruns_dir = "{tmp_path / "shared"}"\n{CONFIG}')
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    config = CONFIG.replace("SCRATCH", str(scratch))
+    places.config_file.write_text(f'[places]\nruns_dir = "{tmp_path / "shared"}"\n{config}')
     made = Harness(places, tmp_path / "agents", empty_state)
     yield made
     made.close()

@@ -19,7 +19,7 @@ from environment.container.output import Ending
 from environment.runner import protocol
 from environment.runner.host import processes_of_attempt
 from environment.runner.job import EXIT_CLAIMED, EXIT_FENCED, Heart
-from environment.runner.protocol import Order, StagingOrder, Stop
+from environment.runner.protocol import GivenGpus, Order, StagingOrder, Stop
 from environment.runner.staging import make_store
 from foundation import jsonlines
 from foundation.locks import FileLock
@@ -45,6 +45,7 @@ class Node:
         runtime: str = protocol.PLAIN,
         staging: StagingOrder | None = None,
     ) -> None:
+        self.variables: dict[str, str] = {}
         self.folder = folder / "attempt"
         self.scratch = folder / "scratch"
         self.scratch.mkdir(exist_ok=True)
@@ -58,7 +59,7 @@ class Node:
         job = ("--job", f"--scratch={self.scratch}")
         return subprocess.Popen(
             [sys.executable, "-m", "environment.runner", "--once", str(self.folder), *job],
-            env=os.environ | {"SLURM_JOB_ID": "7"},
+            env=os.environ | {"SLURM_JOB_ID": "7"} | self.variables,
         )
 
     def run(self) -> Ending:
@@ -222,4 +223,37 @@ def test_data_that_can_not_be_brought_are_no_fault_of_the_agent_and_the_end_says
     failure = classify(ending, "", isolated=None)
     assert isinstance(failure, Failure)
     assert failure.kind is FailureClass.INFRASTRUCTURE
+    assert not (node.folder / protocol.LOG).exists()
+
+
+def test_an_agent_sees_the_devices_of_its_job_and_no_others(
+    tmp_path: Path, order: Order, bubblewrap: None
+) -> None:
+    script = 'echo "gpus $CUDA_VISIBLE_DEVICES" && ls /dev && echo x > /dev/shm/x && ! echo x > /dev/x'
+    node = Node(tmp_path, replace(order, gpus=2), script, runtime=protocol.BUBBLEWRAP)
+    node.variables["CUDA_VISIBLE_DEVICES"] = "0,1"
+    assert node.run().exit_code == 0
+    log = (node.folder / protocol.LOG).read_text()
+    assert "gpus 0,1\n" in log
+    assert "tty1\n" not in log
+    assert protocol.read_order(node.folder).gpu_uuids == ()  # no driver here can name them
+
+
+def test_the_files_of_given_devices_are_in_the_sandbox(
+    tmp_path: Path, order: Order, bubblewrap: None
+) -> None:
+    node = Node(tmp_path, order, "ls /dev", runtime=protocol.BUBBLEWRAP)
+    protocol.write(node.folder / protocol.GPUS, GivenGpus("0", ("GPU-a",), ("/dev/tty1",)))
+    node.run()
+    devices = (node.folder / protocol.LOG).read_text().split()
+    assert "tty1" in devices
+    assert "tty2" not in devices
+
+
+def test_a_job_that_was_given_no_gpus_is_no_fault_of_the_agent(tmp_path: Path, order: Order) -> None:
+    node = Node(tmp_path, replace(order, gpus=1), "echo begun")
+    node.variables["CUDA_VISIBLE_DEVICES"] = ""
+    ending = node.run()
+    assert ending.reason == protocol.LOST
+    assert "the job was given no GPUs" in ending.problem
     assert not (node.folder / protocol.LOG).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from engine.control import RefusedRequest
 from environment.runner import protocol
 from foundation import locks
 from state.lifecycle import FailureClass, RunState
-from state.records import Run
+from state.records import HERE, Run
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually
 from tests.slurm.cluster import Cluster
 
@@ -19,11 +20,11 @@ JOBS: dict[str, Any] = {"placement": "slurm", "memory_bytes": 200_000_000}
 
 
 def test_a_sweep_of_jobs_makes_the_row_that_it_makes_here(harness: Harness, cluster: Cluster) -> None:
-    harness.agent("honest", SUBMIT)
+    harness.agent("honest", f'{SUBMIT}; echo "gpu $CUDA_VISIBLE_DEVICES, data $(realpath "$DATA_DIR")"')
     harness.start()
     sweeps = [
         harness.launch("honest", seeds=3, **JOBS),
-        harness.launch("honest", seeds=1, runtime="plain", **JOBS),
+        harness.launch("honest", seeds=1, runtime="plain", gpus=1, **(JOBS | {"placement": "slurm:staged"})),
         harness.launch("honest", seeds=3),
     ]
     runs = harness.all_in("finished")
@@ -31,9 +32,11 @@ def test_a_sweep_of_jobs_makes_the_row_that_it_makes_here(harness: Harness, clus
     assert rows[0].own is not None
     assert (rows[0].own, rows[0].columns) == (rows[2].own, rows[2].columns)
     assert len({(run.outcome, run.score) for run in runs}) == 1
+    (staged,) = [run for run in runs if run.sweep_id == sweeps[1]]
+    assert re.search(r"gpu [01], data .*/scratch/mlebench-\d+/datasets/\w+/public\n", harness.log(staged))
     for run in runs:
         (attempt,) = harness.attempts(run)
-        if attempt.placement == "slurm":
+        if attempt.placement != HERE:
             assert attempt.job in cluster.ask("squeue", "-t", "all", "-h", "-o", "%i").split()
             assert attempt.node in ("n1", "n2", "n3")
             assert not [path for path in harness.folder(run).iterdir() if path.name == protocol.SCRATCH]

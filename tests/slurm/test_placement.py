@@ -15,7 +15,7 @@ from engine.layout import MARKER, squashfs_image
 from engine.placements.commands import Job, SlurmAway, SlurmFull, SlurmRefuses
 from engine.placements.here import Here
 from engine.placements.model import Look
-from engine.placements.slurm import Slurm, profile_named
+from engine.placements.slurm import Slurm, job_options, profile_named
 from engine.settings import SlurmProfile
 from environment.container import output
 from environment.container.output import Ending
@@ -590,6 +590,31 @@ def test_secrets_go_to_the_node_in_a_file_of_ours_alone_that_is_taken_once(world
     secrets.receive(world.folder)
     assert not sent.exists()
     assert secrets.take(world.folder).secrets == ("hidden",)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "gres", "option"),
+    [
+        (0, "gpu:{n}", None),
+        (2, "gpu:{n}", "--gres=gpu:2"),
+        (1, "gpu:a100:{n}", "--gres=gpu:a100:1"),
+        (3, "shard:{n}", "--gres=shard:3"),
+    ],
+)
+def test_gpus_are_asked_for_as_the_profile_says(gpus: int, gres: str, option: str | None) -> None:
+    profile = SlurmProfile(gres=gres)
+    options = job_options(order_with(gpus=gpus), "name", "", Path(), profile)
+    assert [each for each in options if "gres" in each] == ([option] if option else [])
+    left_out = replace(profile, leave_out=("gres",))
+    assert not [
+        each for each in job_options(order_with(gpus=gpus), "n", "", Path(), left_out) if "gres" in each
+    ]
+
+
+@pytest.mark.parametrize(("gpus", "gres"), [(-1, "gpu:{n}"), (1, "gpu:1"), (1, "mps:{n}")])
+def test_gpus_that_no_profile_can_ask_for_are_refused(gpus: int, gres: str) -> None:
+    with pytest.raises(UsageProblem):
+        job_options(order_with(gpus=gpus), "name", "", Path(), SlurmProfile(gres=gres))
 
 
 def minutes_of(options: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from environment.runner import protocol
 from environment.runner.layout import Layout, instructions, own_files
 from environment.runner.process.seccomp import filter_program
-from environment.runner.protocol import Order
+from environment.runner.protocol import GivenGpus, Order
 
 _USER = "1000"
 _PROBE_SECONDS = 20
@@ -181,7 +182,7 @@ def wrap(
         shutil.which("bwrap") or "bwrap",
         *_namespaces(order.network, able),
         *_system(order.network),
-        *_kernel(able, shm_bytes),
+        *_kernel(able, shm_bytes, _gpu_nodes(attempt)),
         *_filter(calls),
         *binds,
         *_python(Path(order.python_prefix)),
@@ -204,11 +205,25 @@ def _namespaces(network: str, able: Abilities) -> list[str]:
     ]
 
 
-def _kernel(able: Abilities, shm_bytes: int) -> list[str]:
+def _gpu_nodes(attempt: Path) -> tuple[str, ...]:
+    given = protocol.read_if_there(attempt / protocol.GPUS, GivenGpus)
+    return () if given is None else given.nodes
+
+
+def _kernel(able: Abilities, shm_bytes: int, devices: Sequence[str] = ()) -> list[str]:
     """Mount what the kernel shows; all of /dev but /dev/shm is closed, because files in it would be in memory."""
     sized = ["--size", str(shm_bytes), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - the sandbox's own
     shared = sized if able.sizes_shared_memory else []
-    return ["--proc", "/proc", "--dev", "/dev", *shared, *(["--remount-ro", "/dev"] if shared else [])]
+    given = [part for node in devices for part in ("--dev-bind", node, node)]
+    return [
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        *given,
+        *shared,
+        *(["--remount-ro", "/dev"] if shared else []),
+    ]
 
 
 def _filter(calls: int | None) -> list[str]:

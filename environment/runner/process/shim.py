@@ -28,7 +28,7 @@ from environment.container.warden import Warden, die_with
 from environment.runner import layout, protocol, secrets
 from environment.runner.process import bubblewrap
 from environment.runner.process.containment import Containment, Limits
-from environment.runner.protocol import Order
+from environment.runner.protocol import GivenGpus, Order
 from foundation import folders
 from foundation.daemon_log import write_log
 from foundation.locks import FileLock
@@ -86,6 +86,8 @@ class Shim:
         calls = bubblewrap.open_filter() if self._containment.held.system_calls else None
         model_port = layout.MODEL_PORT if port == layout.SANDBOX_PORT else _free_port()
         command = self._command(port, model_port, calls)
+        given = protocol.read_if_there(self._attempt / protocol.GPUS, GivenGpus)
+        own = own if given is None else (*own, ("CUDA_VISIBLE_DEVICES", given.visible))
         variables = layout.variables(self._order, self._layout, own, port=port, model_port=model_port)
         sys.stdout.flush()
         sys.stderr.flush()

@@ -8,7 +8,9 @@ import pytest
 
 from environment.runner import host
 from environment.runner.host import Gpu
+from environment.runner.protocol import GivenGpus
 from foundation.hardware import Hardware
+from foundation.problems import EnvironmentProblem
 
 A10 = Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None)
 QUIET = Gpu("GPU-b", "Some GPU", None, None, None)
@@ -29,6 +31,42 @@ def test_the_host_is_told_as_the_kernel_tells_it() -> None:
     assert found.cpus == os.cpu_count()
     assert found.memory_bytes == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert found.gpus == ()
+
+
+NODE_GPUS = tuple(
+    Gpu(f"GPU-{letter}1234", "A100", None, None, None, minor) for minor, letter in ((3, "a"), (5, "b"))
+)
+
+
+@pytest.mark.parametrize(
+    ("visible", "uuids", "nodes", "in_sandbox"),
+    [
+        ("0", ("GPU-a1234",), ("/dev/nvidia3",), "0"),
+        ("1", ("GPU-b1234",), ("/dev/nvidia5",), "0"),  # where no other is seen it is the first
+        ("1,0", ("GPU-b1234", "GPU-a1234"), ("/dev/nvidia5", "/dev/nvidia3"), "0,1"),
+        ("GPU-b12", ("GPU-b1234",), ("/dev/nvidia5",), "GPU-b12"),
+    ],
+)
+def test_the_devices_of_a_job_are_those_that_its_batch_system_names(
+    visible: str, uuids: tuple[str, ...], nodes: tuple[str, ...], in_sandbox: str
+) -> None:
+    hidden = host.given_gpus(visible, NODE_GPUS, hides_others=True)
+    assert (hidden.visible, hidden.uuids) == (in_sandbox, uuids)
+    assert hidden.nodes[: len(nodes)] == nodes
+    assert not [node for node in hidden.nodes[len(nodes) :] if node[-1].isdigit()]
+    assert host.given_gpus(visible, NODE_GPUS, hides_others=False).visible == visible
+
+
+def test_devices_of_a_job_that_nothing_can_name_stay_unknown() -> None:
+    assert host.given_gpus("0,1", (), hides_others=True) == GivenGpus("0,1")
+    part = "MIG-0a"
+    assert host.given_gpus(part, NODE_GPUS, hides_others=False) == GivenGpus(part, (part,))
+
+
+@pytest.mark.parametrize("visible", ["", "2", "GPU-c", "NoDevFiles", "MIG-0a"])
+def test_a_job_without_the_devices_that_it_asked_for_is_told(visible: str) -> None:
+    with pytest.raises(EnvironmentProblem):
+        host.given_gpus(visible, NODE_GPUS, hides_others=True)
 
 
 @pytest.mark.parametrize(
