@@ -90,6 +90,16 @@ def shared_folder(places: Places) -> Path | None:
     return configured.absolute() / f"{places.state_dir.name}-{identity}"
 
 
+def images_folder(places: Places) -> Path:
+    """Return where images as one file lie: below `runs_dir`, for all states that share it, else with the state.
+
+    Raises:
+        UsageProblem: config.toml can't be read.
+    """
+    configured = _path(read_table(places.config_file, PlaceSettings).runs_dir)
+    return (configured.absolute() if configured is not None else places.state_dir) / "images"
+
+
 def share_runs(places: Places) -> None:
     """Let runs and agents lie below `runs_dir`, where the state's own folders lead then; for the engine, as it starts.
 

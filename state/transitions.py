@@ -101,6 +101,7 @@ def started(
     hardware: Hardware | None = None,
     not_held: str = "",
     recipe: str = "",
+    runtime: str = "",
 ) -> None:
     """Starting to running: the agent's process is there, in this image and on this hardware."""
     with database.transaction():
@@ -115,6 +116,7 @@ def started(
             hardware=kept,
             not_held=not_held,
             recipe=recipe,
+            runtime=runtime or attempt.runtime,
         )
         database.update("runs", run.id, started_at=at, last_activity_at=at)
         mark = "" if isolated else ", not isolated"

@@ -15,6 +15,7 @@ from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
     from engine.images import Image
+    from environment.runner.protocol import ImageFile
 
 app = new_group("Build, list and check container images.")
 
@@ -140,6 +141,81 @@ def check(
             "a check failed",
             f"Correct its Dockerfile, then: {build_command([own.name], str(agents_dir or ''))}",
         )
+
+
+@app.command("export")
+def export_(
+    context: typer.Context,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="The agent whose image it is.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The file; where launches look for it if not given."
+        ),
+    ] = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="FORMAT", help="squashfs, archive or sif; squashfs if mksquashfs is here."
+        ),
+    ] = "",
+    agents_dir: AgentsDir = None,
+    json: Json = False,
+) -> None:
+    """Write an agent's image into one file, for hosts without Docker: --runtime auto, rootfs, apptainer, podman."""
+    from engine import images
+    from engine.agents import get_agent
+    from engine.places import agents_folders, images_folder
+
+    found = get_agent(agent, agents_folders(str(agents_dir or "")))
+    client = images.connect()
+    own, _ = images.images_of_runs(found)
+    images.require_meant(client, own, str(agents_dir or ""))
+    folder = images_folder(places_of(context))
+    _say_files([images.export(client, own.name, folder, form, output)], json=json)
+
+
+@app.command("import")
+def import_(
+    context: typer.Context,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="An exported file; FILE.json must lie beside it.")
+    ],
+    json: Json = False,
+) -> None:
+    """Copy an image that was exported elsewhere to where launches look for it; its digest is checked."""
+    from engine import images
+    from engine.places import images_folder
+
+    _say_files([images.bring(file, images_folder(places_of(context)))], json=json)
+
+
+@app.command()
+def files(context: typer.Context, json: Json = False) -> None:
+    """List the images that are there as one file."""
+    from engine import images
+    from engine.places import images_folder
+
+    _say_files(images.exported(images_folder(places_of(context))), json=json)
+
+
+def _say_files(found: list[ImageFile], *, json: bool) -> None:
+    if json:
+        say_json([asdict(one) for one in found])
+    elif found:
+        say_table(
+            found,
+            {
+                "image": lambda one: one.name,
+                "format": lambda one: one.format,
+                "sha256": lambda one: one.sha256[:12],
+                "size": lambda one: wording.size(one.bytes),
+                "file": lambda one: one.path,
+            },
+            right=("size",),
+        )
+    else:
+        say("no images are there as files; make one: mlebench-console images export AGENT")
 
 
 def _say_images(found: list[Image], *, json: bool) -> None:

@@ -19,10 +19,12 @@ from engine.images.building import (
 )
 from engine.images.builds import ImageBuilds, follow_build
 from engine.images.checking import CheckResult, check
+from engine.images.exporting import FORMATS, bring, export, exported, find_exported
 from environment.runner.docker.daemon import connect
 
 __all__ = [
     "ENV_IMAGE",
+    "FORMATS",
     "GRADER_IMAGE",
     "NOT_BUILT",
     "CheckResult",
@@ -30,10 +32,14 @@ __all__ = [
     "ImageBuilds",
     "MeantImage",
     "Recipe",
+    "bring",
     "build",
     "check",
     "completed",
     "connect",
+    "export",
+    "exported",
+    "find_exported",
     "find_image",
     "follow_build",
     "images_of_runs",

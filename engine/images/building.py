@@ -266,11 +266,13 @@ class MeantImage:
             EnvironmentProblem: the daemon refuses.
         """
         found = find_image(client, self.name)
-        if found is None:
-            return NOT_BUILT
-        if not found.recipe:
+        return NOT_BUILT if found is None else self.fault_of(found.recipe, found.environment)
+
+    def fault_of(self, recipe: str, environment: str) -> str:
+        """Say what is wrong with an image that was built from these; empty where it is the one that is meant."""
+        if not recipe:
             return "was not built by this program"
-        has = {RECIPE_LABEL: found.recipe, ENVIRONMENT_LABEL: found.environment}
+        has = {RECIPE_LABEL: recipe, ENVIRONMENT_LABEL: environment}
         wrong = [name for name, value in self.labels if has[name] != value]
         if not wrong:
             return ""

@@ -214,7 +214,8 @@ class SweepOptions:
         form=FormField("agents folder", "in MLE-bench's format"),
     )
     runtime: str | None = _option(
-        "docker: containers; process: isolated by bubblewrap where that works; plain: never isolated.",
+        "docker: containers; process: isolated by bubblewrap where that works; plain: never isolated; "
+        "rootfs, apptainer, podman: in the agent's exported image, without a daemon; auto: the first that works.",
         default="process",
         choices=RUNTIMES,
         form=FormField("runtime", "process or docker", initial="process", column=1),

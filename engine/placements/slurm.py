@@ -849,11 +849,11 @@ def runtime_on_nodes(wanted: str) -> str:
     Raises:
         UsageProblem: it needs a daemon, or there is none of that name.
     """
-    if wanted == protocol.PLAIN:
-        return wanted
-    if wanted in (runtimes.PROCESS, protocol.BUBBLEWRAP):
+    if wanted == runtimes.PROCESS:
         return protocol.BUBBLEWRAP
-    known = ", ".join((runtimes.PROCESS, protocol.BUBBLEWRAP, protocol.PLAIN))
+    if wanted in runtimes.RUNTIMES and wanted != protocol.DOCKER:
+        return wanted
+    known = ", ".join(name for name in runtimes.RUNTIMES if name != protocol.DOCKER)
     raise UsageProblem(f"jobs of Slurm can't have the runtime '{wanted}'", "", f"Known are: {known}.")
 
 

@@ -276,6 +276,7 @@ class Intake:
                     hardware=event.hardware,
                     not_held=event.not_held,
                     recipe=event.recipe,
+                    runtime=event.runtime or attempt.runtime,
                 )
             case Staged():
                 how = "was there already" if event.reused else f"took {event.seconds:,.0f} s to come there"

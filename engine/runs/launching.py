@@ -23,6 +23,7 @@ from engine.agents import (
     wants_obfuscated,
 )
 from engine.images.building import images_of_runs
+from engine.images.exporting import find_exported
 from engine.layout import dataset_folder
 from engine.placements import Placement
 from engine.places import agents_folders
@@ -84,6 +85,7 @@ def hand_over(
     attempt: Attempt,
     gpu_uuids: tuple[str, ...] = (),
     models: ModelAccess | None = None,
+    images: Path | None = None,
 ) -> None:
     """Make what an attempt needs and give it to its placement; again is harmless.
 
@@ -102,7 +104,7 @@ def hand_over(
         keys = keys_of(providers, os.environ) if models.replayed is None else {}
         launch = start_command(agent, without_keys(providers, os.environ, token))
         protocol.make_folders(folder)
-        order = make_order(sweep, run, attempt, agent, gpu_uuids)
+        order = make_order(sweep, run, attempt, agent, gpu_uuids, images)
         # Addresses of its own would lead around the gateway, or to nothing.
         around = {name for provider in providers for name in layout.model_addresses(provider, 0)}
         if providers:
@@ -180,12 +182,24 @@ def read_order(state_dir: Path, attempt: Attempt) -> Order | None:
 
 
 def make_order(
-    sweep: Sweep, run: Run, attempt: Attempt, agent: Agent, gpu_uuids: tuple[str, ...] = ()
+    sweep: Sweep,
+    run: Run,
+    attempt: Attempt,
+    agent: Agent,
+    gpu_uuids: tuple[str, ...] = (),
+    images: Path | None = None,
 ) -> Order:
-    """Make the order of an attempt; secrets are in it by name only."""
+    """Make the order of an attempt; secrets are in it by name only.
+
+    Raises:
+        EnvironmentProblem: its image must be one of the files in `images`, and is missing or was made of other files.
+    """
     spec = sweep.spec
     competition = registry.get(run.competition_id)
     own_image, grader_image = images_of_runs(agent, kept=has_snapshot(sweep))
+    image_file = None
+    if images is not None and needs_image_file(attempt.runtime, agent):
+        image_file = find_exported(own_image, images, attempt.runtime)
     return Order(
         **{name: getattr(spec, name) for name in _SAME_OPTIONS},
         version=protocol.VERSION,
@@ -217,7 +231,14 @@ def make_order(
         keep_container=spec.keep_containers,
         obfuscated=spec.obfuscated or wants_obfuscated(agent),
         own_competition=str(competition.folder) if registry.is_own(competition) else "",
+        image_file=image_file,
     )
+
+
+def needs_image_file(runtime: str, agent: Agent) -> bool:
+    """Tell whether an agent runs in its exported image; with `auto` one without an image does not."""
+    is_chosen_there = runtime == protocol.AUTO and agent.dockerfile is not None
+    return is_chosen_there or runtime in protocol.OF_AN_IMAGE_FILE
 
 
 def _write_description(folder: Path, order: Order) -> None:

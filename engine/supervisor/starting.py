@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from engine.agent_snapshots import agent_of_sweep
 from engine.agents import required_secrets
 from engine.placements import Placements
-from engine.places import Places
+from engine.places import Places, images_folder
 from engine.providers import model_prices, providers_of
 from engine.runs import launching
 from engine.runs.budgets import SharedBudgets
@@ -213,6 +213,7 @@ class Starter:
                 attempt,
                 handover.gpu_uuids,
                 self._models_of(sweep),
+                images_folder(self._places),
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting unseen
             self._log(f"run {run.id} can't be given to the runner", error)

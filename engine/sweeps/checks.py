@@ -19,11 +19,11 @@ from engine.agent_snapshots import version_of
 from engine.agents import Agent, leaves_out_kwargs, required_secrets, start_command
 from engine.control import EngineStatus
 from engine.datasets import is_ready, plan
-from engine.images import NOT_BUILT, connect, images_of_runs
+from engine.images import NOT_BUILT, connect, find_exported, images_of_runs
 from engine.options.sweep import Launch, check_name, impossible
 from engine.placements.checks import sbatch_check, staging_check
 from engine.placements.slurm import profile_named, runtime_on_nodes
-from engine.places import Places
+from engine.places import Places, images_folder
 from engine.providers import keys_of, providers_of, without_keys
 from engine.runs import launching
 from engine.scoreboard.model import limit_text
@@ -31,6 +31,7 @@ from environment.container.proxy import parse_rule
 from environment.gateway.dialects import Grant
 from environment.runner import protocol, runtimes
 from environment.runner.docker.daemon import build_command, daemon_problems
+from environment.runner.process import choosing, containers
 from environment.runner.process.containment import held_limits
 from environment.runner.protocol import ModelProvider, Order
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
@@ -217,7 +218,7 @@ def check_launch(
         yield failed(problem)
         return
     if launch.spec.agent_id:
-        yield from _agent(launch.spec, environment, providers, places.config_file)
+        yield from _agent(launch.spec, environment, providers, places)
     if launch.spec.competitions:
         yield from _data(launch.spec, places)
     if launch.spec.placement == HERE:
@@ -238,7 +239,7 @@ def _engine(engine: EngineStatus, *, starts_engine: bool) -> Check:
 
 
 def _agent(
-    spec: SweepSpec, environment: Mapping[str, str], providers: tuple[ModelProvider, ...], config_file: Path
+    spec: SweepSpec, environment: Mapping[str, str], providers: tuple[ModelProvider, ...], places: Places
 ) -> Iterator[Check]:
     try:
         agent = launching.agent_of(spec)
@@ -262,7 +263,7 @@ def _agent(
         else:
             text = f"model calls are those of run {spec.replay_of} ({names}), again: its runs are no results"
             yield Check(True, text, warns=True)
-    yield from _runtime(spec, agent, providers, config_file)
+    yield from _runtime(spec, agent, providers, places)
 
 
 def _providers(spec: SweepSpec, places: Places) -> tuple[ModelProvider, ...]:
@@ -332,24 +333,23 @@ def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
 
 
 def _runtime(
-    spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], config_file: Path
+    spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], places: Places
 ) -> Iterator[Check]:
     if spec.runtime not in runtimes.RUNTIMES:
         return  # `impossible` names it
     if spec.placement != HERE:
-        yield from _on_nodes(spec, agent, providers, config_file)
+        yield from _on_nodes(spec, agent, providers, places)
         return
     try:
         kind = runtimes.resolve(spec.runtime)
         if kind != protocol.DOCKER:
-            _refuse_container_options(spec, agent)
-            isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"
-            yield Check(True, f"runs are processes of this host, {isolated}")
-            if kind == protocol.BUBBLEWRAP:
-                yield from _network(spec, agent, providers, f"--runtime {protocol.DOCKER} {_TO_MODELS}")
-            else:
-                yield from _keys_within_reach(spec, providers)
-            held = held_limits(isolated=kind == protocol.BUBBLEWRAP)
+            yield from _without_daemon(kind, "processes of this host", spec, agent, providers, places)
+            if kind in protocol.OF_AN_IMAGE_FILE and (why_not := choosing.why_not(kind, places.state_dir)):
+                raise EnvironmentProblem(f"runs can't have the runtime '{kind}' here", why_not)
+            isolated = kind != protocol.PLAIN
+            held = held_limits(isolated=isolated)
+            if kind in (protocol.PODMAN, protocol.APPTAINER):
+                held = containers.held(kind, held)
             yield Check(True, f"limits of runs: {held.in_words()}")
             return
         _check_policy(spec, agent)
@@ -361,20 +361,40 @@ def _runtime(
         yield failed(problem)
 
 
+def _without_daemon(
+    kind: str,
+    what: str,
+    spec: SweepSpec,
+    agent: Agent,
+    providers: tuple[ModelProvider, ...],
+    places: Places,
+) -> Iterator[Check]:
+    """Check what runs need whose agents are processes of a user, in a sandbox or without one."""
+    _refuse_container_options(spec, agent, kind)
+    _check_hosts(spec)
+    isolated = "not isolated" if kind == protocol.PLAIN else f"isolated by {kind}"
+    if kind == protocol.AUTO:
+        isolated = "isolated by the first that works there"
+    yield Check(True, f"runs are {what}, {isolated}")
+    if launching.needs_image_file(kind, agent):
+        if agent.dockerfile is None:
+            raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", f"it can't run by {kind}")
+        image = find_exported(images_of_runs(agent)[0], images_folder(places), kind)
+        yield Check(True, f"the image {image.name} is there as a file: {image.path}")
+    if kind == protocol.PLAIN:
+        yield from _keys_within_reach(spec, providers)
+    else:
+        yield from _network(spec, agent, providers, _TO_MODELS)
+
+
 def _on_nodes(
-    spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], config_file: Path
+    spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], places: Places
 ) -> Iterator[Check]:
     """Check what runs on the nodes of a batch system need; asks that."""
     try:
         kind = runtime_on_nodes(spec.runtime)
-        _refuse_container_options(spec, agent, of_jobs=True)
-        isolated = "isolated by bubblewrap" if kind == protocol.BUBBLEWRAP else "not isolated"
-        yield Check(True, f"runs are jobs of Slurm, {isolated}")
-        if kind == protocol.BUBBLEWRAP:
-            yield from _network(spec, agent, providers, "--gateway")
-        else:
-            yield from _keys_within_reach(spec, providers)
-        profile = profile_named(spec.placement, config_file)
+        yield from _without_daemon(kind, "jobs of Slurm", spec, agent, providers, places)
+        profile = profile_named(spec.placement, places.config_file)
         if spec.gpus and spec.runs_per_gpu != 1:
             step = 'Set gres = "shard:{n}" in its table.'
             raise UsageProblem("jobs do not share a GPU by runs_per_gpu", "their nodes are Slurm's", step)
@@ -419,8 +439,8 @@ def _images(client: APIClient, agent: Agent, agents_dir: str) -> Check:
     return Check(False, "; ".join(told), build_command(faults, agents_dir), Mend.BUILD, tuple(faults))
 
 
-def _refuse_container_options(spec: SweepSpec, agent: Agent, *, of_jobs: bool = False) -> None:
-    """Refuse options that only containers can be given; jobs are given GPUs by their batch system.
+def _refuse_container_options(spec: SweepSpec, agent: Agent, kind: str) -> None:
+    """Refuse options that only containers of a daemon can be given; jobs are given GPUs by their batch system.
 
     Raises:
         UsageProblem: the sweep asks for some of it.
@@ -430,18 +450,23 @@ def _refuse_container_options(spec: SweepSpec, agent: Agent, *, of_jobs: bool = 
             f"agent '{agent.id}' asks for a privileged container", "processes can't be given one"
         )
     asked = (
-        ("gpus", spec.gpus != 0 and not of_jobs),
-        ("shm_bytes", spec.shm_bytes is not None),
+        ("gpus", spec.gpus != 0 and spec.placement == HERE),
+        ("shm_bytes", spec.shm_bytes is not None and kind not in (protocol.ROOTFS, protocol.PODMAN)),
         ("container_runtime", spec.container_runtime != ""),
         ("container_options", spec.container_options != ()),
         ("keep_containers", spec.keep_containers),
-        ("the network 'models'", spec.network == _MODELS),
     )
     for name, wanted in asked:
         if wanted:
             raise UsageProblem(
                 f"processes can't be given {name}", "", f"Launch with the runtime '{protocol.DOCKER}'."
             )
+    if spec.network == _MODELS and kind == protocol.PLAIN:
+        raise UsageProblem(
+            f"the network '{_MODELS}' can't be held without isolation",
+            f"the runtime is '{kind}'",
+            f"Launch with the runtime '{protocol.BUBBLEWRAP}', or with --network open, which rows disclose.",
+        )
 
 
 def _check_policy(spec: SweepSpec, agent: Agent) -> None:
@@ -452,6 +477,15 @@ def _check_policy(spec: SweepSpec, agent: Agent) -> None:
     """
     if agent.dockerfile is None:
         raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", "it can't run in a container")
+    _check_hosts(spec)
+
+
+def _check_hosts(spec: SweepSpec) -> None:
+    """Refuse hosts that can't be held to.
+
+    Raises:
+        UsageProblem: the network `models` has none, another network has some, or one is none.
+    """
     if spec.network == _MODELS and not spec.allowed_hosts:
         raise UsageProblem("the network 'models' has no hosts", "", "Name its hosts: --allow HOST")
     if spec.network != _MODELS and spec.allowed_hosts:

@@ -36,6 +36,7 @@ class Started:
         monotonic: the host's monotonic clock at the start, comparable within one `boot_id`.
         isolated: whether the agent is kept away from the rest of the host.
         not_held: the limits that nothing holds there, in words; empty when all are held.
+        runtime, image: what it runs in and the digest of its image, where its main process has chosen them.
     """
 
     pid: int
@@ -44,11 +45,15 @@ class Started:
     boot_id: str
     isolated: bool
     not_held: str = ""
+    runtime: str = ""
+    image: str = ""
 
     @classmethod
-    def now(cls, pid: int, *, isolated: bool, not_held: str = "") -> Started:
+    def now(
+        cls, pid: int, *, isolated: bool, not_held: str = "", runtime: str = "", image: str = ""
+    ) -> Started:
         """Make the record of a start at this moment."""
-        return cls(pid, time.time(), time.monotonic(), boot_id(), isolated, not_held)
+        return cls(pid, time.time(), time.monotonic(), boot_id(), isolated, not_held, runtime, image)
 
 
 @dataclass(frozen=True)

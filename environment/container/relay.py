@@ -1,8 +1,9 @@
 """A relay from TCP ports on localhost to Unix sockets, for a sandbox without network.
 
-    python relay.py --to PORT:SOCKET [--to PORT:SOCKET...] [-- COMMAND...]
+    python relay.py --to PORT:SOCKET [--to PORT:SOCKET...] [--ready SOCKET] [-- COMMAND...]
 
 With a command the ports are opened first and served by a child process, and this process then becomes the command.
+Before that it connects to the socket of --ready, by which whoever listens there knows that the sandbox was made.
 One file of standard library only, because it runs inside the sandbox. It looks at nothing that passes.
 """
 
@@ -165,8 +166,12 @@ def main() -> int:
         metavar="PORT:SOCKET",
         help="port on localhost, and where its server listens",
     )
+    parser.add_argument("--ready", metavar="SOCKET", help="connect there before becoming the command")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --")
     options = parser.parse_args()
+    if options.ready:
+        with socket.socket(socket.AF_UNIX) as told:
+            told.connect(options.ready)
     targets = {}
     for port, path in options.to:
         try:

@@ -13,7 +13,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +72,7 @@ class Warden:
         grace: float,
         log: CappedLog,
         oom_counters: Sequence[Path] = (),
-        spare: str | None = None,
+        spare: Collection[str] = (),
         prepare: Callable[[], object] | None = None,
         limits: TreeLimits | None = None,
         descriptors: Sequence[int] = (),
@@ -85,8 +85,8 @@ class Warden:
             grace: seconds between SIGTERM and SIGKILL.
             log: takes what the command prints, and is closed in the end.
             oom_counters: where the kernel counts what it kills for memory; the first that is there is read.
-            spare: a process name that gets no SIGTERM, only SIGKILL: a sandbox program that would
-                take everything inside down with it before the grace is over.
+            spare: names of processes that get no SIGTERM, only SIGKILL: programs of a sandbox that would
+                take everything inside down with them before the grace is over.
             prepare: what the command's process does before it becomes the command.
             limits: of everything that the command starts.
             descriptors: open files that the command is given.
@@ -197,7 +197,7 @@ class Warden:
                 if self._stops or now >= next_moment:
                     reason = "stopped" if self._stops else "deadline"
                     next_moment = now + self._grace
-                    _send(signal.SIGTERM, (one for one in _descendants() if one.name != self._spare))
+                    _send(signal.SIGTERM, (one for one in _descendants() if one.name not in self._spare))
             elif now >= next_moment or self._stops > 1 or not _descendants():
                 return reason
             seconds = next_moment - now

@@ -379,10 +379,18 @@ class RunnerAttempt:
     def _report_started(self, started: Started) -> None:
         if not self._has_reported(AgentStarted):
             hardware = hardware_of(self._order.gpu_uuids, self._gpus)
-            image = self._sandbox.image()
+            image = started.image or self._sandbox.image()
             recipe = "+".join(value for _, value in self._order.image_labels) if image else ""
             self._report(
-                AgentStarted(started.at, started.isolated, image, hardware, started.not_held, recipe)
+                AgentStarted(
+                    started.at,
+                    started.isolated,
+                    image,
+                    hardware,
+                    started.not_held,
+                    recipe,
+                    started.runtime,
+                )
             )
 
     def _report_restarts(self) -> None:

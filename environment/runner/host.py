@@ -39,6 +39,9 @@ class Gpu:
     minor: int | None = None
 
 
+MARK = "MLEBENCH_ATTEMPT"
+"""The variable by which what serves an agent is found; it is in no agent's own variables."""
+
 GpuReader = Callable[[], tuple[Gpu, ...]]
 """Reads all devices, in the driver's order; none where there is no driver."""
 
@@ -46,9 +49,10 @@ GpuReader = Callable[[], tuple[Gpu, ...]]
 def processes_of_attempt(attempt: Path) -> list[int]:
     """Find the processes that belong to an attempt by their own marks, whoever their parent is by now.
 
-    A plain agent's variables name its LOGS_DIR, and a bubblewrap's arguments name the attempt's directory.
+    A plain agent's variables name its LOGS_DIR, those of a container's own processes the attempt, and a bubblewrap's
+    arguments name the attempt's directory.
     """
-    logs = b"LOGS_DIR=" + os.fsencode(attempt / "logs")
+    marks = {b"LOGS_DIR=" + os.fsencode(attempt / "logs"), os.fsencode(f"{MARK}={attempt}")}
     binding = os.fsencode(attempt / "logs")
     found = []
     for entry in os.scandir("/proc"):
@@ -57,7 +61,7 @@ def processes_of_attempt(attempt: Path) -> list[int]:
         with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
             folder = Path(entry.path)
             arguments = (folder / "cmdline").read_bytes().split(b"\0")
-            inside = logs in (folder / "environ").read_bytes().split(b"\0")
+            inside = not marks.isdisjoint((folder / "environ").read_bytes().split(b"\0"))
             if inside or (Path(os.fsdecode(arguments[0])).name == "bwrap" and binding in arguments):
                 found.append(int(entry.name))
     return found

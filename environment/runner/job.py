@@ -65,7 +65,16 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
         heart = Heart(folder, min(BEAT_SECONDS, silent_seconds / 4))
         _stage(folder, staging, heart, fence, told)
         _note_gpus(folder, order)
-        with closing(Runner(folder, SystemClock(), log, read_nvidia, single=folder, as_job=True)) as runner:
+        runner = Runner(
+            folder,
+            SystemClock(),
+            log,
+            read_nvidia,
+            single=folder,
+            as_job=True,
+            image_cache=local.parent / f"mlebench-{os.getuid()}" / "images",
+        )
+        with closing(runner):
             while True:
                 runner.tick()
                 if told.at is not None:

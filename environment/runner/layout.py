@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import environment
 from environment.runner import protocol
@@ -20,6 +21,19 @@ HOME = Path("/home")
 TOOLS = Path("/opt/mlebench")
 SANDBOX_PORT = 5000
 MODEL_PORT = 5001
+PROXY_PORT = 3128
+PROXY_SOCKET = "proxy.sock"
+# Left to an image: it knows where its programs and environments are.
+_OF_THE_IMAGE = ("PATH", "MLEBENCH_ENV_AGENT", "HOME", "TMPDIR")
+
+
+@dataclass(frozen=True)
+class Bind:
+    """A file or folder of the host in a sandbox."""
+
+    source: Path
+    target: str
+    read_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +82,35 @@ def sandboxed() -> Layout:
         temporary=Path("/tmp"),  # noqa: S108 - the sandbox's own
         socket=Path("/run/grader") / protocol.GRADER_SOCKET,
     )
+
+
+def in_an_image_file() -> Layout:
+    """Lay everything out as in a container, but for what Docker's images bring along: that lies in /run."""
+    here = Path("/run/mlebench")
+    return replace(sandboxed(), relay=here / "relay.py", socket=here / "grader" / protocol.GRADER_SOCKET)
+
+
+def binds_in_an_image_file(attempt: Path, order: Order) -> list[Bind]:
+    """List what an agent gets of the host where the rest is its image's."""
+    here, own = in_an_image_file(), own_files()
+    scratch = attempt / protocol.SCRATCH
+    return [
+        Bind(scratch / "tmp", str(here.temporary)),
+        Bind(scratch / "run", "/run"),
+        Bind(attempt / protocol.SUBMISSION, str(here.submission)),
+        Bind(attempt / protocol.LOGS, str(here.logs)),
+        Bind(attempt / protocol.CODE, str(here.code)),
+        Bind(protocol.prepared_data(attempt, order) / "public", str(here.data), read_only=True),
+        *(_obfuscated_texts(attempt, order, here) if order.obfuscated else ()),
+        Bind(own / "container" / "relay.py", str(here.relay), read_only=True),
+        Bind(attempt / protocol.GRADER, str(here.socket.parent), read_only=True),
+        Bind(attempt / protocol.GRADER / "hosts", "/etc/hosts", read_only=True),
+    ]
+
+
+def _obfuscated_texts(attempt: Path, order: Order, here: Layout) -> tuple[Bind, ...]:
+    description = Bind(attempt / protocol.DESCRIPTION, str(here.data / protocol.DESCRIPTION), read_only=True)
+    return description, Bind(instructions(order), str(here.instructions), read_only=True)
 
 
 def plain(attempt: Path, order: Order) -> Layout:
@@ -166,3 +209,26 @@ def variables(
         **_model_variables(order, model_port),
         **dict(own),
     }
+
+
+def variables_in_an_image(
+    order: Order, layout: Layout, own: tuple[tuple[str, str], ...], *, port: int, model_port: int
+) -> dict[str, str]:
+    """Make what an agent's variables are beside those of its image."""
+    found = variables(order, layout, own, port=port, model_port=model_port)
+    proxy = proxy_variables() if order.network == "models" else {}
+    return {name: value for name, value in found.items() if name not in _OF_THE_IMAGE} | proxy
+
+
+def proxy_variables() -> dict[str, str]:
+    """Point programs at the proxy, which is the only way out of a network `models`."""
+    proxy, own = f"http://localhost:{PROXY_PORT}", "localhost,127.0.0.1"
+    both = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": own}
+    return both | {name.lower(): value for name, value in both.items()}
+
+
+def proxy_rules(order: Order) -> list[str]:
+    """Return the proxy's options: what it lets through, and the hosts of the gateway, which would not count there."""
+    served = (urlsplit(provider.url).hostname for provider in order.providers)
+    denied = dict.fromkeys(host for host in served if host)
+    return [*(f"--allow={host}" for host in order.allowed_hosts), *(f"--deny={host}" for host in denied)]

@@ -55,6 +55,7 @@ class Runner:
         *,
         single: Path | None = None,
         as_job: bool = False,
+        image_cache: Path | None = None,
     ) -> None:
         """Prepare.
 
@@ -66,11 +67,13 @@ class Runner:
             single: the directory of the one attempt to look after, in place of an inbox.
             as_job: whether a batch system gave this process its limits, in which all that it starts must stay, and with
                 which it must end.
+            image_cache: where this host keeps images that attempts share; in the state directory if not given.
         """
         self._state_dir = state_dir
         self._inbox = protocol.inbox(state_dir)
         self._single = single
         self._as_job = as_job
+        self._image_cache = image_cache or state_dir / protocol.IMAGE_CACHE
         self._clock = clock
         self._log = log
         self._gpus = gpus
@@ -227,6 +230,7 @@ class Runner:
 
     def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-I", "-m", "environment.runner.process.shim", str(folder)]
+        command += [str(self._image_cache)]
         runner = os.getpid()
         with open_log(folder / protocol.SHIM_LOG) as log:
             child = subprocess.Popen(

@@ -76,12 +76,19 @@ RUNNER = "runner"
 INBOX = "inbox"
 RUNNER_LOCK = "runner.lock"
 RUNNER_LOG = "runner.log"
+IMAGE_CACHE = "image-cache"
 # There while the daemon may have containers of this state directory.
 CONTAINERS = f"{RUNNER}/containers"
 
 BUBBLEWRAP = "bubblewrap"
 PLAIN = "plain"
 DOCKER = "docker"
+ROOTFS = "rootfs"
+APPTAINER = "apptainer"
+PODMAN = "podman"
+AUTO = "auto"  # the first that works where the attempt runs, which its main process finds out
+# Those that run an agent in its image as one file, where no daemon is.
+OF_AN_IMAGE_FILE = (ROOTFS, APPTAINER, PODMAN)
 
 
 # How a dataset comes to a node's own disk.
@@ -118,6 +125,37 @@ class ModelProvider:
 
 
 @dataclass(frozen=True)
+class ImageFile:
+    """An agent's image as one file, and what its daemon knew of it; FILE.json beside the file holds the same.
+
+    Attributes:
+        name: of the image.
+        path: of the file.
+        format: `squashfs`, `archive` (tar) or `sif`.
+        sha256, bytes: of the file.
+        image: the digest that the image had at its daemon.
+        created: when the file was made.
+        labels: of the image; those that tell what it was built from are compared with the files that are meant.
+        variables: of the image.
+        user, uid, gid, home: of the agent's user in it.
+    """
+
+    name: str
+    path: str
+    format: str
+    sha256: str
+    bytes: int
+    image: str
+    created: float
+    labels: tuple[tuple[str, str], ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+    user: str = "nonroot"
+    uid: int = 1000
+    gid: int = 1000
+    home: str = "/home/nonroot"
+
+
+@dataclass(frozen=True)
 class HostTraffic:
     """What has passed by the proxy to the hosts of one rule, and back, so far."""
 
@@ -145,7 +183,7 @@ class Order:
     Attributes:
         token: names the attempt and no other, ever; empty in what older versions have written.
         agent_version: the digest of what is in `agent_folder`; empty where a sweep was launched by an older version.
-        runtime: `bubblewrap`, `plain` or `docker`.
+        runtime: `bubblewrap`, `rootfs`, `apptainer`, `podman`, `plain`, `docker`, or `auto` for what works there.
         network: `none`, `models` (only to `allowed_hosts`, through a proxy) or `open`.
         arguments, variables: of the start script; what is handed over as secrets takes their place.
         secret: whether arguments or variables hold secrets and so are handed over apart.
@@ -172,6 +210,7 @@ class Order:
         model_prices: the operator's own, by patterns of models' names.
         record_calls: whether what is asked and answered is kept, too.
         replay_of: the run whose recorded calls are served in place of providers; None for none.
+        image_file: the agent's image as one file, for runtimes that need no daemon; None without one.
     """
 
     version: int
@@ -226,6 +265,7 @@ class Order:
     record_calls: bool = False
     replay_of: int | None = None
     gpus: int = 0
+    image_file: ImageFile | None = None
 
     @property
     def name(self) -> str:
@@ -378,6 +418,7 @@ class AgentStarted:
     Attributes:
         image: the digest of what it runs in; empty where there is none.
         recipe: what that image and its mlebench-env were built from, by its labels; empty where nobody knows.
+        runtime: what it runs in; empty where that is the order's.
         hardware: what it runs on; None in what older versions have written.
         not_held: the limits that nothing holds there, in words.
     """
@@ -388,6 +429,7 @@ class AgentStarted:
     hardware: Hardware | None = None
     not_held: str = ""
     recipe: str = ""
+    runtime: str = ""
 
 
 @dataclass(frozen=True)
@@ -502,12 +544,22 @@ Record = TypeVar(
     AllowanceWanted,
     StagingOrder,
     GivenGpus,
+    ImageFile,
 )
 
 
 def write(
     path: Path,
-    record: Order | Stop | LimitExceeded | Started | Ending | Tidied | InboxEntry | StagingOrder | GivenGpus,
+    record: Order
+    | Stop
+    | LimitExceeded
+    | Started
+    | Ending
+    | Tidied
+    | InboxEntry
+    | StagingOrder
+    | GivenGpus
+    | ImageFile,
 ) -> None:
     """Put a record in its place in one step."""
     files.write_json(path, asdict(record))

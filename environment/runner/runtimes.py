@@ -1,4 +1,4 @@
-"""Which runtime an attempt gets on this host: the operator's word, or what works here."""
+"""Which runtime an attempt gets on a host: the operator's word, or what works there."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from foundation.problems import EnvironmentProblem, UsageProblem
 
 PROCESS = "process"
 NETWORKS = ("none", "models", "open")
-RUNTIMES = (PROCESS, protocol.BUBBLEWRAP, protocol.PLAIN, protocol.DOCKER)
+RUNTIMES = (
+    *(PROCESS, protocol.BUBBLEWRAP, protocol.PLAIN, protocol.DOCKER),
+    *(protocol.AUTO, *protocol.OF_AN_IMAGE_FILE),
+)
 
 
 def resolve(wanted: str) -> str:
     """Turn what a sweep asks for into a runtime of the protocol; `process` takes the best that works.
 
+    Those of image files are tried when an attempt starts, `auto` by its own main process: no engine waits for that.
+
     Raises:
         UsageProblem: there is no such runtime.
         EnvironmentProblem: it does not work on this host.
     """
-    if wanted in (protocol.PLAIN, protocol.DOCKER):
+    if wanted in (protocol.PLAIN, protocol.DOCKER, protocol.AUTO, *protocol.OF_AN_IMAGE_FILE):
         return wanted
     if wanted not in RUNTIMES:
         raise UsageProblem(f"there is no runtime '{wanted}'", "", f"Known are: {', '.join(RUNTIMES)}.")

@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from environment.runner import layout, protocol
+from environment.runner.layout import Bind
 from environment.runner.protocol import Order
 
 _OF_ROOT = "/run/mlebench"  # closed to the agent by the container's main process
@@ -16,8 +16,6 @@ OUTPUT = f"{_OF_ROOT}/output"
 LAUNCH = f"{_OF_ROOT}/launch.json"
 SERVICE = "/run/service"
 READY = "ready"
-PROXY_SOCKET = "proxy.sock"
-PROXY_PORT = 3128
 AGENT_USER = "nonroot"
 # As in environment/Dockerfile: an image made from that one may have an entry point of its own.
 _MAIN_PROCESS = ("/usr/bin/python3", "-I", "/opt/mlebench/main")
@@ -41,8 +39,6 @@ _SERVICE_MEMORY = 18 << 30  # more than grading a submission may take
 _PROXY_MEMORY = 512 << 20
 _METER_MEMORY = 1 << 30
 _MEASURED = "/run/measured"
-# Left to the image: it knows where its programs and environments are.
-_NOT_OURS = ("PATH", "MLEBENCH_ENV_AGENT", "HOME", "TMPDIR")
 
 
 class Role(StrEnum):
@@ -52,15 +48,6 @@ class Role(StrEnum):
     PROXY = "proxy"
     AGENT = "agent"
     METER = "meter"
-
-
-@dataclass(frozen=True)
-class Bind:
-    """A file or folder of the host in a container."""
-
-    source: Path
-    target: str
-    read_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,7 +141,11 @@ def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
         "-m",
         "environment.container.sidecar",
         f"--restarts={_RESTARTS}",
-        *([f"--relay={PROXY_PORT}:{SERVICE}/{PROXY_SOCKET}"] if order.network == "models" else []),
+        *(
+            [f"--relay={layout.PROXY_PORT}:{SERVICE}/{layout.PROXY_SOCKET}"]
+            if order.network == "models"
+            else []
+        ),
         *([f"--relay={layout.MODEL_PORT}:{SERVICE}/{protocol.GATEWAY_SOCKET}"] if order.providers else []),
         "--",
         f"--port={layout.SANDBOX_PORT}",
@@ -194,14 +185,13 @@ def _own_competition(order: Order) -> tuple[Bind, ...]:
 def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
     """Plan the only way out of a `models` network: a socket in a folder, which nothing can go around."""
     command = [
-        *("-m", "environment.container.proxy", f"--socket={SERVICE}/{PROXY_SOCKET}"),
+        *("-m", "environment.container.proxy", f"--socket={SERVICE}/{layout.PROXY_SOCKET}"),
         f"--traffic={_TRAFFIC}/{Path(protocol.TRAFFIC).name}",
     ]
-    allowed = [f"--allow={host}" for host in order.allowed_hosts]
     return Plan(
         Role.PROXY,
         order.grader_image,
-        (*command, *allowed, *(f"--deny={host}" for host in _hosts_of_the_gateway(order))),
+        (*command, *layout.proxy_rules(order)),
         f"{os.getuid()}:{os.getgid()}",
         (),
         (Bind(attempt / protocol.GRADER, SERVICE), Bind(attempt / protocol.PROXY, _TRAFFIC)),
@@ -209,12 +199,6 @@ def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
         image_labels=order.grader_labels,
         memory_bytes=_PROXY_MEMORY,
     )
-
-
-def _hosts_of_the_gateway(order: Order) -> tuple[str, ...]:
-    """Return the hosts that the gateway serves: around it they are not to be reached, or calls would go uncounted."""
-    hosts = (urlsplit(provider.url).hostname for provider in order.providers)
-    return tuple(dict.fromkeys(host for host in hosts if host))
 
 
 def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Plan:
@@ -230,10 +214,9 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
     ]
     here = layout.sandboxed()
     own = () if launch else order.variables
-    variables = layout.variables(order, here, own, port=layout.SANDBOX_PORT, model_port=layout.MODEL_PORT)
-    environment = {name: value for name, value in variables.items() if name not in _NOT_OURS}
-    if order.network == "models":
-        environment |= _proxy_variables()
+    environment = layout.variables_in_an_image(
+        order, here, own, port=layout.SANDBOX_PORT, model_port=layout.MODEL_PORT
+    )
     return Plan(
         Role.AGENT,
         order.image,
@@ -289,9 +272,3 @@ def _obfuscated_texts(attempt: Path, order: Order) -> tuple[Bind, ...]:
     here = layout.sandboxed()
     description = Bind(attempt / protocol.DESCRIPTION, str(here.data / protocol.DESCRIPTION), read_only=True)
     return description, Bind(layout.instructions(order), str(here.instructions), read_only=True)
-
-
-def _proxy_variables() -> dict[str, str]:
-    proxy, own = f"http://localhost:{PROXY_PORT}", "localhost,127.0.0.1"
-    both = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": own}
-    return both | {name.lower(): value for name, value in both.items()}

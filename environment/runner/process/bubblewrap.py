@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from environment.runner import protocol
-from environment.runner.layout import Layout, instructions, own_files
+from environment.runner.layout import HOME, Layout, binds_in_an_image_file, instructions, own_files
+from environment.runner.process import rootfs
 from environment.runner.process.seccomp import filter_program
-from environment.runner.protocol import GivenGpus, Order
+from environment.runner.protocol import GivenGpus, ImageFile, Order
 
 _USER = "1000"
 _PROBE_SECONDS = 20
@@ -182,7 +183,7 @@ def wrap(
         shutil.which("bwrap") or "bwrap",
         *_namespaces(order.network, able),
         *_system(order.network),
-        *_kernel(able, shm_bytes, _gpu_nodes(attempt)),
+        *_kernel(able, shm_bytes, gpu_nodes(attempt)),
         *_filter(calls),
         *binds,
         *_python(Path(order.python_prefix)),
@@ -193,9 +194,72 @@ def wrap(
     ]
 
 
-def _namespaces(network: str, able: Abilities) -> list[str]:
+def wrap_in_image(
+    command: list[str],
+    attempt: Path,
+    order: Order,
+    image: ImageFile,
+    lower: Path,
+    *,
+    shm_bytes: int,
+    calls: int | None,
+    variables: Mapping[str, str],
+) -> list[str]:
+    """Put an agent's command into a sandbox whose root is its image's.
+
+    Args:
+        command: to be put there.
+        attempt: its directory.
+        order: what it is.
+        image: as what it was exported.
+        lower: where it lies on this host, unpacked or squashed.
+        shm_bytes: the size of /dev/shm, where it can be given one.
+        calls: the open filter of system calls; None for no filter.
+        variables: that the command would have; those that a loader reads are not for our own programs.
+    """
+    able, scratch = abilities(), attempt / protocol.SCRATCH
+    work, home = scratch / "rootfs", scratch / "home"
+    is_writable = not rootfs.mounts(scratch.resolve()).overlay
+    root = ["--bind" if is_writable else "--ro-bind", str(work / rootfs.ROOT), "/"]
+    if not is_writable:
+        root += ["--bind", str(home), str(HOME), "--bind", str(scratch / "var-tmp"), "/var/tmp"]  # noqa: S108 - the sandbox's own
+    for bind in binds_in_an_image_file(attempt, order):
+        root += ["--ro-bind" if bind.read_only else "--bind", str(bind.source), bind.target]
+    if order.network == "open":
+        root += ["--ro-bind", str(Path("/etc/resolv.conf").resolve()), "/etc/resolv.conf"]
+    mounted_by = shutil.which(rootfs.SQUASHFUSE)
     return [
-        *("--unshare-user", "--uid", _USER, "--gid", _USER),
+        *rootfs.program(),
+        f"--lower={lower}",
+        f"--work={work}",
+        *([f"--squashfuse={mounted_by}"] if mounted_by else []),
+        *([] if is_writable else [f"--home={home}"]),
+        "--",
+        shutil.which("bwrap") or "bwrap",
+        *_namespaces(order.network, able, str(image.uid), str(image.gid)),
+        *root,
+        *_kernel(able, shm_bytes, gpu_nodes(attempt)),
+        *_filter(calls),
+        *(
+            part
+            for name in sorted(variables)
+            if is_for_loader(name)
+            for part in ("--setenv", name, variables[name])
+        ),
+        *("--chdir", str(HOME / "agent")),
+        "--",
+        *command,
+    ]
+
+
+def is_for_loader(name: str) -> bool:
+    """Tell whether a variable changes how programs are loaded, ours outside of the sandbox too."""
+    return name.startswith("LD_")
+
+
+def _namespaces(network: str, able: Abilities, user: str = _USER, group: str = _USER) -> list[str]:
+    return [
+        *("--unshare-user", "--uid", user, "--gid", group),
         *(["--disable-userns"] if able.forbids_namespaces else []),
         *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
         *([] if network == "open" else ["--unshare-net"]),
@@ -205,7 +269,8 @@ def _namespaces(network: str, able: Abilities) -> list[str]:
     ]
 
 
-def _gpu_nodes(attempt: Path) -> tuple[str, ...]:
+def gpu_nodes(attempt: Path) -> tuple[str, ...]:
+    """Return the files in /dev of the devices that a batch system gave to an attempt's job."""
     given = protocol.read_if_there(attempt / protocol.GPUS, GivenGpus)
     return () if given is None else given.nodes
 

@@ -11,12 +11,14 @@ from pathlib import Path
 
 from environment.container.output import Ending, Started
 from environment.container.processes import process_tree
+from environment.container.trees import walk
 from environment.runner import host, protocol
-from environment.runner.process import containment
+from environment.runner.process import containers, containment
 from environment.runner.sandbox import AgentStatus
 from foundation import files, locks
 
 START_TRIES = 3
+_BLOCK = 512
 
 
 class ProcessSandbox:
@@ -76,6 +78,7 @@ class ProcessSandbox:
         """Kill what is left of the agent."""
         if not containment.end_leftovers(self._name):
             return False
+        containers.remove_podman(self._name)
         # A warden leaves nothing behind; only where it could not is it worth a look at every process.
         ending = self.ending()
         if ending is not None and not ending.survivors:
@@ -86,7 +89,7 @@ class ProcessSandbox:
 
     def removing(self) -> Generator[None, None, list[str]]:
         """Remove the agent's own system and its validation server's socket."""
-        left: list[str] = []
+        left = containers.remove_podman(self._name)
         for name in (protocol.SCRATCH, protocol.GRADER):
             left += yield from files.removing_tree(self._attempt / name)
         return left
@@ -96,8 +99,10 @@ class ProcessSandbox:
         return ""
 
     def bytes_outside(self) -> int:
-        """Return 0: a sandbox can write nowhere else, and where a plain process writes is not known."""
-        return 0
+        """Measure what Podman keeps of the agent; other sandboxes write nowhere else."""
+        refused: list[str] = []
+        entries = walk(containers.podmans_place(self._name), lambda place, _error: refused.append(place))
+        return sum(entry.status.st_blocks for entry in entries) * _BLOCK
 
     def bytes_seen_by_root(self) -> None:
         """Return nothing: an agent is the same user as we are."""

@@ -1,7 +1,10 @@
-"""One attempt's own process: claims it, serves its validations, runs its agent under a warden.
+"""One attempt's own process: claims it, serves what its agent asks for, runs that under a warden.
 
-It outlives the runner and the engine, and holds `shim.lock` while it lives. Its first child is the
-validation server, its second the warden, apart from each other because a warden ends whatever
+    python -I -m environment.runner.process.shim DIR CACHE
+
+DIR is the attempt's directory, CACHE a folder on this host's own disk where images lie that attempts share.
+It outlives the runner and the engine, and holds `shim.lock` while it lives. Its first children are the
+validation server and perhaps a proxy, its last the warden, apart from each other because a warden ends whatever
 descends from it. It decides nothing about the run: it writes started.json and warden.json.
 """
 
@@ -15,8 +18,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
@@ -26,7 +30,7 @@ from environment.container.redaction import redact_files
 from environment.container.run_log import CappedLog
 from environment.container.warden import Warden, die_with
 from environment.runner import layout, protocol, secrets
-from environment.runner.process import bubblewrap
+from environment.runner.process import bubblewrap, choosing, containers, rootfs
 from environment.runner.process.containment import Containment, Limits
 from environment.runner.protocol import GivenGpus, Order
 from foundation import folders
@@ -41,21 +45,44 @@ _LONGEST_RESTART_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
 _OOM_COUNTERS = (Path("/proc/vmstat"),)
 _SOCKET_PATH_BYTES = 108
+_MADE_SOCKET = "made.sock"  # by which is known that a sandbox was made
+_PYTHON_OF_IMAGES = "/usr/bin/python3"
+_LAST_WORDS_BYTES = 1000
+
+
+@dataclass
+class _Service:
+    """A process of ours that serves the agent; its socket is in the folder that the agent can reach.
+
+    Attributes:
+        start_at: when it is to be started again; None while it lives.
+    """
+
+    name: str
+    module: str
+    arguments: Sequence[str]
+    socket: str
+    process: subprocess.Popen[bytes] | None = None
+    served_at: float = 0.0
+    early_ends: int = 0
+    start_at: float | None = None
 
 
 class Shim:
     """Runs one attempt, once."""
 
-    def __init__(self, attempt: Path, order: Order) -> None:
+    def __init__(self, attempt: Path, order: Order, cache: Path | None = None) -> None:
         self._attempt = attempt
         self._order = order
-        self._isolated = order.runtime == protocol.BUBBLEWRAP
+        self._cache = cache or attempt / protocol.SCRATCH / "images"
+        self._isolated = order.runtime != protocol.PLAIN
+        self._runtime = order.runtime
+        self._image: Path | None = None
         self._layout = layout.sandboxed() if self._isolated else layout.plain(attempt, order)
         self._stops = 0
         self._warden = 0
-        self._server: subprocess.Popen[bytes] | None = None
-        self._served_at = 0.0
-        self._early_ends = 0
+        self._services = self._planned_services()
+        self._made: socket.socket | None = None
         self._oom_kills = output.oom_kills(_OOM_COUNTERS)
         self._limits = Limits.of(order)
         self._containment: Containment
@@ -66,29 +93,42 @@ class Shim:
         Raises:
             Problem, OSError: the sandbox could not be made; no agent has run.
         """
+        signal.signal(signal.SIGTERM, self._on_stop)
+        self._choose()
         self._containment = Containment(self._order.name, self._limits, isolated=self._isolated)
+        if self._runtime in (protocol.PODMAN, protocol.APPTAINER):
+            self._containment.held = containers.held(self._runtime, self._containment.held)
         try:
             self._run()
         finally:
             self._containment.remove()  # a process that can't be killed keeps it; then the runner tries again
+            if self._runtime == protocol.PODMAN:
+                containers.remove_podman(self._order.name)
+
+    def _choose(self) -> None:
+        """Find out in what the agent is to run here, and have its image on this host's disk."""
+        scratch = self._attempt / protocol.SCRATCH
+        scratch.mkdir(exist_ok=True)
+        scratch = scratch.resolve()  # on a node a link leads to its own disk
+        self._runtime = choosing.on_this_host(self._order, scratch)
+        if self._order.image_file is not None and self._runtime in protocol.OF_AN_IMAGE_FILE:
+            self._image = choosing.image_for(self._runtime, self._order.image_file, self._cache, scratch)
+            self._layout = layout.in_an_image_file()
 
     def _run(self) -> None:
-        signal.signal(signal.SIGTERM, self._on_stop)
         own = self._order.variables
         hidden: tuple[str, ...] = ()
         if self._order.secret:
             launch = secrets.take(self._attempt)
             own, hidden = launch.variables, launch.secrets
         self._make_folders()
-        self._serve()
-        self._wait_for_server()
-        port = layout.SANDBOX_PORT if self._order.network == "none" and self._isolated else _free_port()
-        calls = bubblewrap.open_filter() if self._containment.held.system_calls else None
-        model_port = layout.MODEL_PORT if port == layout.SANDBOX_PORT else _free_port()
-        command = self._command(port, model_port, calls)
         given = protocol.read_if_there(self._attempt / protocol.GPUS, GivenGpus)
         own = own if given is None else (*own, ("CUDA_VISIBLE_DEVICES", given.visible))
-        variables = layout.variables(self._order, self._layout, own, port=port, model_port=model_port)
+        for service in self._services:
+            self._serve(service)
+        self._wait_for_services()
+        calls = bubblewrap.open_filter() if self._filters_calls else None
+        command, variables = self._command(own, calls)
         sys.stdout.flush()
         sys.stderr.flush()
         shim = os.getpid()
@@ -107,14 +147,25 @@ class Shim:
             self._attempt / protocol.TIDIED, Tidied(tuple(failures[:MOST_PROBLEMS]))
         )
 
+    @property
+    def _filters_calls(self) -> bool:
+        """Whether bubblewrap is given a filter of system calls."""
+        in_bubblewrap = self._runtime in (protocol.BUBBLEWRAP, protocol.ROOTFS)
+        return in_bubblewrap and bool(self._containment.held.system_calls)
+
     def _make_folders(self) -> None:
         source = Path(self._order.agent_folder)
         prepared = protocol.prepared_data(self._attempt, self._order)
         if not (prepared / "public").is_dir():
             raise DataProblem(f"{prepared} has no public folder", "the dataset is gone")
+        scratch = self._attempt / protocol.SCRATCH
         for name in ("home", "tmp"):
-            (self._attempt / protocol.SCRATCH / name).mkdir(parents=True)
-        agent = self._attempt / protocol.SCRATCH / "agent"
+            (scratch / name).mkdir(parents=True)
+        if self._image is not None:
+            for name in ("run/mlebench/grader", "var-tmp", "rootfs"):
+                (scratch / name).mkdir(parents=True)
+            (scratch / "tmp").chmod(0o1777)
+        agent = scratch / "agent"
         shutil.copytree(source, agent, symlinks=True)
         folders.make_writable(agent)
         if self._order.agent_version not in ("", folders.content_digest(agent)):
@@ -126,6 +177,10 @@ class Shim:
         grader = self._attempt / protocol.GRADER
         grader.mkdir(exist_ok=True)  # where its gateway may listen already
         bubblewrap.write_tables(grader)
+        if self._image is not None:
+            self._made = socket.socket(socket.AF_UNIX)
+            self._made.bind(_short(grader / _MADE_SOCKET, Path.cwd()))
+            self._made.listen()
 
     def _link_data(self) -> None:
         """Make a folder of links with the attempt's own description among the data, where nothing can be mounted."""
@@ -134,59 +189,135 @@ class Shim:
             own = self._attempt / protocol.DESCRIPTION
             (self._layout.data / path.name).symlink_to(own if path.name == own.name else path)
 
-    def _serve(self) -> None:
-        shim = os.getpid()
-        self._served_at = time.monotonic()
-        self._oom_kills = output.oom_kills(_OOM_COUNTERS)
-        self._server = subprocess.Popen(
-            [
-                sys.executable,
-                "-I",
-                "-m",
-                "environment.grading_server",
-                f"--competition={self._order.competition_id}",
-                f"--prepared={protocol.prepared_data(self._attempt, self._order)}",
-                f"--edition={self._order.edition}",
+    def _planned_services(self) -> list[_Service]:
+        order = self._order
+        server = _Service(
+            "the validation server",
+            "environment.grading_server",
+            (
+                f"--competition={order.competition_id}",
+                f"--prepared={protocol.prepared_data(self._attempt, order)}",
+                f"--edition={order.edition}",
                 # Relative to its own folder: the path of a Unix socket has at most 108 bytes.
                 f"--socket={protocol.GRADER_SOCKET}",
                 f"--record={self._attempt / protocol.VALIDATIONS}",
                 f"--uploads={self._attempt / protocol.GRADER / protocol.UPLOADS}",
-                f"--max-bytes={self._order.submission_limit_bytes}",
-            ],
+                f"--max-bytes={order.submission_limit_bytes}",
+            ),
+            protocol.GRADER_SOCKET,
+        )
+        if order.network != "models":
+            return [server]
+        options = (f"--socket={layout.PROXY_SOCKET}", f"--traffic={self._attempt / protocol.TRAFFIC}")
+        proxy = _Service(
+            "the proxy to the model hosts",
+            "environment.container.proxy",
+            (*options, *layout.proxy_rules(order)),
+            layout.PROXY_SOCKET,
+        )
+        return [server, proxy]
+
+    def _serve(self, service: _Service) -> None:
+        shim = os.getpid()
+        service.served_at, service.start_at = time.monotonic(), None
+        self._oom_kills = output.oom_kills(_OOM_COUNTERS)
+        (self._attempt / protocol.PROXY).mkdir(exist_ok=True)
+        service.process = subprocess.Popen(
+            [sys.executable, "-I", "-m", service.module, *service.arguments],
             cwd=self._attempt / protocol.GRADER,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
             preexec_fn=lambda: die_with(shim),
         )
 
-    def _wait_for_server(self) -> None:
-        assert self._server is not None
+    def _wait_for_services(self) -> None:
         give_up = time.monotonic() + _SERVER_PATIENCE
-        while not (self._attempt / protocol.GRADER / protocol.GRADER_SOCKET).exists():
-            if self._server.poll() is not None or time.monotonic() > give_up:
-                raise EnvironmentProblem(
-                    "the validation server did not start", f"see {self._attempt / protocol.SHIM_LOG}"
-                )
-            time.sleep(0.01)
+        for service in self._services:
+            assert service.process is not None
+            while not (self._attempt / protocol.GRADER / service.socket).exists():
+                if service.process.poll() is not None or time.monotonic() > give_up:
+                    raise EnvironmentProblem(
+                        f"{service.name} did not start", f"see {self._attempt / protocol.SHIM_LOG}"
+                    )
+                time.sleep(0.01)
 
-    def _command(self, port: int, model_port: int, calls: int | None) -> list[str]:
-        here = self._layout
+    def _command(
+        self, own: tuple[tuple[str, str], ...], calls: int | None
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the command that starts the agent in its sandbox, and the variables of that command."""
+        here, order = self._layout, self._order
+        has_own_network = order.network != "open" and self._isolated
+        port = layout.SANDBOX_PORT if has_own_network else _free_port()
+        model_port = layout.MODEL_PORT if has_own_network else _free_port()
         sockets = {port: here.socket}
-        if self._order.providers:
+        if order.providers:
             sockets[model_port] = here.socket.with_name(protocol.GATEWAY_SOCKET)
+        if order.network == "models":
+            sockets[layout.PROXY_PORT] = here.socket.with_name(layout.PROXY_SOCKET)
         agent = self._attempt / protocol.SCRATCH / "agent"
+        made = [f"--ready={here.socket.with_name(_MADE_SOCKET)}"] if self._image is not None else []
         command = [
-            f"{self._order.python_prefix}/bin/python",
+            f"{order.python_prefix}/bin/python" if self._image is None else _PYTHON_OF_IMAGES,
             "-I",
             str(here.relay),
             *(f"--to={number}:{_short(path, agent)}" for number, path in sockets.items()),
+            *made,
             "--",
-            *self._containment.command(layout.start_command(self._order, here)),
+            *self._containment.command(layout.start_command(order, here)),
         ]
+        if self._image is not None and order.image_file is not None:
+            return self._command_in_image(command, own, calls, port=port, model_port=model_port)
+        variables = layout.variables(order, here, own, port=port, model_port=model_port)
+        if order.network == "models":
+            variables |= layout.proxy_variables()
         if not self._isolated:
-            return command
+            return command, variables
         shm_bytes = self._limits.shm_bytes
-        return bubblewrap.wrap(command, self._attempt, self._order, here, shm_bytes=shm_bytes, calls=calls)
+        wrapped = bubblewrap.wrap(command, self._attempt, order, here, shm_bytes=shm_bytes, calls=calls)
+        return wrapped, variables
+
+    def _command_in_image(
+        self,
+        command: list[str],
+        own: tuple[tuple[str, str], ...],
+        calls: int | None,
+        *,
+        port: int,
+        model_port: int,
+    ) -> tuple[list[str], dict[str, str]]:
+        order, image, root = self._order, self._order.image_file, self._image
+        assert image is not None and root is not None
+        variables = dict(image.variables) | {"HOME": image.home, "USER": image.user, "LOGNAME": image.user}
+        variables |= layout.variables_in_an_image(order, self._layout, own, port=port, model_port=model_port)
+        shm_bytes = self._limits.shm_bytes
+        if self._runtime == protocol.ROOTFS:
+            wrapped = bubblewrap.wrap_in_image(
+                command,
+                self._attempt,
+                order,
+                image,
+                root,
+                shm_bytes=shm_bytes,
+                calls=calls,
+                variables=variables,
+            )
+            ours = {name: value for name, value in variables.items() if not bubblewrap.is_for_loader(name)}
+            return wrapped, ours
+        if self._runtime == protocol.PODMAN:
+            around = containers.podman(
+                command, self._attempt, order, image, root, shm_bytes=shm_bytes, variables=variables
+            )
+        else:
+            around = containers.apptainer(command, self._attempt, order, root, variables=variables)
+        return around.command, around.variables
+
+    def _not_held(self) -> str:
+        """Name what is not held here, of limits and of what a container would have."""
+        missing = [self._containment.held.not_held()]
+        if self._runtime == protocol.ROOTFS:
+            scratch = (self._attempt / protocol.SCRATCH).resolve()
+            missing.append("a writable root" if rootfs.mounts(scratch).overlay else "")
+        return ", ".join(filter(None, missing))
 
     def _be_warden(
         self,
@@ -208,14 +339,20 @@ class Shim:
             deadline=self._order.time_limit_seconds,
             grace=self._order.grace_seconds,
             log=log,
-            spare="bwrap",
+            spare=("bwrap", rootfs.SQUASHFUSE, *containers.THEIR_PROCESSES),
             limits=self._containment,
             descriptors=descriptors,
         )
         try:
             # Written first: where even this can't be written, no agent may run unseen.
-            not_held = self._containment.held.not_held()
-            started = Started.now(shim, isolated=self._isolated, not_held=not_held)
+            image = self._order.image_file.image if self._image and self._order.image_file else ""
+            started = Started.now(
+                shim,
+                isolated=self._isolated,
+                not_held=self._not_held(),
+                runtime=self._runtime,
+                image=image,
+            )
             output.write(self._attempt / protocol.STARTED, started)
             warden.start()
         except OSError as error:
@@ -234,46 +371,61 @@ class Shim:
 
         The kernel kills it, too, where an agent takes all memory: that is not for others to answer for.
         """
+        if self._isolated and ending.reason == "exited" and not self._is_made():
+            told = last_words(self._attempt / protocol.LOG)
+            return replace(ending, reason="lost", problem=f"its sandbox could not be made: {told}")
         if not self._isolated or ending.reason != "exited" or ending.signal is None or ending.oom_kills:
             return ending
         name = signal.Signals(ending.signal).name
         return replace(ending, reason="lost", problem=f"its sandbox was killed from outside by {name}")
 
+    def _is_made(self) -> bool:
+        """Tell whether something was started in the sandbox; an agent can't undo what was told before it began."""
+        if self._made is None:
+            return True
+        self._made.setblocking(False)
+        try:
+            self._made.accept()[0].close()
+        except BlockingIOError:
+            return False
+        return True
+
     def _watch(self) -> None:
-        """Wait for the warden; a validation server that dies before it is started again, ever later if it goes on."""
-        assert self._server is not None
-        serve_at: float | None = None
+        """Wait for the warden; a service that dies before it is started again, ever later if it goes on."""
         while True:
-            pid, status = os.waitpid(-1, 0 if serve_at is None else os.WNOHANG)
+            waits = any(service.start_at is not None for service in self._services)
+            pid, status = os.waitpid(-1, os.WNOHANG if waits else 0)
             if pid == self._warden:
                 break
-            if pid == self._server.pid:
-                self._server.returncode = os.waitstatus_to_exitcode(status)
-                serve_at = time.monotonic() + self._note_end_of_server(self._server.returncode)
-            elif serve_at is not None and time.monotonic() >= serve_at:
-                serve_at = None
-                self._serve()
-            elif pid == 0:
+            for service in self._services:
+                if service.process is not None and pid == service.process.pid:
+                    service.process.returncode = os.waitstatus_to_exitcode(status)
+                    wait = self._note_end(service, service.process.returncode)
+                    service.start_at = time.monotonic() + wait
+                elif service.start_at is not None and time.monotonic() >= service.start_at:
+                    self._serve(service)
+            if pid == 0:
                 time.sleep(_LOOK_SECONDS)
-        if self._server.poll() is None:
-            self._server.kill()
-            self._server.wait()
+        for service in self._services:
+            if service.process is not None and service.process.poll() is None:
+                service.process.kill()
+                service.process.wait()
 
-    def _note_end_of_server(self, code: int) -> float:
-        """Write down how the validation server died, and return in how many seconds it is to be started again."""
-        lived = time.monotonic() - self._served_at
-        self._early_ends = 0 if lived > _LONGEST_RESTART_SECONDS else self._early_ends + 1
-        wait = min(_RESTART_SECONDS * 2.0 ** max(0, self._early_ends - 1), _LONGEST_RESTART_SECONDS)
+    def _note_end(self, service: _Service, code: int) -> float:
+        """Write down how a service died, and return in how many seconds it is to be started again."""
+        lived = time.monotonic() - service.served_at
+        service.early_ends = 0 if lived > _LONGEST_RESTART_SECONDS else service.early_ends + 1
+        wait = min(_RESTART_SECONDS * 2.0 ** max(0, service.early_ends - 1), _LONGEST_RESTART_SECONDS)
         # It ends by itself with another code, or by the kernel for its memory; without a sandbox an agent can kill it.
         killed = code in (0, -signal.SIGTERM, -signal.SIGKILL)
         from_outside = self._isolated and killed and output.oom_kills(_OOM_COUNTERS) == self._oom_kills
         how = f"ended with code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
         text = f"{how} after {lived:.0f} s; it is started again in {wait:g} s"
-        record = ServiceRestarted(time.time(), "the validation server", text, from_outside)
+        record = ServiceRestarted(time.time(), service.name, text, from_outside)
         try:
             output.append(self._attempt / protocol.RESTARTS, record)
         except OSError as error:
-            write_log(f"the validation server {text} ({error})")
+            write_log(f"{service.name} {text} ({error})")
         return wait
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
@@ -294,6 +446,13 @@ def _short(path: Path, working_directory: Path) -> str:
     )
 
 
+def last_words(log: Path) -> str:
+    """Return the end of what was printed, in one line."""
+    with log.open("rb") as stream:
+        stream.seek(max(0, log.stat().st_size - _LAST_WORDS_BYTES))
+        return " | ".join(stream.read().decode("utf-8", "backslashreplace").split("\n")).strip(" |")
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -304,11 +463,12 @@ def _free_port() -> int:
 def main() -> int:
     """Claim the attempt of the command line and run it; an attempt that was claimed before is left alone."""
     attempt = Path(sys.argv[1])
+    cache = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     lock = FileLock(attempt / protocol.LOCK)
     if not lock.acquire_soon() or not output.claim(attempt / protocol.CLAIM):
         return EXIT_CLAIMED
     try:
-        Shim(attempt, protocol.read(attempt / protocol.ORDER, Order)).run()
+        Shim(attempt, protocol.read(attempt / protocol.ORDER, Order), cache).run()
     except (Problem, OSError) as error:
         if (attempt / protocol.STARTED).exists() or (attempt / protocol.ENDING).exists():
             raise  # its agent has run: how it ended is told by its warden, or by nobody where that goes with us

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +54,7 @@ def program(
     *command: str,
     deadline: float = 600,
     grace: float = 600,
-    spare: str | None = None,
+    spare: Sequence[str] = (),
     missing: str | None = None,
     log_limit: int = 1 << 30,
 ) -> list[str]:
@@ -197,7 +197,7 @@ def test_a_spared_program_gets_no_request_but_is_killed_in_the_end(tmp_path: Pat
     wrapper = tmp_path / "wrapper"
     wrapper.symlink_to("/bin/bash")
     outer = f"trap 'echo outer asked' TERM; cd {tmp_path}; bash -c \"$1\"; echo outer goes on"
-    with watching(tmp_path, str(wrapper), "-c", outer, "x", inner, spare="wrapper") as watched:
+    with watching(tmp_path, str(wrapper), "-c", outer, "x", inner, spare=["wrapper"]) as watched:
         wait_for(tmp_path / "inner")
         watched.process.terminate()
         watched.process.wait(PATIENCE)

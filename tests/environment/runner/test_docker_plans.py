@@ -8,7 +8,8 @@ from pathlib import Path
 from competitions.registry import OWN_VARIABLE
 from environment import __path__ as environment_path
 from environment.runner import protocol
-from environment.runner.docker.plans import Bind, Role, plans
+from environment.runner.docker.plans import Role, plans
+from environment.runner.layout import Bind
 from tests.environment.runner.test_docker_runtime import order
 
 

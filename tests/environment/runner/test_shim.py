@@ -92,10 +92,11 @@ def test_a_validation_server_is_started_again_however_often_it_dies_in_a_day(
     tmp_path: Path, order: Order
 ) -> None:
     shim = Shim(tmp_path, order)
-    shim._served_at = time.monotonic() - 120
-    assert [shim._note_end_of_server(-9) for _ in range(100)] == [0.5] * 100
-    shim._served_at = time.monotonic()
-    assert [shim._note_end_of_server(-11) for _ in range(9)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+    server = shim._services[0]
+    server.served_at = time.monotonic() - 120
+    assert [shim._note_end(server, -9) for _ in range(100)] == [0.5] * 100
+    server.served_at = time.monotonic()
+    assert [shim._note_end(server, -11) for _ in range(9)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
     told = [line["from_outside"] for line in jsonlines.read(tmp_path / protocol.RESTARTS).values]
     assert told == [True] * 100 + [False] * 9, "what it dies of by itself an agent may have brought about"
 
@@ -103,7 +104,8 @@ def test_a_validation_server_is_started_again_however_often_it_dies_in_a_day(
 def test_without_a_sandbox_an_agent_may_have_killed_the_validation_server(
     tmp_path: Path, order: Order
 ) -> None:
-    Shim(tmp_path, replace(order, runtime=protocol.PLAIN))._note_end_of_server(-9)
+    shim = Shim(tmp_path, replace(order, runtime=protocol.PLAIN))
+    shim._note_end(shim._services[0], -9)
     (line,) = jsonlines.read(tmp_path / protocol.RESTARTS).values
     assert not line["from_outside"]
 
@@ -115,7 +117,8 @@ def test_a_validation_server_that_dies_while_the_disk_is_full_takes_no_agent_wit
     # What was to be logged can't be written in the end either.
     with pytest.raises(OSError, match="No space"), Path("/dev/full").open("w", buffering=1) as full:
         monkeypatch.setattr(sys, "stderr", full)
-        assert Shim(tmp_path, order)._note_end_of_server(-9) == 0.5
+        shim = Shim(tmp_path, order)
+        assert shim._note_end(shim._services[0], -9) == 0.5
 
 
 def test_a_shim_that_fails_when_its_agent_has_begun_does_not_say_that_none_has_run(

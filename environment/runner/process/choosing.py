@@ -1,0 +1,70 @@
+"""In what an agent without a daemon runs on this host: what its order names, or for `auto` the first that works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from environment.runner import protocol
+from environment.runner.process import bubblewrap, containers, image_files, rootfs
+from environment.runner.protocol import ImageFile, Order
+from foundation.problems import EnvironmentProblem
+
+
+def why_not(runtime: str, scratch: Path) -> str:
+    """Return why a runtime that isolates without a daemon does not work on this host; empty where it does.
+
+    Args:
+        runtime: one of the protocol.
+        scratch: a folder on this host's own disk.
+    """
+    if runtime == protocol.PODMAN:
+        return containers.why_no_podman(scratch)
+    if runtime == protocol.APPTAINER:
+        return containers.why_no_apptainer()
+    return bubblewrap.why_unavailable()
+
+
+def on_this_host(order: Order, scratch: Path) -> str:
+    """Return in what an attempt is to run here: what its order names, or for `auto` the first that works.
+
+    `rootfs` comes first, since nothing of it can be left behind and it filters system calls, then Apptainer, which
+    needs no subordinate users, then Podman. `auto` never leaves an agent without isolation.
+
+    Raises:
+        EnvironmentProblem: it does not work here, or none does.
+    """
+    if order.runtime == protocol.PLAIN:
+        return order.runtime
+    wanted: tuple[str, ...] = (order.runtime,)
+    if order.runtime == protocol.AUTO:
+        wanted = (protocol.BUBBLEWRAP,) if order.image_file is None else protocol.OF_AN_IMAGE_FILE
+    reasons: dict[str, str] = {}
+    for runtime in wanted:
+        reasons[runtime] = _why_not_this_image(runtime, order.image_file) or why_not(runtime, scratch)
+        if not reasons[runtime]:
+            return runtime
+    why = "; ".join(f"{runtime}: {reason}" for runtime, reason in reasons.items())
+    raise EnvironmentProblem("this host can't isolate the agent", why, "See what it offers: doctor")
+
+
+def _why_not_this_image(runtime: str, image: ImageFile | None) -> str:
+    if runtime not in protocol.OF_AN_IMAGE_FILE:
+        return ""
+    if image is None:
+        return "its image was not exported"
+    only = image.format == image_files.SIF and runtime != protocol.APPTAINER
+    return "only apptainer runs a sif" if only else ""
+
+
+def image_for(runtime: str, image: ImageFile, cache: Path, scratch: Path) -> Path:
+    """Return an image on this host in the form that a runtime takes: a file, or a folder into which it is unpacked.
+
+    Raises:
+        Problem: it is gone, is another, or can't be unpacked.
+        OSError: this host's disk does not take it.
+    """
+    mounted = runtime == protocol.ROOTFS and not rootfs.mounts(scratch).squashfs
+    as_file = runtime == protocol.APPTAINER or mounted
+    if image.format != image_files.ARCHIVE and as_file:
+        return image_files.own_copy(image, cache)
+    return image_files.unpacked(image, cache)

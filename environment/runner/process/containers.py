@@ -1,0 +1,308 @@
+"""Podman and Apptainer around an agent, as commands that need no daemon and no root.
+
+Both run an agent in its image as one file. What they hold beside that is theirs: Podman filters system calls as Docker
+does, Apptainer does not. The facts about their options are of Podman 4.3 and Apptainer 1.4.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from environment.runner import protocol
+from environment.runner.host import MARK
+from environment.runner.layout import HOME, binds_in_an_image_file
+from environment.runner.process.bubblewrap import gpu_nodes
+from environment.runner.process.containment import HeldLimits
+from environment.runner.protocol import ImageFile, Order
+from foundation import files
+from foundation.problems import EnvironmentProblem
+
+# Programs of theirs that serve an agent, and would take it with them.
+THEIR_PROCESSES = (
+    *("podman", "conmon", "runc", "crun", "fuse-overlayfs", "slirp4netns"),
+    *("apptainer", "starter", "starter-suid", "squashfuse", "squashfuse_ll"),
+)
+_OF_THE_HOST = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR")
+_IN_PODMANS_OWN_WAY = (*_OF_THE_HOST, "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF")
+_SHORTEST_BASE = "/tmp"  # noqa: S108 - for a folder that must not be there yet
+_LONGEST_BASE = 16
+_OPEN_FILES = 65_536
+_PROBE_SECONDS = 30
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_SEPARATORS = re.compile(r"[,:\\\"\n]")
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """A command around an agent, and the variables that it itself needs."""
+
+    command: list[str]
+    variables: dict[str, str]
+
+
+@cache
+def version(program: str) -> str:
+    """Return the version of a program on this host; empty where it is not there, or can't be run."""
+    if shutil.which(program) is None:
+        return ""
+    try:
+        told = subprocess.run(
+            [program, "--version"], capture_output=True, timeout=_PROBE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = _VERSION.search(told.stdout.decode("utf-8", "replace"))
+    return found.group() if found and told.returncode == 0 else ""
+
+
+@cache
+def why_no_podman(folder: Path) -> str:
+    """Try out whether Podman makes containers here with its files in a folder; returns why not, empty where it does."""
+    if not version("podman"):
+        return "podman is not installed"
+    root = folder / ".podman"
+    name = f"try-{os.getpid()}"
+    (root / "etc").mkdir(parents=True, exist_ok=True)
+    try:
+        place = _make_podmans_place(name)
+        # Nothing is in this image: what can't be run in it shows that all before that works.
+        command = [
+            *(*_podman(place), "run", "--rm", "--rootfs"),
+            *_podman_limits("none", None),
+            f"{root}:O",
+            "/nothing",
+        ]
+        tried = subprocess.run(
+            command,
+            env=_host_variables() | _podman_variables(place),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired, EnvironmentProblem) as error:
+        return f"podman can't be run: {error}"
+    finally:
+        remove_podman(name)
+        files.remove_tree(root)
+    told = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return "" if tried.returncode == _NOT_FOUND else told or f"podman ends with code {tried.returncode}"
+
+
+_NOT_FOUND = 127  # of a container's command
+
+
+def why_no_apptainer() -> str:
+    """Return why Apptainer can't be used here; empty where it can."""
+    return "" if version("apptainer") else "apptainer is not installed"
+
+
+def podman(
+    command: Sequence[str],
+    attempt: Path,
+    order: Order,
+    image: ImageFile,
+    root: Path,
+    *,
+    shm_bytes: int,
+    variables: Mapping[str, str],
+) -> Wrapped:
+    """Put an agent's command into a container of Podman over an unpacked image.
+
+    Args:
+        command: to be put there.
+        attempt: its directory.
+        order: what it is.
+        image: as what it was exported.
+        root: where it is unpacked.
+        shm_bytes: the size of /dev/shm.
+        variables: that the agent gets; only the names of most show in `ps`.
+    """
+    place = _make_podmans_place(order.name)
+    arguments = [*_podman(place), "run", "--rm", "--rootfs", *_podman_limits(order.network, image)]
+    arguments += [
+        f"--shm-size={shm_bytes}",
+        f"--workdir={HOME / 'agent'}",
+        "--hostname=sandbox",
+        "--no-hosts",
+    ]
+    for bind in binds_in_an_image_file(attempt, order):
+        mode = "ro" if bind.read_only else "rw"
+        arguments.append(f"--volume={_path(bind.source)}:{_path(bind.target)}:{mode}")
+    arguments += [f"--device={node}" for node in gpu_nodes(attempt)]
+    for name in sorted(variables):
+        is_ours = name in _IN_PODMANS_OWN_WAY or name.startswith("LD_")
+        arguments.append(f"--env={name}={variables[name]}" if is_ours else f"--env={name}")
+    by_name = {name: value for name, value in variables.items() if not name.startswith("LD_")}
+    return Wrapped(
+        [*arguments, f"{root}:O", *command],
+        by_name | _host_variables() | _podman_variables(place) | {MARK: str(attempt)},
+    )
+
+
+def podmans_place(name: str) -> Path:
+    """Return where an attempt's files of Podman lie, which wants them where a path is shorter than 50 characters."""
+    base = tempfile.gettempdir()
+    return Path(base if len(base) <= _LONGEST_BASE else _SHORTEST_BASE, f"mlebench-{name}")
+
+
+def _make_podmans_place(name: str) -> Path:
+    place = podmans_place(name)
+    try:
+        place.mkdir(mode=0o700)
+    except FileExistsError as error:
+        raise EnvironmentProblem(f"{place} can't be used", "it is there already", "Remove it.") from error
+    return place
+
+
+def _podman(place: Path) -> list[str]:
+    """Name Podman with all its files in a folder of this attempt: what is shared nobody would tidy up."""
+    runtime = (
+        [f"--runtime={shutil.which('runc')}"] if shutil.which("runc") else []
+    )  # crun refuses hybrid groups
+    return [
+        shutil.which("podman") or "podman",
+        *(f"--root={place / 'storage'}", f"--runroot={place / 'run'}", f"--tmpdir={place / 'tmp'}"),
+        # vfs, the default where nothing is configured, copies all of an image for each container.
+        *("--storage-driver=overlay", "--cgroup-manager=cgroupfs", "--events-backend=none", *runtime),
+    ]
+
+
+def _podman_limits(network: str, image: ImageFile | None) -> list[str]:
+    user, group = (image.uid, image.gid) if image is not None else (1000, 1000)
+    if os.geteuid():
+        users = [f"--userns=keep-id:uid={user},gid={group}"]
+    else:
+        users = [
+            f"--uidmap={user}:0:1",
+            f"--uidmap=0:1:{user}",
+            f"--gidmap={group}:0:1",
+            f"--gidmap=0:1:{group}",
+        ]
+    return [
+        *("--network=host" if network == "open" else "--network=none", *users, f"--user={user}:{group}"),
+        *("--cap-drop=all", "--security-opt=no-new-privileges", "--pull=never", "--log-driver=passthrough"),
+        # Its defaults are above what an ordinary user may set.
+        *(
+            f"--ulimit=nofile={_OPEN_FILES_HERE}:{_OPEN_FILES_HERE}",
+            f"--ulimit=nproc={protocol.MOST_PROCESSES}",
+        ),
+    ]
+
+
+def _hard_limit_of_files() -> int:
+    import resource
+
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+
+
+_OPEN_FILES_HERE = _hard_limit_of_files()
+
+
+def _podman_variables(place: Path) -> dict[str, str]:
+    runtime = place / "xdg"
+    runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return {"XDG_RUNTIME_DIR": str(runtime)}
+
+
+def _host_variables() -> dict[str, str]:
+    return {name: os.environ[name] for name in _OF_THE_HOST if name in os.environ}
+
+
+def remove_podman(name: str) -> list[str]:
+    """End what is left of an attempt's containers of Podman, and remove its files; returns what can't be."""
+    place = podmans_place(name)
+    if not place.exists() or place.lstat().st_uid != os.getuid():
+        return []
+    podman = _podman(place)
+    commands = [[*podman, "rm", "--all", "--force", "--time=0"]]
+    if os.geteuid():
+        commands.append(
+            [*podman, "unshare", "rm", "-rf", str(place)]
+        )  # users of its own have made some of it
+    else:
+        commands.append(["umount", str(place / "storage/overlay")])  # which root's leaves mounted
+    for command in commands:
+        with suppress(OSError, subprocess.TimeoutExpired):  # what is left is told
+            subprocess.run(
+                command,
+                env=_host_variables() | _podman_variables(place),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_SECONDS,
+                check=False,
+            )
+    return files.remove_tree(place)
+
+
+def apptainer(
+    command: Sequence[str],
+    attempt: Path,
+    order: Order,
+    root: Path,
+    *,
+    variables: Mapping[str, str],
+) -> Wrapped:
+    """Put an agent's command into a container of Apptainer.
+
+    Args:
+        command: to be put there.
+        attempt: its directory.
+        order: what it is.
+        root: the image: a SIF, squashed, or unpacked.
+        variables: that the agent gets; they travel in Apptainer's own, so that none shows in `ps`.
+    """
+    scratch = (attempt / protocol.SCRATCH).resolve()
+    for name in ("overlay", "apptainer"):
+        (scratch / name).mkdir()
+    arguments = [
+        *(shutil.which("apptainer") or "apptainer", "--silent", "exec"),
+        *("--containall", "--no-home", "--cleanenv", "--no-privs"),
+        *(() if order.network == "open" else ("--net", "--network", "none")),
+        *(("--nv",) if gpu_nodes(attempt) else ()),
+        *("--hostname", "sandbox", "--pwd", str(HOME / "agent")),
+        # Its own places for what is written are 64 MB of memory.
+        *("--workdir", str(scratch / "apptainer"), "--overlay", _path(scratch / "overlay")),
+    ]
+    for bind in binds_in_an_image_file(attempt, order):
+        mode = "ro" if bind.read_only else "rw"
+        arguments += ["--bind", f"{_path(bind.source)}:{_path(bind.target)}:{mode}"]
+    own = {f"APPTAINERENV_{name}": value for name, value in variables.items()}
+    return Wrapped([*arguments, str(root), *command], _host_variables() | own | {MARK: str(attempt)})
+
+
+def _path(path: Path | str) -> str:
+    """Return a path for an option in which some characters mean something else.
+
+    Raises:
+        EnvironmentProblem: it has such a character.
+    """
+    if _SEPARATORS.search(str(path)):
+        raise EnvironmentProblem(
+            f"{path} can't be given to a container",
+            "it has a comma, colon or quote in its name",
+            "Rename it.",
+        )
+    return str(path)
+
+
+def held(runtime: str, by_host: HeldLimits) -> HeldLimits:
+    """Say by what limits are held in such a container, of those that this host holds for its processes."""
+    if runtime == protocol.PODMAN:
+        return replace(
+            by_host,
+            shared_memory="podman",
+            user_namespaces="podman's seccomp",
+            system_calls="podman's seccomp",
+        )
+    return replace(by_host, shared_memory="", user_namespaces="", system_calls="")

@@ -1,0 +1,187 @@
+"""An agent's image as the root of a bubblewrap sandbox, without root and without a daemon.
+
+    rootfs --lower DIR_OR_SQUASHFS --work DIR [--squashfuse PROGRAM] [--home DIR] -- COMMAND...
+    rootfs --try --work DIR
+
+Mounts in a namespace of its own what can be mounted without rights, and becomes the command, bubblewrap: so nothing
+is left mounted when that ends, however it ends. In DIR, on this host's own disk, lie `root`, where the image is seen,
+and with an overlay `upper` and `inner`, which hold what an agent changes. Without one the root can't be written; then
+--home names a folder that gets a copy of the image's /home.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from environment.container.warden import die_with
+from foundation import files
+from foundation.problems import EnvironmentProblem
+
+_NEW_NAMESPACES = 0x10000000 | 0x00020000  # CLONE_NEWUSER, CLONE_NEWNS
+_MS_RECURSIVE_PRIVATE = 0x4000 | 0x40000
+_MOUNT_SECONDS = 20.0
+_LOOK_SECONDS = 0.005
+_PROBE_SECONDS = 20
+_LIBC = ctypes.CDLL(None, use_errno=True)
+ROOT = "root"
+_LOWER, _UPPER, _INNER = "lower", "upper", "inner"
+SQUASHFUSE = "squashfuse"
+
+
+@dataclass(frozen=True)
+class Mounts:
+    """What can be mounted on this host without rights.
+
+    Attributes:
+        overlay: why no file system can be laid over an image's, so that its root is read-only; empty where one can.
+        squashfs: why a squashed image must be unpacked; empty where it can be mounted.
+    """
+
+    overlay: str
+    squashfs: str
+
+
+@cache
+def mounts(folder: Path) -> Mounts:
+    """Try out what can be mounted; an overlay depends on the file system of the folder that holds the changes."""
+    squashfs = _why_not_squashfs()
+    place = folder / f".rootfs-{os.getpid()}"
+    try:
+        place.mkdir(parents=True)
+        command = [*program(), "--try", f"--work={place}"]
+        tried = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+        told = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Mounts(str(error), squashfs)
+    finally:
+        files.remove_tree(place)
+    if tried.returncode != 0:
+        told = told or f"code {tried.returncode}"
+        return Mounts(told, squashfs or (told if "namespace" in told else ""))
+    return Mounts("", squashfs)
+
+
+def program() -> list[str]:
+    """Return this module as a command."""
+    return [sys.executable, "-I", "-m", __spec__.name]
+
+
+def _why_not_squashfs() -> str:
+    if shutil.which(SQUASHFUSE) is None:
+        return "squashfuse is not installed"
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        return f"/dev/fuse can't be used: {error.strerror}"
+    return ""
+
+
+def _enter_namespaces() -> None:
+    """Become root of a user namespace in which this user is the only one, with mounts of its own."""
+    user, group = os.getuid(), os.getgid()
+    if _LIBC.unshare(_NEW_NAMESPACES) != 0:
+        raise EnvironmentProblem("no user namespace can be made", os.strerror(ctypes.get_errno()))
+    for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+        Path("/proc/self", name).write_text(text)
+    _mount("none", "/", "", _MS_RECURSIVE_PRIVATE, "")
+
+
+def _mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
+    if _LIBC.mount(source.encode(), target.encode(), kind.encode(), flags, options.encode()) != 0:
+        raise EnvironmentProblem(f"{target} can't be mounted", os.strerror(ctypes.get_errno()))
+
+
+def _mount_overlay(lower: Path, work: Path) -> None:
+    for name in (_UPPER, _INNER, ROOT):
+        (work / name).mkdir(exist_ok=True)
+    os.chdir(work)  # commas and colons in its path would mean something else
+    options = f"upperdir={_UPPER},workdir={_INNER},userxattr"
+    link = Path(_LOWER)
+    if lower != work / _LOWER:
+        link.symlink_to(lower)
+    _mount("overlay", ROOT, "overlay", 0, f"lowerdir={_LOWER},{options}")
+
+
+def _mount_squashfs(image: Path, place: Path, squashfuse: str) -> None:
+    """Mount an image by a process that dies with this one, as which bubblewrap goes on."""
+    place.mkdir()
+    parent = os.getpid()
+    served = subprocess.Popen(
+        [squashfuse, "-f", str(image), str(place)],
+        env={},
+        stdin=subprocess.DEVNULL,
+        preexec_fn=lambda: die_with(parent),
+    )
+    give_up = time.monotonic() + _MOUNT_SECONDS
+    while not place.is_mount():
+        if served.poll() is not None or time.monotonic() > give_up:
+            raise EnvironmentProblem(f"{image} can't be mounted", f"squashfuse: {served.returncode}")
+        time.sleep(_LOOK_SECONDS)
+
+
+def _try_overlay(work: Path) -> None:
+    """Change a file of a lower layer, and remove another."""
+    lower = work / _LOWER
+    (lower / "folder").mkdir(parents=True)
+    for name in ("changed", "removed", "folder/file"):
+        (lower / name).write_text("lower")
+    _enter_namespaces()
+    _mount_overlay(lower, work)
+    root = work / ROOT
+    (root / "changed").write_text("upper")
+    (root / "removed").unlink()
+    shutil.rmtree(root / "folder")
+    if {path.name for path in root.iterdir()} != {"changed"}:
+        raise EnvironmentProblem("an overlay does not keep changes here")
+
+
+def main() -> int:
+    """Mount, and become the command."""
+    parser = argparse.ArgumentParser(prog="rootfs", description="Run a command in an image.")
+    parser.add_argument("--lower", type=Path, help="the image, unpacked or squashed")
+    parser.add_argument("--work", type=Path, required=True, help="an empty folder on this host's own disk")
+    parser.add_argument("--squashfuse", default=SQUASHFUSE, metavar="PROGRAM", help="mounts a squashed image")
+    parser.add_argument("--home", type=Path, help="gets a copy of the image's /home, where no overlay is")
+    parser.add_argument("--try", dest="is_trial", action="store_true", help="only try an overlay")
+    parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --")
+    options = parser.parse_args()
+    work: Path = options.work
+    try:
+        if options.is_trial:
+            _try_overlay(work)
+        else:
+            _make_root(options.lower, work, options.home, options.squashfuse)
+            os.chdir("/")
+            os.execv(options.command[0], options.command)  # noqa: S606 - becoming the command is the purpose
+    except (EnvironmentProblem, OSError) as problem:
+        sys.stderr.write(f"rootfs: {problem}\n")
+        return 1
+    return 0
+
+
+def _make_root(image: Path, work: Path, home: Path | None, squashfuse: str) -> None:
+    lower = image
+    if home is None or image.is_file():
+        _enter_namespaces()
+    if image.is_file():
+        lower = work / _LOWER
+        _mount_squashfs(image, lower, squashfuse)
+    if home is None:
+        _mount_overlay(lower, work)
+        return
+    (work / ROOT).symlink_to(lower)
+    if (lower / "home").is_dir():
+        shutil.copytree(lower / "home", home, symlinks=True, dirs_exist_ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
