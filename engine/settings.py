@@ -160,6 +160,7 @@ class SlurmProfile:
         silent_seconds: for how long a node that can't write anything goes on, and after which it is given up.
         slack_minutes: how much longer than a run's own limits its job may take.
         scratch: a folder on each node's own disk; `$TMPDIR`, else `/tmp`, where it is empty.
+        proxy: the site's, by which model gateways on nodes reach providers; without it they go there themselves.
         staging: how public data come to a node: read where they lie, copied to its own disk, or as an image there.
         staging_mb_per_second: how fast they are expected to come, from which follows how long a job may take.
     """
@@ -180,6 +181,7 @@ class SlurmProfile:
     silent_seconds: _Positive = 300.0
     slack_minutes: _Positive = 10.0
     scratch: str = ""
+    proxy: str = ""
     staging: Literal["direct", "copy", "squashfs"] = "direct"
     staging_mb_per_second: _Positive = 50.0
 

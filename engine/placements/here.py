@@ -49,6 +49,10 @@ class Here:
     def room(self, _placement: str, /) -> None:
         """Return nothing, as the room of this host decides."""
 
+    def share_of_rates(self, _placement: str, /) -> float:
+        """Return all of it: gateways of one host share it in its memory."""
+        return 1.0
+
     def runtime(self, wanted: str) -> str:
         """Return what a sweep's runtime is on this host."""
         return runtimes.resolve(wanted)

@@ -52,6 +52,12 @@ class Placement(Protocol):
     def room(self, placement: str, /) -> int | None:
         """Return how many more attempts it takes now by one name; None where this host's own room decides."""
 
+    def share_of_rates(self, placement: str, /) -> float:
+        """Return which part of what a provider of models takes of all runs one run may send by itself.
+
+        It is all of it where runs of one host share it by their host's memory.
+        """
+
     def runtime(self, wanted: str) -> str:
         """Return which runtime of the protocol a sweep's is there.
 

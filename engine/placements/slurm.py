@@ -302,6 +302,10 @@ class Slurm:
         profile = self.use(placement).profile
         return max(0, profile.max_jobs - sum(held.profile is profile for held in self._held.values()))
 
+    def share_of_rates(self, placement: str, /) -> float:
+        """Return the part of one job of as many as there may be: nodes have no memory that they share."""
+        return 1 / self.use(placement).profile.max_jobs
+
     def runtime(self, wanted: str) -> str:
         """Return what a sweep's runtime is on nodes."""
         return runtime_on_nodes(wanted)
@@ -972,6 +976,14 @@ def _staged_in_words(beat: Heartbeat) -> str:
     return f"staging {gigabytes(beat.staged)} of {gigabytes(beat.to_stage)}"
 
 
+def _proxy_lines(profile: SlurmProfile) -> str:
+    """Name the site's proxy to a job, for its model gateway: what an agent's variables are is said elsewhere."""
+    if not profile.proxy:
+        return ""
+    address = shlex.quote(profile.proxy)
+    return f"export HTTP_PROXY={address} HTTPS_PROXY={address} NO_PROXY=localhost,127.0.0.1\n"
+
+
 def job_script(folder: Path, order: Order, profile: SlurmProfile) -> str:
     """Write the script of a job: it becomes the runner of one attempt, so that signals reach that."""
     command = shlex.join(
@@ -984,5 +996,6 @@ def job_script(folder: Path, order: Order, profile: SlurmProfile) -> str:
     return (
         "#!/bin/bash\n"
         f"export PATH={shlex.quote(os.environ.get('PATH', os.defpath))} LANG=C.UTF-8\n"
+        f"{_proxy_lines(profile)}"
         f"exec {command} --scratch={scratch}\n"
     )

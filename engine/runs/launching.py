@@ -99,7 +99,9 @@ def hand_over(
     ordered = read_order(state_dir, attempt)
     if not (folder / protocol.CLAIM).exists():
         agent = agent_of_sweep(state_dir, sweep)
-        providers = models.providers if ordered is None else ordered.providers
+        providers = (
+            ordered.providers if ordered is not None else _shared(models.providers, placement, attempt)
+        )
         token = (ordered.model_token if ordered is not None else "") or new_token()
         keys = keys_of(providers, os.environ) if models.replayed is None else {}
         launch = start_command(agent, without_keys(providers, os.environ, token))
@@ -131,6 +133,21 @@ def hand_over(
             protocol.write(folder / protocol.ORDER, order)
             files.sync_directory(folder)
     placement.place(attempt)
+
+
+def _shared(
+    providers: tuple[ModelProvider, ...], placement: Placement, attempt: Attempt
+) -> tuple[ModelProvider, ...]:
+    """Give an attempt its share of what may be sent to providers in a minute."""
+    share = placement.share_of_rates(attempt.placement)
+    return tuple(
+        replace(
+            provider,
+            requests_per_minute=provider.requests_per_minute and provider.requests_per_minute * share,
+            tokens_per_minute=provider.tokens_per_minute and provider.tokens_per_minute * share,
+        )
+        for provider in providers
+    )
 
 
 def replayed_attempt(database: Database, run_id: int) -> Path:

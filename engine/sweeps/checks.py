@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from competitions import registry
 from competitions.model import EDITIONS, edition_named
@@ -27,6 +28,7 @@ from engine.places import Places, images_folder
 from engine.providers import keys_of, providers_of, without_keys
 from engine.runs import launching
 from engine.scoreboard.model import limit_text
+from engine.settings import SlurmProfile
 from environment.container.proxy import parse_rule
 from environment.gateway.dialects import Grant
 from environment.runner import protocol, runtimes
@@ -46,6 +48,7 @@ _NEEDS_GATEWAY = "a budget of model calls is held by the gateway"
 _NAMED = 3
 _CHECKED_AT_ONCE = 4
 _DOCKER_SECONDS = 20
+_THIS_HOST = ("localhost", "127.0.0.1", "::1")
 _NO_NETWORK = "none"
 _MODELS = "models"
 _TO_MODELS = f"--network {_MODELS} --allow HOST"
@@ -404,6 +407,27 @@ def _on_nodes(
         yield Check(True, sbatch_check(spec, profile, staging_check(spec, profile)))
     except Problem as problem:
         yield failed(problem)
+
+
+def _check_egress(providers: tuple[ModelProvider, ...], profile: SlurmProfile) -> None:
+    """Refuse what a gateway on a node can't reach, or what would be read in a job's script.
+
+    Raises:
+        UsageProblem: a provider is on this host, or the proxy's address is none or holds a password.
+    """
+    for provider in providers:
+        if urlsplit(provider.url).hostname in _THIS_HOST:
+            raise UsageProblem(
+                f"nodes can't reach the provider '{provider.name}'",
+                f"{provider.url} is the node itself there",
+                "Give its table a url with this host's name.",
+            )
+    proxy = urlsplit(profile.proxy)
+    if profile.proxy and (proxy.scheme != "http" or not proxy.hostname or proxy.username or proxy.password):
+        raise UsageProblem(
+            "the profile's proxy is not understood",
+            "it must be http://HOST:PORT, without a password, as it is written into jobs' scripts",
+        )
 
 
 def _keys_within_reach(spec: SweepSpec, providers: tuple[ModelProvider, ...]) -> Iterator[Check]:

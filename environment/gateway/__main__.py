@@ -87,17 +87,19 @@ def main() -> int:
     ledger = Ledger(budget, prices, SharedAllowance(attempt))
     journal = Journal(attempt, ledger.add)
     gateway = Gateway(
-        service, journal, ledger, rates=_rates(order, service), recorder=recorder, replay=replay
+        service, journal, ledger, rates=_rates(attempt, order, service), recorder=recorder, replay=replay
     )
     asyncio.run(_serve(attempt, gateway))
     return 0
 
 
-def _rates(order: Order, service: Service) -> dict[str, SharedRate]:
+def _rates(attempt: Path, order: Order, service: Service) -> dict[str, SharedRate]:
     """Return what limits the calls to each provider, where anything does."""
+    # The order of a job has its own part: other hosts can't be asked.
+    alone = order.name if (attempt / protocol.JOB_CLAIM).exists() else ""
     return {
         provider.name: SharedRate(
-            secrets.rate_file(provider.url, service.keys.get(provider.name, "")),
+            secrets.rate_file(provider.url, service.keys.get(provider.name, ""), alone),
             order.name,
             requests=provider.requests_per_minute,
             tokens=provider.tokens_per_minute,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from environment.container import output
 from environment.container.output import ServiceRestarted
+from environment.container.warden import die_with
 from environment.gateway.records import Journal
 from environment.runner import protocol
 from environment.runner.protocol import Order
@@ -96,6 +97,8 @@ class GatewayKeeper:
     def _spawn(self) -> None:
         (self._attempt / protocol.GRADER).mkdir(exist_ok=True)
         self._oom_kills = output.oom_kills(_OOM_COUNTERS)
+        # On a node nobody would find it again.
+        ends_with = os.getpid() if (self._attempt / protocol.JOB_CLAIM).exists() else None
         with open_log(self._attempt / protocol.GATEWAY_LOG) as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-m", "environment.gateway", str(self._attempt)],
@@ -105,6 +108,7 @@ class GatewayKeeper:
                 cwd="/",
                 env=_variables(os.environ),
                 start_new_session=True,
+                preexec_fn=None if ends_with is None else lambda: die_with(ends_with),
             )
 
     def _socket(self) -> Path:

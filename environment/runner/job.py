@@ -56,7 +56,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     fence = Fence(silent_seconds)
     fence.start()
     told = Told()
-    secrets.receive(folder)
+    kept = secrets.receive(folder)
     order = protocol.read(folder / protocol.ORDER, Order)
     local = Path(tempfile.mkdtemp(prefix=f"mlebench-{order.name}-", dir=scratch))
     staging = Staging(folder, order, local / protocol.DATASET / "public", local.parent)
@@ -88,6 +88,9 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     finally:
         staging.end()
         files.remove_tree(local)
+        if kept is not None:
+            secrets.discard(folder)
+            kept.release()
 
 
 def _stage(folder: Path, staging: Staging, heart: Heart, fence: Fence, told: Told) -> None:

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from environment.runner import protocol
-from foundation import files, folders
+from foundation import files, folders, locks
+from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem
 
 _MAX_BYTES = 1 << 20
 _LAUNCH, _KEYS, _HIDDEN = ".json", ".keys.json", ".hidden.json"
 _KINDS = (_LAUNCH, _KEYS, _HIDDEN)
+_JOB = ".job"
 _SENT = "secrets.json"
 _DEPTH = len(Path(protocol.attempt_folder("sweep", "competition", 1, 1, "token")).parts)
 
@@ -91,16 +93,23 @@ def withdraw(folder: Path) -> None:
     (folder / _SENT).unlink(missing_ok=True)
 
 
-def receive(folder: Path) -> None:
-    """Take what was sent to this host, once: it is in memory here afterwards, and nowhere else."""
+def receive(folder: Path) -> FileLock | None:
+    """Take what was sent to this host, once: it is in memory here afterwards, and nowhere else.
+
+    Returns:
+        The lock for as long as which it stays there, whatever ends this process; None where nothing was sent.
+    """
     sent = folder / _SENT
     if not sent.exists():
-        return
+        return None
     with files.reading_untrusted(sent, max_bytes=_MAX_BYTES) as stream:
         left = json.load(stream)
+    lock = FileLock(_place(folder, _JOB))
+    lock.acquire_soon()
     for kind, text in left.items():
         files.write_text(_place(folder, kind), text, durable=False)
     sent.unlink()
+    return lock
 
 
 def path_of(attempt: Path) -> Path:
@@ -117,7 +126,7 @@ def path_of(attempt: Path) -> Path:
 
 def discard(attempt: Path) -> None:
     """Remove secrets that no main process took, what is kept out of copies, and the keys of model providers."""
-    for kind in _KINDS:
+    for kind in (*_KINDS, _JOB):
         _place(attempt, kind).unlink(missing_ok=True)
 
 
@@ -129,6 +138,12 @@ def discard_orphans() -> None:
         OSError: something in it can't be removed.
     """
     for place in memory_folder().glob("*.json"):
+        job = place.with_name(place.name.partition(".")[0] + _JOB)
+        if job.exists():
+            # The state that it is of is on another host.
+            if not locks.is_held(job):
+                place.unlink(missing_ok=True)
+            continue
         try:
             with files.reading_untrusted(place, max_bytes=_MAX_BYTES) as stream:
                 attempt = Path(json.load(stream)["attempt"])
@@ -155,9 +170,12 @@ def _place(attempt: Path, kind: str) -> Path:
     return memory_folder() / f"{hashlib.sha256(os.fsencode(attempt)).hexdigest()[:32]}{kind}"
 
 
-def rate_file(url: str, key: str) -> Path:
-    """Name the file by which all gateways of this host share what a provider lets through for one key."""
-    return memory_folder() / f"{hashlib.sha256(f'{url} {key}'.encode()).hexdigest()[:32]}.rate"
+def rate_file(url: str, key: str, alone: str = "") -> Path:
+    """Name the file by which gateways of this host share what a provider lets through for one key.
+
+    It is for all of them, or for the one that is `alone` with what was set apart for it.
+    """
+    return memory_folder() / f"{hashlib.sha256(f'{url} {key} {alone}'.encode()).hexdigest()[:32]}.rate"
 
 
 def memory_folder() -> Path:

@@ -16,10 +16,10 @@ from engine.placements.staging import Images
 from engine.runs.failures import classify
 from engine.settings import SlurmProfile
 from environment.container.output import Ending
-from environment.runner import protocol
+from environment.runner import protocol, secrets
 from environment.runner.host import processes_of_attempt
 from environment.runner.job import EXIT_CLAIMED, EXIT_FENCED, Heart
-from environment.runner.protocol import GivenGpus, Order, StagingOrder, Stop
+from environment.runner.protocol import GivenGpus, ModelProvider, Order, StagingOrder, Stop
 from environment.runner.staging import make_store
 from foundation import jsonlines
 from foundation.locks import FileLock
@@ -27,9 +27,11 @@ from state.lifecycle import FailureClass
 from state.transitions import Failure
 from tests.engine.conftest import prepared_data
 from tests.engine.harness import eventually
+from tests.engine.test_model_gateway import Elsewhere, elsewhere
+from tests.environment.gateway.provider import KEY, TEXT
 from tests.environment.runner.conftest import order
 
-__all__ = ["order", "prepared_data"]
+__all__ = ["elsewhere", "order", "prepared_data"]
 WAIT = 'echo begun; trap "" TERM; while :; do sleep 0.1; done'
 
 
@@ -257,3 +259,39 @@ def test_a_job_that_was_given_no_gpus_is_no_fault_of_the_agent(tmp_path: Path, o
     assert ending.reason == protocol.LOST
     assert "the job was given no GPUs" in ending.problem
     assert not (node.folder / protocol.LOG).exists()
+
+
+_ASK_MODEL = """
+body='{"model": "plain", "messages": [{"role": "user", "content": "Hello?"}]}'
+"$MLEBENCH_ENV_AGENT/bin/python" -c '
+import os, sys, urllib.request
+request = urllib.request.Request(
+    os.environ["OPENAI_BASE_URL"] + "/chat/completions",
+    sys.argv[1].encode(),
+    {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"},
+)
+print(urllib.request.urlopen(request).read().decode())
+' "$body"
+"""
+
+
+def test_an_agent_of_a_job_reaches_models_through_a_gateway_on_its_node_and_no_key_is_left(
+    tmp_path: Path, order: Order, bubblewrap: None, elsewhere: Elsewhere
+) -> None:
+    provider = ModelProvider("openai", "openai", elsewhere.url, "OPENAI_API_KEY", requests_per_minute=6)
+    with_models = replace(order, providers=(provider,), model_token="sk-mlebench-x")
+    node = Node(tmp_path, with_models, _ASK_MODEL, runtime=protocol.BUBBLEWRAP)
+    of_engine = tmp_path / "state" / "attempt"
+    secrets.leave_keys(of_engine, {"OPENAI_API_KEY": KEY})
+    secrets.send(of_engine, node.folder)
+    before = {path.name for path in secrets.memory_folder().iterdir()}
+    assert node.run().exit_code == 0
+    (call,) = jsonlines.read(node.folder / protocol.MODEL_CALLS).values
+    assert call["outcome"] == "ok"
+    assert TEXT in (node.folder / protocol.LOG).read_text()
+    assert KEY not in (node.folder / protocol.LOG).read_text()
+    left = [path for path in secrets.memory_folder().iterdir() if path.name not in before]
+    assert [path.suffix for path in left] == [".rate"]  # its own, not that of this host's runs
+    assert not (node.folder / "secrets.json").exists()
+    for path in left:
+        path.unlink()

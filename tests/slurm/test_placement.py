@@ -617,6 +617,14 @@ def test_gpus_that_no_profile_can_ask_for_are_refused(gpus: int, gres: str) -> N
         job_options(order_with(gpus=gpus), "name", "", Path(), SlurmProfile(gres=gres))
 
 
+def test_a_job_is_told_of_the_sites_proxy_and_has_its_part_of_rates(tmp_path: Path) -> None:
+    world = World(tmp_path, SlurmProfile(max_jobs=20, proxy="http://proxy:3128"))
+    world.placement.place(world.attempt)
+    script = (world.folder / protocol.JOB_SCRIPT).read_text()
+    assert "HTTPS_PROXY=http://proxy:3128" in script
+    assert world.placement.share_of_rates("slurm") == 1 / 20
+
+
 def minutes_of(options: Sequence[str]) -> int:
     return int(next(option.removeprefix("--time=") for option in options if option.startswith("--time=")))
 

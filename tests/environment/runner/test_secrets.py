@@ -60,3 +60,24 @@ def test_what_a_main_process_has_emptied_is_left_to_its_runner(attempts: list[Pa
     place.write_bytes(b"")
     secrets.discard_orphans()
     assert place.exists()
+
+
+def test_what_a_job_has_taken_stays_while_it_lives_wherever_its_state_is_and_no_longer(
+    tmp_path: Path,
+) -> None:
+    of_engine = tmp_path / "login" / protocol.attempt_folder("sweep", "competition", 1, 1, "token")
+    folder = tmp_path / "shared" / "attempt"
+    folder.mkdir(parents=True)
+    secrets.leave(of_engine, LAUNCH)
+    secrets.leave_keys(of_engine, {"KEY": "dear"})
+    secrets.send(of_engine, folder)
+    lock = secrets.receive(folder)
+    assert lock is not None
+    secrets.discard_orphans()  # as each runner of this node does
+    assert secrets.read_keys(folder) == {"KEY": "dear"}
+    assert secrets.take(folder) == LAUNCH
+    lock.release()  # as a kill does
+    secrets.discard_orphans()
+    with pytest.raises(EnvironmentProblem, match="are gone"):
+        secrets.read_keys(folder)
+    secrets.discard(folder)
