@@ -11,7 +11,8 @@ from state.lifecycle import FailureClass, Outcome
 if TYPE_CHECKING:
     from competitions.model import Thresholds
     from engine.runs.budgets import BudgetStanding
-    from engine.scoreboard import Cell
+    from engine.scoreboard import Cell, Interim
+    from engine.scoreboard.timeline import ExpectedEnd
     from environment.gateway.records import OpenCall
     from state.outages import ProviderOutage
     from state.records import Attempt, KaggleState, Run
@@ -229,8 +230,54 @@ def percent(value: float | None) -> str:
 
 
 def mean_and_error(cell: Cell | None, plus_minus: str) -> str:
-    """Write a mean percentage with its standard error, `63.6 ±0.4 %`."""
-    return UNKNOWN if cell is None else f"{cell.mean:.1f} {plus_minus}{cell.sem:.1f} %"
+    """Write a mean percentage with its standard error, `63.6 ±0.4 %`, or of one seed why there is none."""
+    if cell is None:
+        return UNKNOWN
+    figures = f"{cell.figures(1, plus_minus)} %"
+    return figures if cell.has_error else f"{figures} (1 seed: no {plus_minus})"
+
+
+def bounds(interim: Interim) -> str:
+    """Write between what the final percentage lies: `final 6.2 to 88.0 %`."""
+    return f"final {interim.low:.1f} to {interim.high:.1f} %"
+
+
+def medals_so_far(interim: Interim) -> str:
+    """Write how many runs have a medal of those that have ended: `14 medals of 41 ended`."""
+    if not interim.ended:
+        return f"none of {plural(interim.runs, 'run')} ended"
+    return f"{plural(interim.medals, 'medal')} of {interim.ended:,} ended"
+
+
+def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple[str, ...]:
+    """Write what runs have earned, longest form first: the figure where it is final, else what bounds it by now."""
+    if interim is None:
+        return (UNKNOWN,)
+    if interim.is_final and cell is not None:
+        figures = mean_and_error(cell, plus_minus)
+        return f"any medal {figures}", f"medal {figures}", f"medal {cell.figures(1, plus_minus)} %"
+    so_far, final = medals_so_far(interim), bounds(interim)
+    seeds = plural(interim.seeds, "seed") + (f": no {plus_minus}" if interim.seeds == 1 else "")
+    whole = "" if cell is None else f", seeds whole so far: {cell.figures(1, plus_minus)} %"
+    close = f"{interim.low:.0f} to {interim.high:.0f} %"
+    lost = interim.ended - interim.counted
+    without = f", {lost} without a result" if lost else ""
+    return (
+        f"{so_far}{without}, {final}, {seeds}{whole}",
+        f"{so_far}, {final}, {seeds}",
+        f"{so_far}, {final}",
+        f"{so_far}, {close}",
+        f"{interim.medals}/{interim.ended} medals, {close}",
+        f"{interim.medals}/{interim.ended} medals",
+    )
+
+
+def expected_end(end: ExpectedEnd | None, now: float) -> str:
+    """Write when a sweep ends: `ends ~14:05`, `ends by 03-16 14:05` where that is a bound; empty where unknown."""
+    if end is None:
+        return ""
+    moment = clock(end.at) if end.at - now < 86400 else date_and_time(end.at)[len("2026-") :]
+    return f"ends by {moment}" if end.at_most else f"ends ~{moment}"
 
 
 def better(thresholds: Thresholds) -> str:

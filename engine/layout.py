@@ -183,6 +183,16 @@ def descriptions_of(folder: DatasetFolder) -> str:
     return str((prepared_with(folder) or {}).get("descriptions", "unknown"))
 
 
+# A property of made-up datasets, in their markers and manifests: whose data they are.
+SYNTHETIC = "synthetic"
+DEMO_DATA = "demo"
+
+
+def is_demo(folder: DatasetFolder) -> bool:
+    """Whether a prepared dataset was made of the demo's synthetic data."""
+    return (prepared_with(folder) or {}).get(SYNTHETIC) == DEMO_DATA
+
+
 def prepared_with(folder: DatasetFolder) -> dict[str, object] | None:
     """Read from the marker how the dataset was prepared; None for one without a marker."""
     try:

@@ -25,7 +25,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 19
+NEWEST_VERSION = 20
 # Columns that hold a record or a mapping as JSON.
 _CALL_COUNTS = (
     *("calls", "errors", "limited", "refused", "estimated", "input_tokens", "cached_tokens"),
@@ -437,6 +437,20 @@ def migrate(connection: sqlite3.Connection) -> None:
         database.conn.execute("ALTER TABLE attempts ADD COLUMN starts_at REAL")
         database.conn.execute("ALTER TABLE attempts ADD COLUMN job_priority INTEGER")
         database.conn.execute("PRAGMA user_version = 19")
+
+    @steps(name="0020-which-data-are-the-demos")
+    def _demo_data(database: Database) -> None:
+        for table in ("datasets", "runs"):
+            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN demo INTEGER NOT NULL DEFAULT 0")
+        database.conn.execute(
+            "UPDATE datasets SET demo = 1 WHERE CASE WHEN source LIKE '{%'"
+            " THEN json_extract(source, '$.source') ELSE source END = 'demo'"
+        )
+        database.conn.execute(
+            "UPDATE runs SET demo = 1 WHERE sweep_id IN"
+            " (SELECT id FROM sweeps WHERE json_extract(spec, '$.demo') = 1)"
+        )
+        database.conn.execute("PRAGMA user_version = 20")
 
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")

@@ -79,6 +79,15 @@ def found(database: Database, competition_id: str, edition: str, *, steps: Seque
         _set_steps(database, competition_id, edition, steps, StepState.SKIPPED, "was found prepared")
 
 
+def set_demo(database: Database, competition_id: str, edition: str, demo: bool) -> None:
+    """Note whether a dataset is made, or is to be made, of the demo's synthetic data."""
+    with database.transaction():
+        database.execute(
+            "UPDATE datasets SET demo = ? WHERE competition_id = ? AND edition = ?",
+            (demo, competition_id, edition),
+        )
+
+
 def set_problem(database: Database, competition_id: str, edition: str, problem: str, *, now: float) -> None:
     """Note what is wrong with a dataset without moving it; an empty text is nothing."""
     database.execute(

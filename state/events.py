@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from state.database import Database, to_json
@@ -58,6 +58,14 @@ def has(database: Database, attempt_id: int, kind: str) -> bool:
     """Tell whether an attempt has an event of a kind."""
     sql = "SELECT 1 FROM events WHERE attempt_id = ? AND kind = ? LIMIT 1"
     return database.row(sql, (attempt_id, kind)) is not None
+
+
+def of_kinds(database: Database, kinds: Sequence[str], *, since: float) -> list[Event]:
+    """Read the events of some kinds from a moment on, oldest first."""
+    marks = ", ".join("?" * len(kinds))
+    return database.records(
+        Event, f"SELECT * FROM events WHERE at >= ? AND kind IN ({marks}) ORDER BY at, id", (since, *kinds)
+    )
 
 
 def newest(

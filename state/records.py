@@ -116,6 +116,7 @@ class Run:
         excused: whether its failure counts for nothing until it is launched again for free, as its sweep was to take
             the end of a budget that runs share.
         note: what people should know of it, with `noted_by` and `noted_at`.
+        demo: whether it is on the demo's synthetic data, so that it is no result.
     """
 
     id: int
@@ -146,6 +147,7 @@ class Run:
     noted_by: str = ""
     noted_at: float | None = None
     tags: tuple[Tag, ...] = ()
+    demo: bool = False
 
     @property
     def is_live(self) -> bool:
@@ -280,7 +282,12 @@ class Request:
 
 @dataclass(frozen=True)
 class SweepCounts:
-    """How many of a sweep's runs are in which state; `retrying` of the failed ones will be queued again."""
+    """How many of a sweep's runs are in which state.
+
+    Attributes:
+        retrying: of the failed ones, those that will be queued again.
+        demo: how many are on the demo's synthetic data.
+    """
 
     total: int = 0
     queued: int = 0
@@ -291,6 +298,7 @@ class SweepCounts:
     medals: int = 0
     infrastructure: int = 0
     retrying: int = 0
+    demo: int = 0
 
 
 @dataclass(frozen=True)
@@ -367,6 +375,7 @@ class Dataset:
         failures: how often in a row it has failed for a reason of its own that may be over the next time.
         failing_since: since when it has failed, or could not reach Kaggle.
         retry_at: when it is tried again; None: as soon as there is room for it.
+        demo: whether it is made, or is to be made, of the demo's synthetic data.
     """
 
     competition_id: str
@@ -383,6 +392,7 @@ class Dataset:
     failures: int = 0
     failing_since: float | None = None
     retry_at: float | None = None
+    demo: bool = False
 
 
 @dataclass(frozen=True)

@@ -181,6 +181,18 @@ def note_activity(database: Database, run_id: int, at: float) -> None:
     database.update("runs", run_id, last_activity_at=at)
 
 
+def mark_demo(database: Database, sweep_id: str, run_id: int | None = None) -> None:
+    """Note which runs of a sweep, or which one, are on the demo's synthetic data, as their datasets are now."""
+    with database.transaction():
+        database.execute(
+            "UPDATE runs SET demo = COALESCE((SELECT datasets.demo FROM datasets JOIN sweeps"
+            " ON sweeps.id = runs.sweep_id WHERE datasets.competition_id = runs.competition_id"
+            " AND datasets.edition = json_extract(sweeps.spec, '$.edition')), 0)"
+            " WHERE sweep_id = ? AND (id = ? OR ? IS NULL)",
+            (sweep_id, run_id, run_id),
+        )
+
+
 def next_ready(database: Database, sweep_id: str, edition: str, *, limit: int) -> list[Run]:
     """Read the runs of a sweep that are to start next, of competitions whose data are prepared."""
     return database.records(

@@ -165,7 +165,8 @@ def counts_of_all(database: Database) -> dict[str, SweepCounts]:
         f" SUM(state NOT IN ({ended})) AS live, SUM(state = 'finished') AS finished,"
         " SUM(state = 'failed') AS failed, SUM(state = 'stopped') AS stopped,"
         f" SUM(state = 'finished' AND outcome IN ({medals})) AS medals,"
-        " SUM(state = 'failed' AND failure_class = 'infrastructure') AS infrastructure"
+        " SUM(state = 'failed' AND failure_class = 'infrastructure') AS infrastructure,"
+        " SUM(demo) AS demo"
         " FROM runs GROUP BY sweep_id"
     )
     retrying = Counter(run.sweep_id for run in runs.to_retry(database))

@@ -86,6 +86,7 @@ def launch(
             last_activity_at=now,
             **_GRADING_WORKS,
         )
+        runs.mark_demo(database, run.sweep_id, run_id)
         _move(database, run, RunState.STARTING, f"attempt {number} is starting", now, attempt_id)
     return runs.attempt(database, attempt_id)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,8 @@ from state.records import IMPORTED
 
 if TYPE_CHECKING:
     from console.views.datasets import Totals
-    from state.records import Sweep, SweepCounts
+    from console.views.overview import SweepLine
+    from state.records import Run, Sweep
 
 app = new_app()
 
@@ -27,19 +28,23 @@ app = new_app()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
     from console.views.datasets import totals_of
+    from console.views.overview import sweep_lines
+    from console.views.sweep import listed_sweeps
     from engine.control import status
-    from state import database, datasets, outages, runs, sweeps
+    from state import database, datasets, outages, runs
     from state.outages import ProviderOutage
     from state.records import KaggleState
 
     places = places_of(context)
     engine = status(places)
-    known, counts, ungradable, kaggle = [], {}, [], KaggleState()
+    known: list[SweepLine] = []
+    ungradable: list[Run] = []
+    kaggle, now = KaggleState(), time.time()
     failing: list[ProviderOutage] = []
     preparing: Totals | None = None
     if database.exists(places.state_dir):
         with reading_state(context) as opened:
-            known, counts = sweeps.all_sweeps(opened), sweeps.counts_of_all(opened)
+            known = sweep_lines(opened, listed_sweeps(opened), now)
             ungradable = runs.ungradable(opened)
             kaggle = datasets.kaggle(opened)
             failing = outages.current(opened)
@@ -53,7 +58,7 @@ def status(context: typer.Context, json: Json = False) -> None:
                 "kaggle": asdict(kaggle),
                 "provider_outages": [asdict(outage) | {"calls": outage.calls} for outage in failing],
                 "datasets": None if preparing is None else asdict(preparing),
-                "sweeps": [sweep_facts(sweep, counts.get(sweep.id)) for sweep in known],
+                "sweeps": [sweep_facts(line) for line in known],
                 "ungradable": [asdict(run) for run in ungradable],
             }
         )
@@ -69,11 +74,11 @@ def status(context: typer.Context, json: Json = False) -> None:
         say(f"queue   {datasets_text(preparing)}")
     if ungradable:
         others = f" (and {len(ungradable) - 1} more)" if len(ungradable) > 1 else ""
-        trouble = wording.grading_trouble(ungradable[0], time.time())
+        trouble = wording.grading_trouble(ungradable[0], now)
         say(f"runs    run {ungradable[0].id}{others}: {trouble}")
     if known:
         say()
-        say_sweeps(known, counts)
+        say_sweeps(known, now)
     else:
         say("sweeps  none yet; 'mlebench-console sweep launch --help' tells how to launch one")
 
@@ -95,37 +100,45 @@ def datasets_text(found: Totals) -> str:
     return ", ".join(parts)
 
 
-def say_sweeps(sweeps: Sequence[Sweep], counts: Mapping[str, SweepCounts]) -> None:
+def say_sweeps(lines: Sequence[SweepLine], now: float) -> None:
     """Print one line a sweep."""
-    numbers = ("total", "queued", "live", "finished", "failed", "retrying", "stopped", "medals")
+    numbers = ("total", "queued", "live", "finished", "failed", "retrying", "stopped")
 
-    def number(name: str, sweep: Sweep) -> str:
-        return str(getattr(counts[sweep.id], name)) if sweep.id in counts else "0"
+    def number(name: str, line: SweepLine) -> str:
+        return str(getattr(line.counts, name))
 
     say_table(
-        sweeps,
+        lines,
         {
-            "sweep": lambda sweep: sweep.id,
-            "agent": lambda sweep: sweep.spec.agent_id,
-            "state": lambda sweep: sweep.state,
+            "sweep": lambda line: line.sweep.id,
+            "agent": lambda line: line.sweep.spec.agent_id,
+            "state": lambda line: line.sweep.state,
             **{name: partial(number, name) for name in numbers},
-            "created": lambda sweep: wording.date_and_time(sweep.created_at),
+            "medals": lambda line: wording.medals(line.interim, line.any_medal, "±")[2],
+            "ends": lambda line: wording.expected_end(line.ends, now).removeprefix("ends "),
+            "created": lambda line: wording.date_and_time(line.sweep.created_at),
             "": _mark,
         },
         right=numbers,
     )
 
 
-def _mark(sweep: Sweep) -> str:
+def _mark(line: SweepLine) -> str:
     """Return why a sweep's runs are no results; empty where they are."""
-    if sweep.spec.replay_of is not None:
-        return f"replay of run {sweep.spec.replay_of}"
-    return "demo" if sweep.spec.demo else ""
+    if line.sweep.spec.replay_of is not None:
+        return f"replay of run {line.sweep.spec.replay_of}"
+    return "demo data, not a result" if line.counts.demo else ""
 
 
-def sweep_facts(sweep: Sweep, counts: SweepCounts | None) -> dict[str, Any]:
-    """Return the fields of a sweep's record, and its counts."""
-    return asdict(sweep) | {"counts": None if counts is None else asdict(counts)}
+def sweep_facts(line: SweepLine) -> dict[str, Any]:
+    """Return the fields of a sweep's record, its counts, what it has earned so far, and when it ends."""
+    return asdict(line.sweep) | {
+        "counts": asdict(line.counts),
+        "demo": bool(line.counts.demo),
+        "any_medal": None if line.any_medal is None else asdict(line.any_medal),
+        "interim": None if line.interim is None else asdict(line.interim),
+        "ends": None if line.ends is None else asdict(line.ends),
+    }
 
 
 def spec_text(sweep: Sweep) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from enum import StrEnum
@@ -213,15 +214,17 @@ def import_groups(
 
 @app.command("list")
 def list_(context: typer.Context, json: Json = False) -> None:
-    """List the sweeps, oldest first."""
-    from state import sweeps
+    """List the sweeps, newest first."""
+    from console.views.overview import sweep_lines
+    from console.views.sweep import listed_sweeps
 
+    now = time.time()
     with reading_state(context) as database:
-        known, counts = sweeps.all_sweeps(database), sweeps.counts_of_all(database)
+        known = sweep_lines(database, listed_sweeps(database), now)
     if json:
-        say_json([sweep_facts(sweep, counts.get(sweep.id)) for sweep in known])
+        say_json([sweep_facts(line) for line in known])
     elif known:
-        say_sweeps(known, counts)
+        say_sweeps(known, now)
     else:
         say("no sweeps yet")
 
@@ -237,13 +240,15 @@ def show(
 ) -> None:
     """Show one sweep: what was asked for, and every run."""
     from console.views.calls import KnownPrices, sweep_costs
+    from console.views.overview import sweep_lines
     from engine.providers import model_prices
     from engine.runs.budgets import standings
     from state import budgets, experiments, model_calls, runs, sweeps
 
     with reading_state(context) as database:
-        sweep = sweeps.get(database, sweep_id)
-        counts, members = sweeps.counts(database, sweep.id), runs.of_sweep(database, sweep.id)
+        sweep, now = sweeps.get(database, sweep_id), time.time()
+        (line,) = sweep_lines(database, [sweep], now)
+        members = runs.of_sweep(database, sweep.id)
         rows = experiments.of_sweep(database, sweep.id)
         uses = model_calls.by_run(database, sweep.id)
         table = model_prices(places_of(context).config_file)
@@ -256,10 +261,10 @@ def show(
         own = [one.budget.limits for one in shared if one.budget.scope is BudgetScope.SWEEP]
         say(write_toml(options_of(launch_of(sweep, rows, own[0] if own else Limits()))).rstrip("\n"))
         return
-    costs = sweep_costs(sweep, members, uses, KnownPrices(table), counts.medals)
+    costs = sweep_costs(sweep, members, uses, KnownPrices(table), line.counts.medals)
     if json:
         say_json(
-            sweep_facts(sweep, counts)
+            sweep_facts(line)
             | {
                 "runs": [run_facts(run) for run in members],
                 "model_use": [asdict(use) for found in uses.values() for use in found],
@@ -268,7 +273,9 @@ def show(
             }
         )
         return
-    say_sweeps([sweep], {sweep.id: counts})
+    say_sweeps([line], now)
+    if line.interim is not None and not line.interim.is_final:
+        say(wording.medals(line.interim, line.any_medal, "±")[0])
     for standing in shared:
         say(wording.shared_budget(standing))
     say(spec_text(sweep))

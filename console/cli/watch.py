@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Set
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -56,18 +58,25 @@ def watch(
     """Print a summary at intervals, in plain lines, or as one JSON document per line."""
     places = places_of(context)
     count = 0
+    told: set[str] = set()
     while True:
-        _summary(places, json=json)
+        seen = _look(places)
+        if json:
+            _say_json(seen)
+        else:
+            _say(seen, told)
+            # What is over is told once: a sweep that a relaunch has brought back is news again.
+            told = {line.sweep.id for line in seen.sweeps if line.is_over}
+        # A pipe is read as it is written.
+        sys.stdout.flush()
         count += 1
         if count == times:
             return
         time.sleep(every)
 
 
-def _summary(places: Places, *, json: bool) -> None:
+def _look(places: Places) -> WatchReport:
     """One look; a state that can't be read is told and looked at again the next time."""
-    import sys
-
     from console.views.datasets import totals_of
     from console.views.overview import concerns, overview
     from engine import control
@@ -85,21 +94,18 @@ def _summary(places: Places, *, json: bool) -> None:
         engine = control.status(places)
         if database.exists(places.state_dir):
             with closing(database.open_for_reading(places.state_dir)) as opened:
-                found = overview(opened, places.config_file)
+                found = overview(opened, places.config_file, now)
                 kaggle = datasets.kaggle(opened)
                 failing = tuple(outages.current(opened))
                 preparing = totals_of(opened, places, engine)
             sweeps, needed = found.sweeps, concerns(found, now)
     except Problem as told:
         problem = " ".join(str(told).splitlines())
-    (_say_json if json else _say)(
-        WatchReport(now, engine, sweeps, needed, problem, kaggle, failing, preparing)
-    )
-    # A pipe is read as it is written.
-    sys.stdout.flush()
+    return WatchReport(now, engine, sweeps, needed, problem, kaggle, failing, preparing)
 
 
-def _say(seen: WatchReport) -> None:
+def _say(seen: WatchReport, told: Set[str]) -> None:
+    """Print a summary; of the sweeps that are over those that were `told` already are only counted."""
     from console.cli.status import datasets_text
 
     say(f"{wording.date_and_time(seen.now)}  {_engine(seen.engine)}")
@@ -111,8 +117,12 @@ def _say(seen: WatchReport) -> None:
         say(f"  {wording.provider_outage(outage)}")
     if seen.datasets is not None and seen.datasets.busy:
         say(f"  {datasets_text(seen.datasets)}")
-    for line in seen.sweeps:
-        say(f"  {_sweep(line)}")
+    repeated = [line for line in seen.sweeps if line.is_over and line.sweep.id in told]
+    for line in (line for line in seen.sweeps if line not in repeated):
+        say(f"  {_sweep(line, seen.now)}")
+    if repeated:
+        verb = "is" if len(repeated) == 1 else "are"
+        say(f"  {wording.plural(len(repeated), 'sweep')} {verb} over as before")
     for concern in seen.needed[:_MOST_CONCERNS]:
         run = concern.run
         since = wording.duration(abs(seen.now - concern.at))
@@ -135,7 +145,7 @@ def _engine(engine: EngineStatus | None) -> str:
     return ", ".join(parts)
 
 
-def _sweep(line: SweepLine) -> str:
+def _sweep(line: SweepLine, now: float) -> str:
     from console.views.calls import money, short_cost
 
     counts = line.counts
@@ -146,10 +156,11 @@ def _sweep(line: SweepLine) -> str:
         f"{counts.queued} queued",
         f"{counts.failed} failed{wording.retrying(counts.retrying)}",
     ]
-    if line.any_medal is not None:
-        parts.append(f"any medal {line.any_medal} %")
-    if line.seconds_left is not None:
-        parts.append(f"about {wording.duration(line.seconds_left)} left")
+    if counts.demo:
+        parts.append("demo data, not a result")
+    parts.append(wording.medals(line.interim, line.any_medal, "±")[0])
+    if line.ends is not None:
+        parts.append(wording.expected_end(line.ends, now))
     if line.costs is not None and line.costs.spending.models:
         parts.append(f"models {short_cost(line.costs.spending)}")
         if line.costs.projected is not None:
@@ -161,7 +172,6 @@ def _sweep(line: SweepLine) -> str:
 
 def _say_json(seen: WatchReport) -> None:
     import json
-    import sys
 
     document = {
         "at": seen.now,
@@ -175,7 +185,9 @@ def _say_json(seen: WatchReport) -> None:
                 "state": line.sweep.state,
                 "counts": asdict(line.counts),
                 "any_medal": None if line.any_medal is None else asdict(line.any_medal),
-                "seconds_left": line.seconds_left,
+                "interim": None if line.interim is None else asdict(line.interim),
+                "seconds_left": None if line.ends is None else max(0.0, line.ends.at - seen.now),
+                "ends": None if line.ends is None else asdict(line.ends),
                 "costs": None if line.costs is None else line.costs.document(),
                 "budgets": [] if line.costs is None else [one.document() for one in line.costs.budgets],
             }

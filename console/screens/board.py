@@ -32,7 +32,7 @@ from console.views.scoreboard import (
     scoreboard,
     subject_of,
 )
-from engine.scoreboard import COLUMNS, Row, published_rows
+from engine.scoreboard import COLUMNS, Row, Standing, published_rows
 
 SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _MOST_MARKED = 2
@@ -230,7 +230,7 @@ def table_lines(
 
 
 def sorted_rows(rows: Sequence[Row], order: SortOrder[str]) -> list[Row]:
-    """Rows in an order; own rows without a value stand on top, others without one at the end."""
+    """Rows in an order; own rows without a value, and those of demo data, stand on top, others without one last."""
     if order.by in _VALUES:
         # Words go from A to Z, numbers and dates from the largest.
         descending = (order.by in ("name", "models")) is order.reversed
@@ -238,7 +238,7 @@ def sorted_rows(rows: Sequence[Row], order: SortOrder[str]) -> list[Row]:
 
     def place(row: Row) -> tuple[int, float]:
         cell = row.columns[order.by].cell
-        if cell is None:
+        if cell is None or row.demo:  # what is made up has no rank among results
             return (0 if is_ours(row) else 2), 0.0
         return 1, cell.mean if order.reversed else -cell.mean
 
@@ -295,10 +295,12 @@ def _columns(wide: bool, footnotes: Sequence[str], signs: Signs, *, with_costs: 
 def _standing(row: Row, column: str, *, wide: bool, signs: Signs) -> Pieces:
     standing = row.columns[column]
     if standing.cell is not None:
-        error = f" {signs.plus_minus}{standing.cell.sem:.1f}" if wide else ""
-        return ((f"{standing.cell.mean:.1f}{error}", "text"),)
+        figures = standing.cell.figures(1, signs.plus_minus) if wide else f"{standing.cell.mean:.1f}"
+        return ((figures, "text"),)
     if not standing.covered or not is_ours(row):
         return ((wording.UNKNOWN, "dim"),)
+    if standing.covered == standing.of and standing.interim is not None:
+        return ((f"{standing.interim.low:.0f}-{standing.interim.high:.0f}", "dim"),)
     return ((f"{standing.covered}{' of ' if wide else '/'}{standing.of}", "dim"),)
 
 
@@ -329,30 +331,37 @@ def _has_words(row: Row, words: str) -> bool:
     return words_accept(words, row.name, row.agent, row.llms, row.table, row.date, row.note, row.edition)
 
 
+# So many experiments have a line above the table; the others are counted.
+_MOST_SUMMARIES = 6
+
+
 def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...]:
-    """What own experiments have earned on exactly the competitions that they cover."""
-    lines: list[Pieces] = []
-    for row in rows:
-        standing = row.own
-        if standing is None:
-            continue
-        earned = wording.mean_and_error(standing.cell, signs.plus_minus)
-        demo: Pieces = (("  demo, not comparable", "warn"),) if row.demo else ()
-        head: Piece = (f" {foreign(row.name, 20)} ", "strong")
-        role: Role = "dim"
-        costs: Pieces = ()
-        if has_costs([row]):
-            told = f"{TOKENS.text(row)} tokens and {PER_RUN.text(row)} USD a run"
-            if row.costs is not None and row.costs.per_medal is not None:
-                told += f", {PER_MEDAL.text(row)} a medal"
-            costs = ((f"   models: {told}", role),)
-        forms: list[Pieces] = [
-            (head, (text, role), (earned, "text"), *demo, *more)
-            for text, more in (
-                (f"any medal on its own {wording.plural(standing.of, 'competition')}: ", costs),
-                (f"any medal on its own {wording.plural(standing.of, 'competition')}: ", ()),
-                (f"medal on its own {standing.of}: ", ()),
-            )
-        ]
-        lines.append(fitting(forms, width))
-    return tuple(lines[:4])
+    """What own experiments have earned on exactly the competitions that they cover, real data before the demo's."""
+    ours = sorted((row for row in rows if row.own is not None), key=lambda row: row.demo)
+    lines = [
+        _summary_line(row, row.own, width, signs) for row in ours[:_MOST_SUMMARIES] if row.own is not None
+    ]
+    more = len(ours) - _MOST_SUMMARIES
+    if more > 0:
+        lines.append(((f" and {wording.plural(more, 'more experiment')}, in the table below", "dim"),))
+    return tuple(lines)
+
+
+def _summary_line(row: Row, standing: Standing, width: int, signs: Signs) -> Pieces:
+    demo: Pieces = (("  demo data, not a result", "warn"),) if row.demo else ()
+    head: Piece = (f" {foreign(row.name, 20)} ", "strong")
+    role: Role = "dim"
+    costs: Pieces = ()
+    if has_costs([row]):
+        told = f"{TOKENS.text(row)} tokens and {PER_RUN.text(row)} USD a run"
+        if row.costs is not None and row.costs.per_medal is not None:
+            told += f", {PER_MEDAL.text(row)} a medal"
+        costs = ((f"   models: {told}", role),)
+    own = f"on its own {wording.plural(standing.of, 'competition')}: "
+    short = f"its own {standing.of}: "
+    forms: list[Pieces] = [
+        (head, (text, role), (earned, "text"), *demo, *more)
+        for earned in wording.medals(standing.interim, standing.cell, signs.plus_minus)
+        for text, more in ((own, costs), (own, ()), (short, ()))
+    ]
+    return fitting(forms, width)

@@ -128,7 +128,7 @@ def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[P
         ((foreign(conditions.hardware or "hardware unknown", 60).rstrip(), "dim"),),
     ]
     if row.demo:
-        second.insert(0, ((" demo, not comparable", "warn"),))
+        second.insert(0, ((" demo data, not a result", "warn"),))
     lines = [joined(first, dot, width), joined(second, dot, width)]
     if evidence.conflict:
         lines.append(((f" does not make a row: {foreign(evidence.conflict, width - 16).rstrip()}", "bad"),))
@@ -183,8 +183,10 @@ def _measures(found: Experiment, width: int, signs: Signs) -> list[Line]:
 def _measured(standing: Standing | None, measure: Measure, signs: Signs) -> str:
     known = None if standing is None else standing.measures.get(measure)
     if known is not None:
-        return f"{known.mean:.1f} {signs.plus_minus}{known.sem:.1f}"
+        return known.figures(1, signs.plus_minus)
     if standing is not None and standing.covered and measure is Measure.ANY_MEDAL:
+        if standing.covered == standing.of and standing.interim is not None:
+            return f"{standing.interim.low:.1f}-{standing.interim.high:.1f}"
         return f"{standing.covered} of {standing.of}"
     return wording.UNKNOWN
 

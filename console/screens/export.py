@@ -14,9 +14,10 @@ from console.tui.list_screen import ListScreen
 from console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.log_view import MOST_COPIED
-from console.views.scoreboard import ExportRequest, ExportResult, Subject, export
+from console.views.scoreboard import ExportRequest, ExportResult, Subject, export, or_problem
 from engine.scoreboard import RowFormat
 from engine.scoreboard.export import write_bundle
+from foundation.problems import Problem
 
 _NAMES = {
     RowFormat.MARKDOWN: "Markdown",
@@ -97,7 +98,17 @@ class ExportScreen(ListScreen):
                     now=self.app.now(),
                     state_dir=self.app.places.state_dir,
                 )
-            self.in_background(work, lambda written: self.app.say(f"written to {written}"))
+            prompt = message.prompt
+            self.in_background(partial(or_problem, work), partial(self._written, prompt, value))
+
+    def _written(self, prompt: Prompt, typed: str, outcome: Path | Problem) -> None:
+        """Say where it was written; where it could not be, what was typed is there to be corrected."""
+        if isinstance(outcome, Problem):
+            self.app.say(str(outcome), bad=True)
+            if not self.query(".prompt.-open"):
+                prompt.open(typed)
+        else:
+            self.app.say(f"written to {outcome}")
 
     def action_form(self, step: int) -> None:
         """Preview another format."""

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from textual.widget import Widget
 
 from console import wording
 from console.actions import runs
-from console.tui.painting import Line, Piece, Pieces, bar, cut, foreign, heading
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    cut,
+    fitting,
+    foreign,
+    heading,
+    joined,
+    shared_out,
+)
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import LineList
-from console.tui.widgets.run_cell import draw_run, outcome_role
+from console.tui.widgets.run_cell import draw_kind, draw_run, outcome_role
 from console.tui.widgets.table import REST, Column, Forms, Table
 from console.views.calls import cost_forms
 from console.views.overview import Concern, Overview, SweepLine, concerns, overview
 from engine.notifications.news import troubles
 from state.budgets import BudgetScope
-from state.lifecycle import FailureClass, Outcome, SweepState
+from state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from state.records import Event, Run
 
 
@@ -49,7 +58,8 @@ class OverviewScreen(ConsoleScreen):
 
     def queries(self) -> Queries:
         """Everything at a glance."""
-        return {"overview": (partial(overview, config_file=self.app.places.config_file), self._take)}
+        config_file = self.app.places.config_file
+        return {"overview": (lambda database: overview(database, config_file, self.app.now()), self._take)}
 
     def redraw(self) -> None:
         """Draw it as it is at this moment."""
@@ -108,6 +118,9 @@ class OverviewScreen(ConsoleScreen):
         return next((run for run in known if run.id == target.run_id), None)
 
 
+# From this width on everything about a sweep is on one line, and the bar is longer.
+_WIDE = 150
+_BARS = {False: 16, True: 32}
 _OUTCOMES = {outcome.value.replace("_", " "): outcome for outcome in Outcome}
 
 
@@ -157,65 +170,62 @@ class _Drawing:
         return Line(cut(pieces, self.width), key=target, selectable=True)
 
     def _sweeps(self) -> list[Line]:
-        signs = self.signs
-
-        def ended(sweep: SweepLine) -> int:
-            return sweep.counts.finished + sweep.counts.failed + sweep.counts.stopped
-
-        def progress(sweep: SweepLine) -> Forms:
-            counts = sweep.counts
-            share = ended(sweep) / counts.total if counts.total else 0.0
-            role: Role = "running" if counts.live else "good" if ended(sweep) == counts.total else "dim"
-            drawn = [bar(share, width, signs) for width in (20, 10)]
-            return Forms([((full, role), (empty, "faint")) for full, empty in drawn])
-
-        def live(sweep: SweepLine) -> Pieces:
-            return ((f"{signs.running} {sweep.counts.live}", "running" if sweep.counts.live else "dim"),)
-
-        def failed(sweep: SweepLine) -> Pieces:
-            return ((f"{signs.failed} {sweep.counts.failed}", "bad" if sweep.counts.failed else "dim"),)
-
-        def any_medal(sweep: SweepLine) -> Pieces:
-            return (
-                ("any medal ", "dim"),
-                (wording.mean_and_error(sweep.any_medal, signs.plus_minus), "text"),
-            )
-
-        def has_costs(sweep: SweepLine) -> bool:
-            return sweep.costs is not None
-
-        def costs(sweep: SweepLine) -> Forms | str:
-            return (
-                "" if sweep.costs is None else Forms([((text, "dim"),) for text in cost_forms(sweep.costs)])
-            )
-
+        """One line for each sweep, and in a narrow terminal a second one for each that is not over."""
+        sweeps, signs = self.found.sweeps, self.signs
+        wide = self.width >= _WIDE
         columns: list[Column[SweepLine]] = [
-            Column("", lambda sweep: sweep.sweep.id, 22, grows=40),
-            Column("", progress, 10, grows=20),
-            Column("", lambda sweep: f"{ended(sweep):>4}/{sweep.counts.total:<4}", 9, gap=1),
-            Column("", live, 5, gap=1),
-            Column("", lambda sweep: f"{signs.queued} {sweep.counts.queued}", 6, gap=1, role="dim"),
-            Column("", failed, 5, gap=1),
-            Column("", any_medal, 24, drop=1),
-            *([Column("", costs, 11, grows=44, drop=2)] if any(map(has_costs, self.found.sweeps)) else []),
-            Column("", lambda sweep: self._when(sweep, ended(sweep)), 13, grows=REST),
+            Column("", lambda sweep: sweep.sweep.id, 15, grows=40),
+            Column("", lambda sweep: _bar_of(sweep, _BARS[wide], signs), _BARS[wide]),
+            Column("", lambda sweep: f"{sweep.ended:>4}/{sweep.counts.total:<4}", 9, gap=1),
+            Column("", lambda sweep: self._medals(sweep, wide=wide), 13, grows=64 if wide else 34, gap=1),
+            *([Column("", self._counts, 12, grows=44, drop=1)] if wide else []),
+            *([Column("", self._costs, 11, grows=44, drop=2)] if any(one.costs for one in sweeps) else []),
+            Column("", self._when, 18, grows=REST),
         ]
-        table = Table(columns, self.found.sweeps, self.width, signs)
-        lines = [table.line(sweep, key=Target("sweep", sweep.sweep.id)) for sweep in self.found.sweeps]
+        table = Table(columns, sweeps, self.width, signs)
+        lines: list[Line] = []
+        for sweep in sweeps:
+            lines.append(table.line(sweep, key=Target("sweep", sweep.sweep.id)))
+            if not wide and not sweep.is_over:
+                lines.append(Line(self._second_line(sweep)))
         return lines or [_note("no sweep yet")]
 
-    def _when(self, sweep: SweepLine, ended: int) -> Pieces:
+    def _medals(self, sweep: SweepLine, *, wide: bool) -> Forms:
+        """What its runs have earned; what the second line says more fully is short here."""
+        forms = wording.medals(sweep.interim, sweep.any_medal, self.signs.plus_minus)
+        if sweep.counts.demo:
+            return Forms([(("demo ", "warn"), (text, "text")) for text in forms])
+        has_second = not wide and not sweep.is_over
+        return Forms([((text, "text"),) for text in (forms[-1:] if has_second else forms)])
+
+    def _counts(self, sweep: SweepLine) -> Forms:
+        """How many runs stand how, by the signs of the bar."""
+        groups: list[Pieces] = []
+        for kind, count in sweep.tally.items():
+            drawn = draw_kind(kind, self.signs)
+            groups.append(((f"{drawn.sign}{count}", drawn.role),))
+        between: Piece = (" ", "text")
+        return Forms([joined(groups[:shown], between, 1000) for shown in range(len(groups), 0, -1)] or [()])
+
+    def _second_line(self, sweep: SweepLine) -> Pieces:
+        """How its runs stand, and between what the final figure lies."""
+        forms = wording.medals(sweep.interim, sweep.any_medal, self.signs.plus_minus)
+        counts = self._counts(sweep).forms[0]
+        room = self.width - 4
+        medals: list[Pieces] = [(*counts, ("   ", "text"), (text, "dim")) for text in forms]
+        return (("    ", "text"), *fitting(medals, room))
+
+    def _costs(self, sweep: SweepLine) -> Forms | str:
+        return "" if sweep.costs is None else Forms([((text, "dim"),) for text in cost_forms(sweep.costs)])
+
+    def _when(self, sweep: SweepLine) -> Pieces:
         if sweep.sweep.state is SweepState.PAUSED:
             return ((f"{self.signs.paused} paused", "warn"),)
-        if ended == sweep.counts.total:
+        if sweep.ended == sweep.counts.total:
             return ((f"{self.signs.done} done", "good"),)
         if sweep.sweep.state is SweepState.STOPPED:
             return ((f"{self.signs.stopped} stopped", "dim"),)
-        if sweep.seconds_left is None:
-            return ()
-        left = 60 * round(sweep.seconds_left / 60)
-        text = f"ends ~{wording.clock(self.now + left)}" if left < 86400 else f"{wording.span(left)} left"
-        return ((text, "dim"),)
+        return ((wording.expected_end(sweep.ends, self.now), "dim"),)
 
     def _concerns(self, shown: Sequence[Concern]) -> list[Line]:
         def role(concern: Concern) -> Role:
@@ -282,6 +292,16 @@ class _Drawing:
         ]
         table = Table(columns, shown, self.width, self.signs)
         return [table.line(event, key=(target(event), event.id)) for event in shown]
+
+
+def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
+    """Its runs by how they stand: of each kind the sign, then as much of the bar as it has of all runs."""
+    pieces: list[Piece] = []
+    for kind, cells in shared_out(sweep.tally, width).items():
+        drawn = draw_kind(kind, signs)
+        filled = signs.bar_empty if kind is RunState.QUEUED else signs.bar_segment
+        pieces.append((drawn.sign + filled * (cells - 1), drawn.role))
+    return tuple(pieces)
 
 
 def _event_text(event: Event) -> Pieces:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from console import wording
 from console.actions import runs, sweeps
@@ -44,6 +43,7 @@ from console.views.sweep import (
     sweep_board,
 )
 from engine.model_costs import named
+from engine.scoreboard import Interim
 from state.lifecycle import RunState, SweepState
 from state.records import Run, SweepCounts
 
@@ -67,8 +67,13 @@ class SweepScreen(MarkedScreen[int]):
     def queries(self) -> Queries:
         """The board of the sweep that is shown."""
         wanted = self.app.sweep_id
-        ask = partial(sweep_board, sweep_id=wanted, config_file=self.app.places.config_file)
-        return {"board": (ask, self._take)}
+        config_file = self.app.places.config_file
+        return {
+            "board": (
+                lambda database: sweep_board(database, wanted, config_file, self.app.now()),
+                self._take,
+            )
+        }
 
     def session_values(self) -> SessionValues:
         """The filter, the order, matrix or table, and the run under the cursor."""
@@ -112,7 +117,7 @@ class SweepScreen(MarkedScreen[int]):
             self.header.show(((f" {nothing}", "dim"),))
             shown.show(())
             return
-        self.header.show(*_header(board, width, signs), *self._filter_line(board, width))
+        self.header.show(*_header(board, width, self.app.now(), signs), *self._filter_line(board, width))
         if self._as_table:
             found = board.in_table(self._filter)
             rows = {row.competition_id: row for row in board.rows}
@@ -360,7 +365,7 @@ _COUNT_WORDS = (
 )
 
 
-def _header(board: SweepBoard, width: int, signs: Signs) -> tuple[Pieces, ...]:
+def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pieces, ...]:
     """Which sweep this is, how far it is, and what it has earned so far."""
     sweep, dot = board.sweep, f" {signs.dot} "
     spec = sweep.spec
@@ -371,21 +376,24 @@ def _header(board: SweepBoard, width: int, signs: Signs) -> tuple[Pieces, ...]:
         f"at most {sweep.concurrency} at once",
     ]
     name: list[Piece] = [(" ", "text"), (foreign(sweep.id, 40).rstrip(), "strong")]
+    if board.counts.demo:
+        name.append(("  demo data, not a result", "warn"))
     if sweep.state is not SweepState.ACTIVE:
         sign = signs.paused if sweep.state is SweepState.PAUSED else signs.stopped
         name.append((f"  {sign} {sweep.state}", "warn"))
     place = board.all_sweeps.index(sweep.id) + 1
-    others: Pieces = (
-        ((f"sweep {place} of {len(board.all_sweeps)} ", "dim"),) if len(board.all_sweeps) > 1 else ()
-    )
+    several = len(board.all_sweeps) > 1
+    others: Pieces = ((f"sweep {place} of {len(board.all_sweeps)} ", "dim"),) if several else ()
+    ends = wording.expected_end(board.ends, now)
     agent: Pieces = ((dot, "faint"), (foreign(spec.agent_id, 30).rstrip(), "text"), (dot, "faint"))
     lefts: list[Pieces] = [(*name, *agent, (dot.join(facts[:count]), "dim")) for count in (4, 3, 2, 1)]
-    medal = wording.mean_and_error(board.any_medal, signs.plus_minus)
-    earned: list[Pieces] = [
-        ((f"{words} ", "dim"), (medal, "strong"), (" ", "text")) for words in ("any medal", "medal")
-    ]
+    when: Pieces = ((dot, "faint"), (ends, "dim")) if ends else ()
+    told = wording.medals(board.interim, board.any_medal, signs.plus_minus)
+    earned: list[Pieces] = [((text, "strong"), *tail, (" ", "text")) for tail in (when, ()) for text in told]
     counts: list[Pieces] = [((" ", "text"), *_counts(board.counts, signs, words)) for words in _COUNT_WORDS]
-    lines = [spread_fitting(lefts, [others], width), spread_fitting(counts, earned, width)]
+    # States keep their words before medals keep all of theirs.
+    worded = [left for left in counts[:-1] for right in earned if width_of(left) + width_of(right) < width]
+    lines = [spread_fitting(lefts, [others], width), spread_fitting(worded or counts, earned, width)]
     lines += [((f" {wording.provider_outage(outage)}", "warn"),) for outage in board.outages]
     if board.costs is not None and (board.costs.spending.models or board.costs.budgets):
         lines.append(_costs(board.costs, signs, width))
@@ -499,12 +507,20 @@ def _cell(run: Run, context: _Context, *, marked: bool) -> Forms:
 
 def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
     """How a split stands, one cell for each column of the matrix."""
-    whole = group.any_medal.n if group.any_medal is not None and group.any_medal.n else 0
+    whole = sum(seed is not None and seed.is_final for seed in group.per_seed)
     label = f"any medal, {whole} of {len(group.per_seed)} seeds whole"
-    shares: list[Cell] = [((f" {wording.percent(share)}", "dim"),) for share in group.per_seed]
-    earned = wording.mean_and_error(group.any_medal, signs.plus_minus)
-    medal: Piece = (f" {earned}", "text" if group.any_medal else "dim")
-    return [((label, "dim"),), *shares, Rest((medal,)), "", ""]
+    shares: list[Cell] = [((f" {_share(seed)}", "dim"),) for seed in group.per_seed]
+    told = wording.medals(group.interim, group.any_medal, signs.plus_minus)
+    is_final = group.interim is not None and group.interim.is_final
+    medal: Pieces = ((f" {told[1 if is_final else 4]}", "text" if is_final else "dim"),)
+    return [((label, "dim"),), *shares, Rest(medal), "", ""]
+
+
+def _share(seed: Interim | None) -> str:
+    """What share of a seed's runs have a medal, or before all have a result, how many of those that have ended."""
+    if seed is None:
+        return wording.UNKNOWN
+    return f"{seed.low:.1f} %" if seed.is_final else f"{seed.medals} of {seed.ended}"
 
 
 def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[Column[Run]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
@@ -15,6 +16,7 @@ from console.tui.theme import Palette, Role, Signs
 
 Piece = tuple[str, Role]
 Pieces = tuple[Piece, ...]
+Part = TypeVar("Part", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,24 @@ def bar(share: float, width: int, signs: Signs) -> tuple[str, str]:
     full, rest = divmod(eighths, parts)
     drawn = signs.bar_full * full + (signs.bar_parts[rest] if rest else "")
     return drawn, signs.bar_empty * (width - len(drawn))
+
+
+def shared_out(counts: Mapping[Part, int], width: int) -> dict[Part, int]:
+    """Give each part of a whole its cells of a bar: as large as its count is, but none with a count goes without.
+
+    Parts are left out from the end where there are more of them than cells.
+    """
+    parts = {part: count for part, count in counts.items() if count > 0}
+    parts = dict(list(parts.items())[: max(0, width)])
+    total = sum(parts.values())
+    cells = {part: max(1, count * width // total) for part, count in parts.items()}
+    # What rounding has left over, or taken too much, goes to where it is furthest from its share.
+    while parts and (spare := width - sum(cells.values())):
+        step = 1 if spare > 0 else -1
+        able = [part for part in parts if step > 0 or cells[part] > 1]
+        nearest = max(able, key=lambda part: step * (parts[part] * width / total - cells[part]))
+        cells[nearest] += step
+    return cells
 
 
 def strip(pieces: Sequence[Piece], width: int, palette: Palette, *, raised: bool = False) -> Strip:

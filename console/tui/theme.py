@@ -201,6 +201,11 @@ class Signs:
     bar_full: str = "█"
     bar_parts: str = " ▏▎▍▌▋▊▉"
     bar_empty: str = "·"
+    bar_segment: str = "━"
+    bar_begin: str = "╺"
+    now: str = "│"
+    expected: str = "┊"
+    axis: str = "│"
     times: str = "×"
 
 
@@ -227,5 +232,10 @@ ASCII = Signs(
     bar_full="#",
     bar_parts=" ",
     bar_empty=".",
+    bar_segment="=",
+    bar_begin="[",
+    now="|",
+    expected=":",
+    axis="|",
     times="x",
 )

@@ -7,16 +7,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 from console.views.calls import MOST_OF_BUDGET, SweepCosts, known_prices, read_sweep_costs, sweep_budgets
-from console.views.sweep import any_medal_of
+from console.views.sweep import any_medal_of, listed_sweeps, tally_of
 from engine.notifications.news import idle_since
 from engine.runs.budgets import BudgetStanding
-from engine.scoreboard import Cell
+from engine.scoreboard import Cell, Interim, interim_of
+from engine.scoreboard.own_runs import trial_of
+from engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
 from state import datasets, events, outages, runs, sweeps
 from state.database import Database
-from state.lifecycle import RunState, SweepState
+from state.lifecycle import Outcome, RunState, SweepState
 from state.outages import ProviderOutage
 from state.records import Dataset, DatasetState, Event, Run, Sweep, SweepCounts
 
@@ -31,15 +32,29 @@ class SweepLine:
 
     Attributes:
         any_medal: over the seeds that every competition has finished.
-        seconds_left: from how long its finished runs took; None before the first.
+        interim: how far its runs are, and what that bounds.
+        tally: its runs by how they stand.
+        ends: when the last of them ends; None where that is not known.
         costs: of its model calls; None where no gateway counts them.
     """
 
     sweep: Sweep
     counts: SweepCounts
     any_medal: Cell | None
-    seconds_left: float | None
+    interim: Interim | None
+    tally: Mapping[Outcome | RunState, int]
+    ends: ExpectedEnd | None
     costs: SweepCosts | None = None
+
+    @property
+    def ended(self) -> int:
+        """How many of its runs have ended."""
+        return self.counts.finished + self.counts.failed + self.counts.stopped
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens in it unless a person wants it."""
+        return not self.counts.live and (not self.counts.queued or self.sweep.state is SweepState.STOPPED)
 
 
 @dataclass(frozen=True)
@@ -73,12 +88,12 @@ class Concern:
     kind: str
 
 
-def overview(database: Database, config_file: Path) -> Overview:
+def overview(database: Database, config_file: Path, now: float) -> Overview:
     """Read how everything is; model calls are priced by config.toml."""
     by_sweep: defaultdict[str, list[Run]] = defaultdict(list)
     for run in runs.of_all_sweeps(database):
         by_sweep[run.sweep_id].append(run)
-    known = sweeps.all_sweeps(database)
+    known = listed_sweeps(database)
     counts = sweeps.counts_of_all(database)
     prices = known_prices(config_file)
     shared = sweep_budgets(database)
@@ -88,11 +103,10 @@ def overview(database: Database, config_file: Path) -> Overview:
     happened = [event for event in events.newest(database, limit=8 * _EVENTS_SHOWN) if _is_news(event, by_id)]
     return Overview(
         sweeps=tuple(
-            SweepLine(
+            _sweep_line(
                 sweep,
+                by_sweep[sweep.id],
                 counts.get(sweep.id, SweepCounts()),
-                any_medal_of(by_sweep[sweep.id], sweep.spec.competitions),
-                _seconds_left(sweep, by_sweep[sweep.id]),
                 read_sweep_costs(
                     database,
                     sweep,
@@ -101,8 +115,9 @@ def overview(database: Database, config_file: Path) -> Overview:
                     counts.get(sweep.id, SweepCounts()).medals,
                     shared,
                 ),
+                now,
             )
-            for sweep in reversed(known)
+            for sweep in known
         ),
         failed=tuple(
             heapq.nlargest(
@@ -119,6 +134,30 @@ def overview(database: Database, config_file: Path) -> Overview:
         run_of={event.run_id: by_id[event.run_id] for event in happened if event.run_id in by_id},
         outages=tuple(outages.current(database)),
         budgets=tuple(standings.values()),
+    )
+
+
+def sweep_lines(database: Database, chosen: Sequence[Sweep], now: float) -> list[SweepLine]:
+    """Read how some sweeps go, without what their model calls cost."""
+    counts = sweeps.counts_of_all(database)
+    return [
+        _sweep_line(sweep, runs.of_sweep(database, sweep.id), counts.get(sweep.id, SweepCounts()), None, now)
+        for sweep in chosen
+    ]
+
+
+def _sweep_line(
+    sweep: Sweep, found: Sequence[Run], counts: SweepCounts, costs: SweepCosts | None, now: float
+) -> SweepLine:
+    competitions, trials = sweep.spec.competitions, [trial_of(run) for run in found]
+    return SweepLine(
+        sweep,
+        counts,
+        any_medal_of(trials, competitions),
+        interim_of(trials, competitions),
+        tally_of(found),
+        end_of_sweep(sweep, found, now),
+        costs,
     )
 
 
@@ -170,12 +209,3 @@ def _is_news(event: Event, by_id: Mapping[int, Run]) -> bool:
         run = by_id.get(event.run_id or 0)
         return run is not None and not run.has_ended
     return event.kind in _NEWS or event.kind.startswith(("sweep.", "engine."))
-
-
-def _seconds_left(sweep: Sweep, found: Sequence[Run]) -> float | None:
-    """How long the runs that have not ended will take, if they take as long as those that have."""
-    took = [run.ended_at - run.started_at for run in found if run.ended_at and run.started_at]
-    left = sum(not run.has_ended for run in found)
-    if not left or not took or sweep.state is not SweepState.ACTIVE:
-        return None
-    return left * median(took) / max(1, min(sweep.concurrency, left))

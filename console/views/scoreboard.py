@@ -81,7 +81,7 @@ def scoreboard(database: Database, config_file: Path, *, pad_missing: bool) -> S
         lambda: published_rows(state_dir),
     )
     for part in parts:
-        found = _or_problem(part)
+        found = or_problem(part)
         if isinstance(found, Problem):
             problems.append(" ".join(str(found).splitlines()))
         else:
@@ -100,10 +100,14 @@ def is_ours(row: Row) -> bool:
 
 
 def standing_text(standing: Standing | None) -> str:
-    """A standing as mean and standard error, or how many of its competitions there are runs of."""
+    """A standing as mean and standard error, its bounds while runs go on, or how many competitions it has runs of."""
     if standing is None or (standing.cell is None and not standing.covered):
         return wording.UNKNOWN
-    return f"{standing.covered} of {standing.of}" if standing.cell is None else str(standing.cell)
+    if standing.cell is not None:
+        return standing.cell.figures()
+    if standing.covered == standing.of and standing.interim is not None:
+        return f"{standing.interim.low:.1f} to {standing.interim.high:.1f}"
+    return f"{standing.covered} of {standing.of}"
 
 
 def seeds_text(row: Row) -> str:
@@ -177,7 +181,7 @@ NOTES = TextColumn[Row](
     lambda row: "; ".join(
         note
         for note in (
-            "demo: synthetic data, not a result" if row.demo else "",
+            "demo data, not a result" if row.demo else "",
             "imported" if row.table == "imported" else "",
             f"{row.rerolled} re-rolled" if row.rerolled else "",
             *notes_of(row),
@@ -214,7 +218,7 @@ def experiment(database: Database, subject: Subject, config_file: Path) -> Exper
         plots = () if evidence.conflict else plots_of(evidence, row)
         return Experiment(evidence, row, insight_of(evidence, read_table(config_file, Prices)), plots)
 
-    return _or_problem(read)
+    return or_problem(read)
 
 
 def _evidence_of(database: Database, subject: Subject, config_file: Path | None = None) -> Evidence:
@@ -228,8 +232,8 @@ def _evidence_of(database: Database, subject: Subject, config_file: Path | None 
     return find_evidence(database, subject.name, None if config_file is None else model_prices(config_file))
 
 
-def _or_problem(read: Callable[[], Answer]) -> Answer | Problem:
-    """An answer, or why there is none: what concerns one screen must not look like a broken state."""
+def or_problem(read: Callable[[], Answer]) -> Answer | Problem:
+    """Return an answer, or why there is none: what concerns one screen must not look like a broken state."""
     try:
         return read()
     except Problem as problem:
@@ -241,7 +245,7 @@ def _or_problem(read: Callable[[], Answer]) -> Answer | Problem:
 
 def comparison(database: Database, first: Subject, second: Subject, measure: Measure) -> Comparison | Problem:
     """Compare two experiments by competition."""
-    return _or_problem(
+    return or_problem(
         lambda: compare(_evidence_of(database, first), _evidence_of(database, second), measure=measure)
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,12 +14,13 @@ from competitions.model import Thresholds
 from console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from console.views.lists import SortOrder
 from console.views.splits import ORDER, split_of, thresholds
-from engine.scoreboard import Cell, Measure, aggregate, results_of
+from engine.scoreboard import Cell, Interim, Measure, Trial, aggregate, interim_of, results_of
 from engine.scoreboard.aggregation import complete_seeds
 from engine.scoreboard.own_runs import trial_of
+from engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
 from state import datasets, outages, runs, sweeps
 from state.database import Database
-from state.lifecycle import MEDALS, RunState
+from state.lifecycle import MEDALS, Outcome, RunState
 from state.outages import ProviderOutage
 from state.records import Dataset, DatasetState, Run, Sweep, SweepCounts
 
@@ -89,9 +91,9 @@ class CompetitionRow:
 
     @property
     def medals(self) -> tuple[int, int]:
-        """How many finished runs have a medal, and how many have finished."""
-        finished = [run for run in self.runs if run is not None and run.outcome is not None]
-        return sum(run.outcome in MEDALS for run in finished), len(finished)
+        """How many runs have a medal, and how many have a result that counts, be it a failure of the agent's own."""
+        counted = [trial for run in self.runs if run is not None and (trial := trial_of(run)).counts]
+        return sum(trial.has(Measure.ANY_MEDAL) for trial in counted), len(counted)
 
     @property
     def best(self) -> float | None:
@@ -108,19 +110,28 @@ class CompetitionRow:
 
 @dataclass(frozen=True)
 class SplitGroup:
-    """One split's competitions in the sweep and how they stand, over the seeds that all of them have."""
+    """One split's competitions in the sweep and how they stand.
+
+    Attributes:
+        any_medal: over the seeds that all of them have.
+        interim: what is known before all of them have.
+        per_seed: the same of each seed alone.
+    """
 
     split: str
     rows: tuple[CompetitionRow, ...]
     any_medal: Cell | None
-    per_seed: tuple[float | None, ...]
+    interim: Interim | None
+    per_seed: tuple[Interim | None, ...]
 
 
 @dataclass(frozen=True)
 class SweepBoard:
-    """Everything about one sweep, and the names of all of them.
+    """Everything about one sweep, and the names of all of them, newest first.
 
     Attributes:
+        interim: how far its runs are.
+        ends: when the last of them ends; None where that is not known.
         costs: of its model calls; None where no gateway counts them.
         outages: of the providers that it uses, those that are not over.
     """
@@ -129,6 +140,8 @@ class SweepBoard:
     counts: SweepCounts
     groups: tuple[SplitGroup, ...]
     any_medal: Cell | None
+    interim: Interim | None
+    ends: ExpectedEnd | None
     all_sweeps: tuple[str, ...]
     runs: tuple[Run, ...]
     costs: SweepCosts | None = None
@@ -163,9 +176,33 @@ class SweepBoard:
         return found[first : last + 1]
 
 
-def sweep_board(database: Database, sweep_id: str | None, config_file: Path) -> SweepBoard | None:
+# How a run stands, in the order in which bars and counts show it.
+TALLIED: tuple[Outcome | RunState, ...] = (
+    *Outcome,
+    RunState.FAILED,
+    RunState.STOPPED,
+    RunState.RUNNING,
+    RunState.QUEUED,
+)
+
+
+def tally_of(found: Sequence[Run]) -> dict[Outcome | RunState, int]:
+    """Count runs by how they stand, in the order of `TALLIED`; whatever is live counts as running."""
+    counts = Counter(
+        RunState.RUNNING if run.is_live else run.outcome if run.outcome is not None else run.state
+        for run in found
+    )
+    return {kind: counts[kind] for kind in TALLIED if counts[kind]}
+
+
+def listed_sweeps(database: Database) -> list[Sweep]:
+    """Read all sweeps in the order in which every list of them shows them and `[` and `]` go: newest first."""
+    return sweeps.all_sweeps(database)[::-1]
+
+
+def sweep_board(database: Database, sweep_id: str | None, config_file: Path, now: float) -> SweepBoard | None:
     """Read a sweep; without an id the newest that has live runs or else the newest, None when there is none."""
-    known = sweeps.all_sweeps(database)
+    known = listed_sweeps(database)
     if not known:
         return None
     sweep = next((sweep for sweep in known if sweep.id == sweep_id), _foremost(database, known))
@@ -177,12 +214,15 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path) -> 
         if any(row.split == split for row in rows)
     )
     counts = sweeps.counts(database, sweep.id)
+    trials = [trial_of(run) for run in found]
     prices = known_prices(config_file)
     return SweepBoard(
         sweep=sweep,
         counts=counts,
         groups=groups,
-        any_medal=any_medal_of(found, sweep.spec.competitions),
+        any_medal=any_medal_of(trials, sweep.spec.competitions),
+        interim=interim_of(trials, sweep.spec.competitions),
+        ends=end_of_sweep(sweep, found, now),
         all_sweeps=tuple(each.id for each in known),
         runs=tuple(found),
         costs=read_sweep_costs(database, sweep, found, prices, counts.medals, sweep_budgets(database)),
@@ -190,9 +230,9 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path) -> 
     )
 
 
-def any_medal_of(found: Sequence[Run], competitions: Sequence[str]) -> Cell | None:
-    """How many medals finished runs earn over the seeds that every competition has; None before the first."""
-    results = results_of((run.competition_id, trial_of(run).earned) for run in found)
+def any_medal_of(trials: Sequence[Trial], competitions: Sequence[str]) -> Cell | None:
+    """How many medals runs earn over the seeds that every competition has; None before the first."""
+    results = results_of((trial.competition_id, trial.earned) for trial in trials)
     if not complete_seeds(results, competitions):
         return None
     return aggregate(results, competitions).get(Measure.ANY_MEDAL)
@@ -246,7 +286,7 @@ def _agrees(term: FilterTerm, run: Run, split: str) -> bool:
 
 def _foremost(database: Database, known: Sequence[Sweep]) -> Sweep:
     live = runs.live_counts(database)
-    return next((sweep for sweep in reversed(known) if sweep.id in live), known[-1])
+    return next((sweep for sweep in known if sweep.id in live), known[0])
 
 
 def _not_prepared(database: Database, edition: str) -> dict[str, Dataset]:
@@ -280,17 +320,14 @@ def _waits_for(dataset: Dataset | None) -> str:
 
 
 def _group(split: str, rows: tuple[CompetitionRow, ...], seeds: int) -> SplitGroup:
-    found = [run for row in rows for run in row.runs if run is not None]
-    any_medal = any_medal_of(found, [row.competition_id for row in rows])
-    return SplitGroup(split, rows, any_medal, tuple(_medal_share(rows, place) for place in range(seeds)))
-
-
-def _medal_share(rows: tuple[CompetitionRow, ...], place: int) -> float | None:
-    """Which share of a seed's runs have a medal, in percent; None until all have finished."""
-    seed = [row.runs[place] for row in rows]
-    if any(run is None or run.outcome is None for run in seed):
-        return None
-    return 100.0 * sum(run is not None and run.outcome in MEDALS for run in seed) / len(seed)
+    trials = [[None if run is None else trial_of(run) for run in row.runs] for row in rows]
+    found = [trial for row in trials for trial in row if trial is not None]
+    members = [row.competition_id for row in rows]
+    per_seed = tuple(
+        interim_of((trial for row in trials if (trial := row[place]) is not None), members)
+        for place in range(seeds)
+    )
+    return SplitGroup(split, rows, any_medal_of(found, members), interim_of(found, members), per_seed)
 
 
 def _ordered(

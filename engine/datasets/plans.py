@@ -15,14 +15,14 @@ from engine.datasets.descriptions import OURS
 from engine.datasets.steps import CHECK, DOWNLOAD, EXTRACT, PREPARE, STEPS, VERIFY
 from engine.kaggle import CredentialsRefused
 from engine.kaggle.credentials import require_credentials
-from engine.layout import dataset_folder, is_prepared
+from engine.layout import DEMO_DATA, dataset_folder, is_demo, is_prepared
 from foundation.problems import DataProblem
 from state import datasets
 from state.database import Database
 from state.datasets import Progress
 from state.records import Dataset, DatasetState, StepState
 
-DEMO = "demo"
+DEMO = DEMO_DATA
 BUSY = (DatasetState.WAITING, DatasetState.WORKING)
 
 
@@ -148,11 +148,20 @@ def is_ready(competition_id: str, edition: Edition, data_dir: Path) -> bool:
     return is_prepared(competition, dataset_folder(competition, data_dir, edition))
 
 
-def record_prepared(database: Database, competition_id: str, edition: Edition, *, now: float) -> None:
+def record_prepared(
+    database: Database, competition_id: str, edition: Edition, data_dir: Path, *, now: float
+) -> None:
     """Record in the state that a dataset was found prepared on disk; one that is about to be replaced is not."""
     known = datasets.find(database, competition_id, edition)
-    if known is None or known.state not in (*BUSY, DatasetState.PREPARED):
-        datasets.found(database, competition_id, edition, steps=STEPS, now=now)
+    if known is not None and known.state in BUSY:
+        return
+    demo = is_demo(dataset_folder(registry.get(competition_id), data_dir, edition))
+    with database.transaction():
+        if known is None or known.state is not DatasetState.PREPARED:
+            datasets.found(database, competition_id, edition, steps=STEPS, now=now)
+            datasets.set_demo(database, competition_id, edition, demo)
+        elif demo:  # what an older version prepared for the demo carries no mark, but is known as such
+            datasets.set_demo(database, competition_id, edition, demo)
 
 
 def request(database: Database, wanted: Plan, *, now: float) -> None:
@@ -169,6 +178,7 @@ def request(database: Database, wanted: Plan, *, now: float) -> None:
             source=wanted.options.to_text(),
             now=now,
         )
+        datasets.set_demo(database, wanted.competition_id, wanted.edition, wanted.options.source == DEMO)
         for step, why in wanted.skipped.items():
             skipped = Progress(StepState.SKIPPED, note=why)
             datasets.set_step(database, wanted.competition_id, wanted.edition, step, skipped, now=now)

@@ -23,8 +23,9 @@ from engine.datasets.raw_data import Raw
 from engine.datasets.steps import CHECKSUM, PREPARE, ReportStep, no_report, within
 from engine.datasets.verification import RAW_DATA, RAW_FOLDER
 from engine.datasets.workspace import discard, put_in_place, set_one_time, workspace
+from engine.demo_data import NOTICE
 from engine.kaggle.backoff import USUAL_PATIENCE
-from engine.layout import MARKER, DatasetFolder, dataset_folder
+from engine.layout import DEMO_DATA, MARKER, SYNTHETIC, DatasetFolder, dataset_folder
 from foundation.files import write_json
 from foundation.problems import DataProblem
 from foundation.workers import ReportProgress
@@ -165,6 +166,8 @@ def _seal(
     for name, text in texts.items():
         (prepared / name).write_text(text, encoding="utf-8")
     properties = {canaries.PROPERTY: canaries.write(job.public)} if canary else {}
+    if (job.raw / NOTICE).is_file():
+        properties[SYNTHETIC] = DEMO_DATA
     set_one_time(job.public)
     seal = manifest.write(prepared, competition.id, job.edition, properties, report)
     write_json(

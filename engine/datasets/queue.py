@@ -33,7 +33,7 @@ from engine.datasets.records import DatasetRecords
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
 from engine.kaggle import CredentialsRefused, KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
 from engine.kaggle.backoff import FIRST_WAIT, LONGEST_WAIT, is_due
-from engine.layout import dataset_folder
+from engine.layout import dataset_folder, is_demo
 from engine.space import DiskFull, free_bytes, growth
 from foundation.clock import Clock
 from foundation.problems import DataProblem, Problem
@@ -233,7 +233,7 @@ class DatasetQueue:
                 continue
             try:
                 if is_ready(competition_id, edition, self._data_dir):
-                    record_prepared(self._database, competition_id, edition, now=now)
+                    record_prepared(self._database, competition_id, edition, self._data_dir, now=now)
             except DataProblem as problem:  # of this one alone
                 text = problem.in_one_line()
                 if found is None or (found.state, found.problem) != (DatasetState.FAILED, text):
@@ -361,7 +361,10 @@ class DatasetQueue:
         if key not in self._blocked or self._next_stage(dataset) is None or not self._is_ready(dataset):
             return False
         del self._blocked[key]
-        self.records.prepared(dataset, None)
+        folder = dataset_folder(
+            registry.get(dataset.competition_id), self._data_dir, edition_named(dataset.edition)
+        )
+        self.records.prepared(dataset, None, demo=is_demo(folder))
         return True
 
     def _start(self, dataset: Dataset, stage: str, *, asks: bool, tries: bool) -> None:
@@ -427,7 +430,7 @@ class DatasetQueue:
         elif work.stage is DOWNLOAD:
             self.records.fetched(dataset)
         else:
-            self.records.prepared(dataset, int(news.value["bytes_on_disk"]))
+            self.records.prepared(dataset, int(news.value["bytes_on_disk"]), demo=bool(news.value["demo"]))
 
     def _hear_of_kaggle(self, work: _Work, news: Ended) -> None:
         """Note what the end of a job says about Kaggle; one that was killed may have asked or not."""

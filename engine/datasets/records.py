@@ -59,9 +59,10 @@ class DatasetRecords:
             self._finish(dataset, DOWNLOAD)
             self._set_state(dataset, DatasetState.WAITING)
 
-    def prepared(self, dataset: Dataset, bytes_on_disk: int | None) -> None:
-        """It is there."""
+    def prepared(self, dataset: Dataset, bytes_on_disk: int | None, *, demo: bool) -> None:
+        """It is there, made of real data or of the demo's."""
         with self._database.transaction():
+            datasets.set_demo(self._database, dataset.competition_id, dataset.edition, demo)
             for step in self._steps(dataset):
                 if step.state not in (StepState.SKIPPED, StepState.DONE):  # when it was done is kept
                     self._finish(dataset, step.name)
@@ -163,6 +164,8 @@ class DatasetRecords:
                 differs
                 or f"{files or len(news.value['sums'])} {'files' if files else 'tables'} are as expected"
             )
+            if news.value.get("demo"):
+                summary = f"demo data, made up: {summary}"
             detail = news.value
         now = self._clock.now()
         with self._database.transaction():

@@ -75,7 +75,7 @@ class DatasetRequests:
                 self._refuse_in_use(competition_id, {edition}, "prepared again")
         for number, competition_id in enumerate(chosen):
             if not wanted_anew and competition_id in ready:
-                plans.record_prepared(self._database, competition_id, edition, now=now)
+                plans.record_prepared(self._database, competition_id, edition, self._data_dir, now=now)
                 continue
             try:
                 wanted = plans.plan(
@@ -125,7 +125,8 @@ class DatasetRequests:
             if not plans.is_ready(competition_id, edition, self._data_dir):
                 raise UsageProblem(f"{competition_id} is not prepared", "", "Prepare it first.")
             self._refuse_being_prepared(competition_id, edition)
-            plans.record_prepared(self._database, competition_id, edition, now=self._clock.now())
+            now = self._clock.now()
+            plans.record_prepared(self._database, competition_id, edition, self._data_dir, now=now)
         known = self._known(arguments)
         for dataset in known:
             self._queue.verifications.ask(dataset, arguments.kind)

@@ -27,7 +27,7 @@ from engine.datasets.verification import record, verify
 from engine.datasets.workspace import resolve_leftovers
 from engine.kaggle import KaggleUnreachable
 from engine.kaggle.credentials import find_credentials
-from engine.layout import dataset_folder
+from engine.layout import dataset_folder, is_demo
 from engine.space import size_on_disk
 from foundation.files import PARTIAL_SUFFIX
 from foundation.workers import ReportProgress
@@ -102,7 +102,7 @@ def prepare_dataset(
         folder = dataset_folder(competition, data_dir, edition)
         store = store_at(chosen.mirror)
         import_dataset(competition, folder, store, keep_free=kept.keep_free, report=within(report, DOWNLOAD))
-        return {"bytes_on_disk": size_on_disk(folder.prepared)}
+        return {"bytes_on_disk": size_on_disk(folder.prepared), "demo": is_demo(folder)}
     if chosen.source == DEMO:
         chosen = replace(chosen, source=str(_generate(competition_id, data_dir, report_progress)))
     prepared = prepare(
@@ -114,7 +114,8 @@ def prepare_dataset(
         patience=0,
         report=report,
     )
-    return {"bytes_on_disk": size_on_disk(prepared)}
+    folder = dataset_folder(registry.get(competition_id), data_dir, edition)
+    return {"bytes_on_disk": size_on_disk(prepared), "demo": is_demo(folder)}
 
 
 def verify_dataset(
@@ -139,6 +140,7 @@ def verify_dataset(
         "changed": found.changed[:_MOST_NAMES],
         "unlisted": list(found.unlisted[:_MOST_NAMES]),
         "deep": found.deep,
+        "demo": found.demo,
         "differs": found.differences,
     }
 

@@ -13,7 +13,7 @@ from engine.datasets.canaries import PROPERTY
 from engine.datasets.descriptions import KAGGLE, check_choice, chosen_texts
 from engine.datasets.manifest import TreeDifferences
 from engine.datasets.steps import ReportStep
-from engine.layout import DESCRIPTION, DatasetFolder, prepared_with, require_prepared
+from engine.layout import DESCRIPTION, DatasetFolder, is_demo, prepared_with, require_prepared
 from foundation.files import write_json
 from foundation.problems import DataProblem, reading
 
@@ -47,12 +47,14 @@ class Verification:
         tree: how the files differ from the manifest; None: there is no manifest.
         files: how many files the manifest lists.
         deep: whether the content of every file was compared.
+        demo: whether it was made of the demo's synthetic data, which no known checksum is of.
     """
 
     sums: tuple[Sum, ...]
     tree: TreeDifferences | None
     files: int
     deep: bool
+    demo: bool = False
 
     @property
     def missing(self) -> list[str]:
@@ -108,22 +110,22 @@ def verify(
     tree = None
     if listed is not None:
         tree = manifest.compare(folder.prepared, listed, deep=deep, report=report)
-    known = competition.checksums
+    known, demo = competition.checksums, is_demo(folder)
     marker = prepared_with(folder) or {}
     sums: list[Sum] = []
     for side, actual, expected in (
         ("public", found.public, known.public),
         ("private", found.private, known.private),
     ):
-        # The known sums are those of edition v1, made of the real data.
-        real = checksums.comparable(expected) if folder.edition == "v1" else {}
+        # The known sums are those of edition v1, made of the real data; a demo has its manifest alone.
+        real = checksums.comparable(expected) if folder.edition == "v1" and not demo else {}
         recorded = marker.get(side)
         sealed = checksums.comparable(recorded) if isinstance(recorded, dict) else {}
         sums += [
             Sum(f"{side}/{name}", real.get(name), sealed.get(name), actual.get(name))
             for name in sorted({*actual, *real, *sealed})
         ]
-    return Verification(tuple(sums), tree, 0 if listed is None else len(listed.entries), deep)
+    return Verification(tuple(sums), tree, 0 if listed is None else len(listed.entries), deep, demo)
 
 
 def check(

@@ -23,6 +23,9 @@ _MODULES = {
     "spooky-author-identification": "authors",
 }
 DEMO_COMPETITIONS = tuple(_MODULES)
+# Lies in every folder of raw data made here, wherever that is copied to: what is prepared of it is marked by it.
+NOTICE = "SYNTHETIC-DEMO-DATA.txt"
+_NOTICE_TEXT = "This is made up for the demo of mlebench-console. Nothing that is scored on it is a result.\n"
 
 
 def generate(competition_id: str, raw_folder: Path) -> None:
@@ -43,6 +46,7 @@ def generate(competition_id: str, raw_folder: Path) -> None:
     try:
         module = importlib.import_module(f"engine.demo_data.{_MODULES[competition_id]}")
         module.write(scratch, _random(competition_id))
+        (scratch / NOTICE).write_text(_NOTICE_TEXT, encoding="utf-8")
         scratch.chmod(0o755)
         scratch.rename(raw_folder)
     except BaseException:

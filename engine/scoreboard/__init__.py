@@ -4,7 +4,7 @@ Everything starts with `Evidence`: the trials behind a row, whether they are run
 imported reports. Rows, insight, comparisons and exports are made of it alone.
 """
 
-from engine.scoreboard.aggregation import aggregate, row_of
+from engine.scoreboard.aggregation import aggregate, interim_of, row_of
 from engine.scoreboard.comparison import Comparison, Difference, Duel, Side, compare
 from engine.scoreboard.export import RowFormat, disclose, row_text
 from engine.scoreboard.model import (
@@ -12,6 +12,7 @@ from engine.scoreboard.model import (
     MEASURES_BY_INTEREST,
     Cell,
     Evidence,
+    Interim,
     Measure,
     Results,
     Row,
@@ -31,6 +32,7 @@ __all__ = [
     "Difference",
     "Duel",
     "Evidence",
+    "Interim",
     "Measure",
     "Results",
     "Row",
@@ -43,6 +45,7 @@ __all__ = [
     "disclose",
     "find_evidence",
     "imported_evidence",
+    "interim_of",
     "load_evidence",
     "own_evidence",
     "published_rows",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -15,6 +15,7 @@ from engine.scoreboard.model import (
     Costs,
     Counted,
     Evidence,
+    Interim,
     Measure,
     Results,
     Row,
@@ -48,7 +49,9 @@ def aggregate(
     table = {competition: results.get(competition, ()) for competition in competitions}
     taken = _number_of_seeds(table, pad_missing=pad_missing, seeds=seeds)
     return {
-        measure: over_seeds([_percentage(table, measure, seed) for seed in range(taken)])
+        measure: replace(
+            over_seeds([_percentage(table, measure, seed) for seed in range(taken)]), competitions=len(table)
+        )
         for measure in Measure
     }
 
@@ -56,6 +59,35 @@ def aggregate(
 def complete_seeds(results: Results, competitions: Sequence[str]) -> int:
     """Count the seeds that every competition has a result of."""
     return min((len(results.get(competition, ())) for competition in competitions), default=0)
+
+
+def interim_of(trials: Iterable[Trial], competitions: Collection[str]) -> Interim | None:
+    """Tell how far the runs of some competitions are, and what bounds that sets to their final any-medal percentage.
+
+    Which seeds make the row is taken to be as MLE-bench takes it once every run has a result: as many as the
+    competition with the fewest has. None where there are no runs.
+    """
+    table: dict[str, list[Trial]] = {competition: [] for competition in competitions}
+    for trial in trials:
+        if trial.competition_id in table:
+            table[trial.competition_id].append(trial)
+    every = [trial for found in table.values() for trial in found]
+    if not every:
+        return None
+    seeds = min(map(len, table.values()))
+    places = seeds * len(table)
+    taken = [trial for found in table.values() for trial in found[:seeds]]
+    won = sum(trial.counts and trial.has(Measure.ANY_MEDAL) for trial in taken)
+    undecided = sum(not trial.counts for trial in taken)
+    return Interim(
+        medals=sum(trial.counts and trial.has(Measure.ANY_MEDAL) for trial in every),
+        ended=sum(trial.ended for trial in every),
+        counted=sum(trial.counts for trial in every),
+        runs=len(every),
+        seeds=seeds,
+        low=100.0 * won / places if places else 0.0,
+        high=100.0 * (won + undecided) / places if places else 100.0,
+    )
 
 
 def over_seeds(percentages: Sequence[float]) -> Cell:
@@ -121,7 +153,7 @@ def row_of(
     splits = {column: registry.splits()[split] for column, split in COLUMNS.items()} | dict(user_splits or {})
     results = {} if evidence.conflict else evidence.results(pad_missing=pad_missing)
     covered = evidence.competitions
-    own = _standing(results, covered, covered, pad_missing=pad_missing)
+    own = _standing(evidence, results, covered, pad_missing=pad_missing)
     created = datetime.fromtimestamp(evidence.created_at, UTC) if evidence.created_at else None
     return Row(
         table=evidence.table,
@@ -129,7 +161,7 @@ def row_of(
         agent=evidence.conditions.agent,
         llms=evidence.llms,
         columns={
-            column: _standing(results, members, covered, pad_missing=pad_missing)
+            column: _standing(evidence, results, members, pad_missing=pad_missing)
             for column, members in splits.items()
         },
         own=own,
@@ -196,19 +228,18 @@ def by_category(evidence: Evidence, *, pad_missing: bool = False) -> Mapping[str
     for category, ids in sorted(members.items()):
         run = [competition_id for competition_id in ids if competition_id in covered]
         if run:
-            found[category] = replace(_standing(results, run, run, pad_missing=pad_missing), of=len(ids))
+            found[category] = replace(_standing(evidence, results, run, pad_missing=pad_missing), of=len(ids))
     return found
 
 
-def _standing(
-    results: Results, members: Sequence[str], covered: Sequence[str], *, pad_missing: bool
-) -> Standing:
+def _standing(evidence: Evidence, results: Results, members: Sequence[str], *, pad_missing: bool) -> Standing:
     """The standing on a split; a part of it is never shown as if it were the whole, unless padded."""
-    count = len({*members} & {*covered})
+    count = len({*members} & {*evidence.competitions})
+    interim = None if evidence.conflict else interim_of(evidence.trials, members)
     if not (any(map(results.get, members)) if pad_missing else complete_seeds(results, members)):
-        return Standing(None, count, len(members))
+        return Standing(None, count, len(members), interim=interim)
     measures = aggregate(results, members, pad_missing=pad_missing)
-    return Standing(measures[Measure.ANY_MEDAL], count, len(members), measures)
+    return Standing(measures[Measure.ANY_MEDAL], count, len(members), measures, interim)
 
 
 @dataclass(frozen=True)

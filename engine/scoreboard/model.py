@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -307,19 +308,74 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Cell:
-    """A percentage over seeds: mean, standard error of the mean, and how many seeds (None: unknown)."""
+    """A percentage over seeds: mean, standard error of the mean, and how many seeds (None: unknown).
+
+    Attributes:
+        competitions: of how many competitions each seed's percentage is; None: unknown.
+    """
 
     mean: float
     sem: float
     n: int | None
+    competitions: int | None = field(default=None, compare=False)
+
+    @property
+    def has_error(self) -> bool:
+        """Whether its standard error says anything: one seed has none, though MLE-bench writes 0."""
+        return self.n != 1
 
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the mean."""
+        """The 95 % interval of the mean as MLE-bench has it, which may go beyond 0 and 100."""
         return self.mean - _Z_95 * self.sem, self.mean + _Z_95 * self.sem
+
+    def wilson(self) -> tuple[float, float] | None:
+        """The 95 % interval of Wilson's score for the share of runs, each taken as a trial of its own.
+
+        It lies within 0 and 100, and says something of one seed as well. None where the number of runs is not known.
+        """
+        if not self.n or not self.competitions:
+            return None
+        runs, share, square = self.n * self.competitions, self.mean / 100, _Z_95**2
+        middle = (share + square / (2 * runs)) / (1 + square / runs)
+        half = _Z_95 / (1 + square / runs) * math.sqrt(share * (1 - share) / runs + square / (4 * runs**2))
+        return 100 * max(0.0, middle - half), 100 * min(1.0, middle + half)
+
+    def figures(self, decimals: int = 2, plus_minus: str = "±") -> str:
+        """Write mean and standard error, and of one seed the mean alone."""
+        mean = f"{self.mean:.{decimals}f}"
+        return f"{mean} {plus_minus}{self.sem:.{decimals}f}" if self.has_error else mean
 
     def __str__(self) -> str:
         """Write it as in the published table."""
         return f"{self.mean:.2f} ± {self.sem:.2f}"
+
+
+@dataclass(frozen=True)
+class Interim:
+    """How far runs are before all have a result, and between what their any-medal percentage ends once they have.
+
+    Attributes:
+        medals: how many runs have earned a medal.
+        ended: how many have ended, with a result or without.
+        counted: how many have a result that counts.
+        runs: how many there are.
+        seeds: over how many seeds the final figure is.
+        low: the percentage if no run without a result gets a medal.
+        high: that if each of them does.
+    """
+
+    medals: int
+    ended: int
+    counted: int
+    runs: int
+    seeds: int
+    low: float
+    high: float
+
+    @property
+    def is_final(self) -> bool:
+        """Whether every run has a result."""
+        return self.counted == self.runs > 0
 
 
 @dataclass(frozen=True)
@@ -331,12 +387,14 @@ class Standing:
         covered: how many of the split's competitions the row has runs of.
         of: how many competitions the split has.
         measures: all percentages; empty where `cell` is None and for published rows.
+        interim: how far its runs are; None where there are none, or where they can't make a row.
     """
 
     cell: Cell | None
     covered: int
     of: int
     measures: Mapping[Measure, Cell] = field(default_factory=dict)
+    interim: Interim | None = None
 
 
 @dataclass(frozen=True)

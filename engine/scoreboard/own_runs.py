@@ -152,11 +152,12 @@ def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) 
         for sweep in experiment.sweeps
         if sweep.spec.replay_of is not None
     )
+    conditions = [_conditions_of(sweep, part) for sweep, part in zip(experiment.sweeps, runs_of, strict=True)]
     gpus_known = spec.gpus >= 0 and spec.runtime != IMPORTED
     return Evidence(
         table="own",
         name=experiment.name,
-        conditions=_conditions_of(newest),
+        conditions=conditions[-1],
         trials=tuple(
             replace(trial_of(run), costs=ledger.costs_of(run, sweep.spec))
             for sweep, part in zip(experiment.sweeps, runs_of, strict=True)
@@ -165,15 +166,15 @@ def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) 
         created_at=newest.created_at,
         limit_hours=spec.time_limit_seconds / 3600 or None,
         planned_seeds=sum(sweep.spec.seeds for sweep in experiment.sweeps),
-        conflict="; ".join((*replays, *differences(_conditions_of(sweep) for sweep in experiment.sweeps))),
+        conflict="; ".join((*replays, *differences(conditions))),
         note=experiment.note,
         gpus=spec.gpus / max(1, spec.runs_per_gpu) if gpus_known else None,
         prices=ledger.prices,
     )
 
 
-def _conditions_of(sweep: Sweep) -> Conditions:
-    """What a sweep's runs had in common."""
+def _conditions_of(sweep: Sweep, members: Sequence[Run]) -> Conditions:
+    """What a sweep's runs had in common; one run on the demo's data makes all of it no result."""
     return Conditions(
         edition=sweep.spec.edition,
         agent=sweep.spec.agent_id,
@@ -181,7 +182,7 @@ def _conditions_of(sweep: Sweep) -> Conditions:
         hours=limit_text(sweep.spec.time_limit_seconds / 3600) if sweep.spec.time_limit_seconds else "",
         hardware=_hardware_of(sweep.spec),
         network=sweep.spec.network,
-        data="demo" if sweep.spec.demo else "real",
+        data="demo" if any(run.demo for run in members) else "real",
         descriptions="" if sweep.spec.runtime == IMPORTED else OBFUSCATED if sweep.spec.obfuscated else USUAL,
     )
 

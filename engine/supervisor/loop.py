@@ -42,7 +42,7 @@ from foundation.clock import Clock
 from foundation.daemon_log import write_log
 from foundation.problems import Problem
 from foundation.workers import Ended, Progressed, WorkerPool
-from state import runs
+from state import events, runs
 from state.database import Database, UnusableState
 from state.samples import Samples
 
@@ -171,7 +171,10 @@ class Supervisor:
         self._datasets.recover()
         self._starter.recover()
         self._do(next(step for step in self._steps if step.do == self._beat))
-        self._log(f"engine {os.getpid()} is up")
+        told = f"engine {os.getpid()} is up"
+        with self._database.transaction():
+            events.append(self._database, self._clock.now(), "engine.started", told)
+        self._log(told)
 
     def run(self, stopping: Callable[[], bool], wakeup: int) -> None:
         """Work until told to stop; `wakeup` is readable when a signal has come."""

@@ -151,6 +151,7 @@ class SweepImport:
             members=[(run.competition_id, run.seed) for run in found],
             now=now,
         )
+        runs.mark_demo(self._database, sweep_id)
         sweeps.set_state(self._database, sweep_id, SweepState.STOPPED, now=now)
         for run, made in zip(found, runs.of_sweep(self._database, sweep_id), strict=True):
             self._take(run, made.id, f"runs/{sweep_id}/{_below_sweep(run)}", now)

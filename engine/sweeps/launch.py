@@ -12,7 +12,7 @@ from engine.options.sweep import Launch, check_name
 from engine.places import Places
 from engine.sweeps.checks import Check
 from foundation.problems import UsageProblem
-from state import budgets, experiments, sweeps
+from state import budgets, experiments, runs, sweeps
 from state.budgets import BudgetScope, Limits
 from state.database import Database
 from state.records import Sweep
@@ -63,7 +63,8 @@ def create(
             if competition_id in missing:
                 preparation.request(database, missing[competition_id], now=now)
             else:
-                preparation.record_prepared(database, competition_id, edition, now=now)
+                preparation.record_prepared(database, competition_id, edition, places.data_dir, now=now)
+        runs.mark_demo(database, sweep.id)
         if not launch.sweep_budget.are_none:
             budgets.set_limits(database, BudgetScope.SWEEP, sweep.id, launch.sweep_budget, now=now)
         if launch.experiment:

@@ -85,6 +85,7 @@ class World:
             concurrency=concurrency,
             now=NOW - began,
         )
+        runs.mark_demo(self.database, sweep_id)
 
     def run(self, sweep_id: str, competition: str, seed: int) -> int:
         found = runs.of_sweep(self.database, sweep_id)
@@ -174,10 +175,11 @@ class World:
         self.end(attempt_id, ago=ago + 5, code=1)
         transitions.failed(self.database, attempt_id, Failure(kind, text, evidence), now=NOW - ago)
 
-    def prepared(self, competition: str, *, size: int = 61_000_000) -> None:
+    def prepared(self, competition: str, *, size: int = 61_000_000, demo: bool = False) -> None:
         datasets.set_state(
             self.database, competition, "v1", DatasetState.PREPARED, now=NOW - 30 * HOUR, bytes_on_disk=size
         )
+        datasets.set_demo(self.database, competition, "v1", demo)
 
     def step(self, competition: str, step: str, progress: datasets.Progress, *, took: float) -> None:
         """A step of a dataset that took so long and has just ended."""

@@ -146,7 +146,7 @@ def demo(places: Places) -> World:
     """The demo in its middle."""
     world = open_world(places)
     for competition in DEMO:
-        world.prepared(competition, size=3_100_000)
+        world.prepared(competition, size=3_100_000, demo=True)
     for sweep_id, agent, began in (("demo-dummy", "dummy", 95.0), ("demo-baseline", "baseline/demo", 90.0)):
         world.sweep(sweep_id, DEMO, agent=agent, limit=240.0, began=began, concurrency=2, demo=True)
         experiments.assign(world.database, sweep_id, sweep_id, now=NOW - began)

@@ -9,7 +9,7 @@ import pytest
 
 from foundation.problems import StateProblem
 from state import database as state_database
-from state import events, requests, runs, submissions, sweeps, transitions
+from state import datasets, events, requests, runs, submissions, sweeps, transitions
 from state.database import DATABASE_NAME, Database, UnusableState
 from state.records import RequestState
 from state.submissions import Snapshot
@@ -70,8 +70,12 @@ def test_a_state_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_
         first.execute(
             "INSERT INTO sweeps VALUES ('s', 's', 'active', ?, '1', 1, 0, 1.0, '')",
             [json.dumps({"agent_id": "a", "agents_dir": "", "competitions": ["c"], "seeds": 1,
-                         "time_limit_seconds": 60.0})],
+                         "time_limit_seconds": 60.0, "demo": True})],
         )  # fmt: skip
+        first.execute(
+            "INSERT INTO datasets (competition_id, edition, state, source, updated_at) VALUES"
+            " ('c', 'v1', 'prepared', 'demo', 1.0), ('d', 'v1', 'prepared', '{\"source\": \"/raw\"}', 1.0)"
+        )
         first.execute(
             "INSERT INTO runs (id, sweep_id, competition_id, seed, state, queued_at, position, attempts)"
             " VALUES (1, 's', 'c', 1, 'finished', 1.0, 1, 1)"
@@ -91,6 +95,9 @@ def test_a_state_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_
     newest = state_database.open_for_writing(tmp_path)
     (attempt,) = runs.attempts(newest, 1)
     assert (attempt.directory, attempt.image, attempt.hardware) == ("d", "", None)
+    # A sweep of the demo is one without any flag from now on.
+    assert runs.get(newest, 1).demo
+    assert [each.demo for each in datasets.all_datasets(newest)] == [True, False]
     assert attempt.token == "1"  # its containers and its file in the inbox are named so
     assert [taken.path for taken in submissions.of_attempt(newest, attempt.id)] == ["p"]
     assert newest.rows("PRAGMA foreign_key_check") == []

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -74,8 +75,10 @@ class Prompt(Widget):
         """Esc was pressed; `value` is what was there before."""
 
     def __init__(self, sign: str, placeholder: str, *, id: str) -> None:
+        label = Painted(((f" {sign} ", "accent"),), classes="prompt-sign")
+        label.styles.width = cell_len(sign) + 2
         super().__init__(
-            Painted(((f" {sign} ", "accent"),), classes="prompt-sign"),
+            label,
             TypingLine(placeholder=placeholder, select_on_focus=False),
             id=id,
             classes="prompt",

@@ -49,6 +49,17 @@ def outcome_role(outcome: Outcome | None) -> Role:
     return "dim" if outcome is None else OUTCOME_ROLES[outcome]
 
 
+def draw_kind(kind: Outcome | RunState, signs: Signs) -> Drawn:
+    """The sign and the colour of runs that stand alike, by their outcome or, without one, by their state."""
+    if isinstance(kind, Outcome):
+        return Drawn(outcome_sign(kind, signs), "", "", outcome_role(kind))
+    if kind is RunState.FAILED:
+        return Drawn(signs.failed, "", "", "bad")
+    if kind in (RunState.QUEUED, RunState.STOPPED):
+        return Drawn(signs.queued if kind is RunState.QUEUED else signs.stopped, "", "", "dim")
+    return Drawn(signs.running, "", "", "running")
+
+
 def state_role(run: Run) -> Role:
     """The colour of a run."""
     if run.state is RunState.FINISHED:

@@ -29,10 +29,8 @@ def world(places: Places) -> Iterator[Database]:
     """A sweep with a medal, a crash, a live run and a queued one."""
     places.state_dir.mkdir()
     database = state_database.open_for_writing(places.state_dir)
-    spec = replace(
-        SPEC, competitions=("leaf-classification", "spooky-author-identification"), seeds=2, demo=True
-    )
-    leaf, spooky, second, _queued = sweep(database, "dummy-1", spec)
+    spec = replace(SPEC, competitions=("leaf-classification", "spooky-author-identification"), seeds=2)
+    leaf, spooky, second, _queued = sweep(database, "dummy-1", spec, demo=True)
     finish(database, leaf, Outcome.SILVER, score=0.005)
     fail(database, spooky)
     start(database, second)
@@ -53,12 +51,14 @@ def names(record: type) -> set[str]:
 
 def test_sweeps_are_listed_with_their_counts(cli: Cli, world: Database) -> None:
     (listed,) = cli("sweep", "list", "--json").document()
-    assert set(listed) == names(Sweep) | {"counts"}
+    assert set(listed) == names(Sweep) | {"counts", "demo", "any_medal", "interim", "ends"}
     assert listed["counts"]["medals"] == 1
     assert listed["counts"]["live"] == 1
+    assert listed["demo"] and listed["interim"]["low"] == 25.0 and listed["interim"]["high"] == 75.0
     text = cli("sweep", "list").out
     assert "dummy-1" in text
-    assert "demo" in text
+    assert "demo data, not a result" in text
+    assert "1 medal of 2 ended, final 25.0 to 75.0 %" in text
 
 
 def test_a_sweep_is_shown_by_an_unambiguous_beginning_of_its_name(cli: Cli, world: Database) -> None:
@@ -184,9 +184,11 @@ def test_status_works_before_there_is_any_state(cli: Cli) -> None:
 def test_the_scoreboard_marks_a_demo_and_shows_no_column_for_a_part(cli: Cli, world: Database) -> None:
     text = cli("scoreboard").out.splitlines()
     own = next(line for line in text if line.startswith("trial"))
-    assert "demo: synthetic data, not a result" in own
+    assert "demo data, not a result" in own
     assert " 2 of 22 " in own
-    assert "50.00 ± 0.00" in own  # the crash is the agent's own and counts as no medal
+    assert (
+        "50.00 " in own and "±" not in own.partition("trial")[2]
+    )  # the crash is the agent's own and counts as no medal
     assert "1 of 2, running" in own
     assert any(line.startswith("Famou-Agent 2.0") for line in text)
     rows = cli("scoreboard", "--own", "--json").document()
@@ -200,8 +202,8 @@ def test_the_scoreboard_sorts_and_takes_a_users_split(cli: Cli, world: Database,
     split = tmp_path / "mine.txt"
     split.write_text("leaf-classification\n")
     (own,) = cli("scoreboard", "--own", "--split", split, "--json").document()
-    assert own["columns"][str(split)]["cell"] == {"mean": 100.0, "sem": 0.0, "n": 1}
-    assert "100.00 ± 0.00" in cli("scoreboard", "--own", "--split", split).out
+    assert own["columns"][str(split)]["cell"] == {"mean": 100.0, "sem": 0.0, "n": 1, "competitions": 1}
+    assert "100.00 " in cli("scoreboard", "--own", "--split", split).out
 
 
 def test_competitions_tell_their_facts(cli: Cli) -> None:

@@ -34,6 +34,20 @@ def test_summaries_are_also_documents_line_by_line(cli: Cli, places: Places) -> 
     assert sweep["counts"]["failed"] == 8 and documents[0]["needs_you"][0]["kind"] == "failed"
 
 
+def test_a_sweep_that_is_over_is_told_once_and_then_only_counted(cli: Cli, places: Places) -> None:
+    worlds.scored(places).database.close()
+    told = cli("watch", "--times", "2", "--every", "1").out
+    assert told.count("aide-o3-lite: 66 of 66 ended") == 1
+    assert told.count("2 sweeps are over as before") == 1
+
+
+def test_a_summary_bounds_the_final_figure_and_says_when_it_comes(cli: Cli, places: Places) -> None:
+    worlds.busy(places).database.close()
+    told = cli("watch", "--times", "1").out
+    assert "13 medals of 33 ended, 3 without a result, final 28.9 to 62.2 %, 3 seeds" in told
+    assert "ends ~" in told
+
+
 def test_a_summary_tells_what_models_cost_and_of_their_budget(cli: Cli, places: Places) -> None:
     worlds.counted(places).database.close()
     told = cli("watch", "--times", "1").out

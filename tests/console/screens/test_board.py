@@ -24,7 +24,7 @@ from tests.console.conftest import OpenConsole
 
 async def test_the_board_sorts_by_the_column_under_the_cursor_and_turns(opened: OpenConsole) -> None:
     async with opened(worlds.demo, screen="board", demo=True) as console:
-        await console.sees("All ↓", "ours: demo-baseline", "demo, not comparable", "demo 0 of 3, running")
+        await console.sees("All ↓", "ours: demo-baseline", "demo data, not a result", "demo 0 of 3, running")
         await console.press("s")
         await console.sees("agent ↓")
         await console.press("s")
@@ -149,7 +149,8 @@ async def test_what_names_are_worth_is_told_where_one_had_none(opened: OpenConso
 async def test_what_cannot_be_compared_says_why(opened: OpenConsole, places: Places) -> None:
     async with opened(worlds.scored, screen="board") as console:
         assert console.world is not None
-        console.world.sweep("other", worlds.DEMO, agent="dummy", demo=True)
+        console.world.prepared(worlds.DEMO[0], demo=True)
+        console.world.sweep("other", worlds.DEMO, agent="dummy")
         console.world.finish(
             console.world.launch(console.world.run("other", worlds.DEMO[0], 1), ago=900),
             Outcome.GOLD,
@@ -182,7 +183,10 @@ async def test_a_row_is_previewed_copied_and_written(
         await console.until((tmp_path / "aide-o3.json").is_file)
         assert json.loads((tmp_path / "aide-o3.json").read_text())["llms"] == "o3"
         await console.press("w", "enter")
-        await console.sees("exists already")
+        # What was typed is there again, to be corrected.
+        await console.sees("exists already", " file aide-o3.json")
+        await console.press(*("backspace",) * 5, *"-2.json", "enter")
+        await console.until((tmp_path / "aide-o3-2.json").is_file)
         await console.press("b", "enter")
         await console.until((tmp_path / "aide-o3-bundle" / "manifest.json").is_file)
 

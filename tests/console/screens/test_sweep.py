@@ -22,6 +22,7 @@ from state.lifecycle import Outcome, RunState
 from state.records import RequestState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
+from tests.console.world import NOW
 
 SWEEP = "sweep:aide-o3-lite"
 
@@ -167,11 +168,11 @@ async def test_the_table_keeps_the_cursor_on_its_run(opened: OpenConsole) -> Non
 
 async def test_brackets_go_from_sweep_to_sweep(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
-        await console.sees("sweep 1 of 2")
-        await console.press("right_square_bracket")
         await console.sees("sweep 2 of 2")
+        await console.press("right_square_bracket")
+        await console.sees("sweep 1 of 2", "openhands-1")
         await console.press("left_square_bracket")
-        await console.sees("sweep 1 of 2")
+        await console.sees("sweep 2 of 2", "aide-o3-lite")
 
 
 async def test_pausing_asks_the_engine(opened: OpenConsole, asked: list[Any]) -> None:
@@ -262,7 +263,7 @@ async def test_leaving_the_classes_changes_nothing(
 
 def test_what_needs_a_person_comes_first_in_that_order(places: Places) -> None:
     world = worlds.busy(places)
-    board = sweep_board(world.database, "aide-o3-lite", world.places.config_file)
+    board = sweep_board(world.database, "aide-o3-lite", world.places.config_file, NOW)
     assert board is not None
     ordered = ordered_board(board, SortOrder(RunOrder.NEED))
     states = [run.state for run in ordered.runs]

@@ -119,7 +119,7 @@ def test_when_a_step_was_done_stays_known_when_all_are(database: Database, tmp_p
         take(database, SMALL, step, 0, 1, 2)
     found = datasets.find(database, SMALL, "v1")
     assert found is not None
-    DatasetRecords(database, SystemClock()).prepared(found, 5)
+    DatasetRecords(database, SystemClock()).prepared(found, 5, demo=False)
     ended = {step.name: step.ended_at for step in datasets.steps(database, SMALL, "v1")}
     assert (ended[CHECK], ended[DOWNLOAD], ended[PREPARE]) == (2, 2, 2)
     assert (ended[CHECKSUM] or 0) > 2

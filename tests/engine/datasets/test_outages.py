@@ -111,7 +111,7 @@ class World:
         value: dict[str, Any] | None
         if task == "prepare_dataset":
             self._make(name)
-            value = {"bytes_on_disk": 1}
+            value = {"bytes_on_disk": 1, "demo": False}
         else:
             value = self.answer(name, self.clock.moment)
             if value == {} and task == "fetch_zip":

@@ -44,7 +44,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
     (tmp_path / "state").mkdir()
     opened = open_for_writing(tmp_path / "state")
     for name in (ONE, TWO, THREE):
-        record_prepared(opened, name, "v1", now=0)
+        record_prepared(opened, name, "v1", tmp_path / "data", now=0)
     yield opened
     opened.close()
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
 
+from competitions import registry
 from engine import grade_submission, prepare_competition
+from engine.datasets import manifest
+from engine.datasets.verification import verify
 from engine.demo_data import DEMO_COMPETITIONS, cactus, generate, leaves
+from engine.layout import dataset_folder, is_demo
 from foundation.problems import UsageProblem
 
 
@@ -65,3 +70,22 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.Mon
 def test_other_competitions_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="no demo data for 'AI4Code'"):
         generate("AI4Code", tmp_path / "raw")
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_what_is_prepared_of_them_says_so_wherever_they_were_copied_to(tmp_path: Path, zipped: bool) -> None:
+    generate("spaceship-titanic", tmp_path / "made")
+    raw = tmp_path / "mine"
+    shutil.copytree(tmp_path / "made", raw / "spaceship-titanic")
+    if zipped:
+        shutil.make_archive(str(raw / "spaceship-titanic"), "zip", raw / "spaceship-titanic")
+        shutil.rmtree(raw / "spaceship-titanic")
+    data = tmp_path / "data"
+    prepare_competition("spaceship-titanic", raw=raw, data_dir=data)
+    folder = dataset_folder(registry.get("spaceship-titanic"), data)
+    listed = manifest.of_dataset(folder)
+    assert is_demo(folder) and listed is not None and listed.properties == {"synthetic": "demo"}
+    # It is compared with its manifest, and no known checksum of Kaggle's data is held against it.
+    found = verify(registry.get("spaceship-titanic"), folder, deep=True)
+    assert found.demo and not found.differences
+    assert all(one.known is None for one in found.sums)

@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from competitions.registry import splits
-from engine.scoreboard import COLUMNS, Cell, Measure, Results, aggregate, results_of
+from engine.scoreboard import (
+    COLUMNS,
+    Cell,
+    Measure,
+    Results,
+    Trial,
+    aggregate,
+    interim_of,
+    results_of,
+)
 from engine.scoreboard.aggregation import over_seeds
 from foundation.problems import DataProblem
 
@@ -96,3 +105,65 @@ def test_the_order_of_competitions_changes_nothing() -> None:
     assert aggregate(results, splits()["split75"], pad_missing=True) == aggregate(
         by_competition, members, pad_missing=True
     )
+
+
+def trial(competition: str, seed: int, earned: frozenset[Measure] | None, *, ended: bool = True) -> Trial:
+    return Trial(competition, seed, earned, ended=ended)
+
+
+def test_before_all_runs_have_a_result_the_final_figure_is_bounded_from_both_sides() -> None:
+    """One medal, one failure that counts, one loss that does not, one live run: between 1 and 3 of 4."""
+    found = interim_of(
+        [
+            trial("a", 1, MEDAL),
+            trial("a", 2, NOTHING),
+            trial("b", 1, None),
+            trial("b", 2, None, ended=False),
+            trial("elsewhere", 1, MEDAL),
+        ],
+        ["a", "b"],
+    )
+    assert found is not None
+    assert (found.medals, found.ended, found.counted, found.runs, found.seeds) == (1, 3, 2, 4, 2)
+    assert (found.low, found.high) == (25.0, 75.0)
+    assert not found.is_final
+
+
+@pytest.mark.parametrize("fill", [NOTHING, MEDAL])
+def test_the_bounds_hold_whatever_comes_and_meet_in_the_end(fill: frozenset[Measure]) -> None:
+    chosen = random.Random(1)
+    members = list("abcdef")
+    trials = [
+        trial(name, seed, chosen.choice([MEDAL, NOTHING, None]), ended=chosen.random() < 0.7)
+        for name in members
+        for seed in (1, 2, 3)
+    ]
+    interim = interim_of(trials, members)
+    final = [trial(one.competition_id, one.seed, one.earned if one.counts else fill) for one in trials]
+    cell = aggregate(results_of((one.competition_id, one.earned) for one in final), members)[
+        Measure.ANY_MEDAL
+    ]
+    decided = interim_of(final, members)
+    assert interim is not None and decided is not None and decided.is_final
+    assert cell.mean == pytest.approx(interim.low if fill is NOTHING else interim.high)
+    assert decided.low == decided.high == pytest.approx(cell.mean)
+
+
+def test_one_seed_has_no_error_to_write_but_an_interval_of_its_runs() -> None:
+    """Wilson's interval for 5 of 6, as other programs have it: 43.6 to 97.0 %."""
+    results = results_of([(name, MEDAL if name != "f" else NOTHING) for name in "abcdef"])
+    cell = aggregate(results, list("abcdef"))[Measure.ANY_MEDAL]
+    assert cell.figures(1) == "83.3" and str(cell) == "83.33 ± 0.00"
+    assert cell.wilson() == pytest.approx((43.65, 96.99), abs=0.01)
+    assert over_seeds([0.0, 50.0]).figures(1) == "25.0 ±25.0"
+    assert over_seeds([0.0]).wilson() is None
+
+
+@pytest.mark.parametrize("won", [0, 6])
+def test_no_interval_of_shares_leaves_0_to_100(won: int) -> None:
+    results = results_of([(str(number), MEDAL if number < won else NOTHING) for number in range(6)])
+    low, high = aggregate(results, [str(number) for number in range(6)])[Measure.ANY_MEDAL].wilson() or (
+        -1,
+        -1,
+    )
+    assert 0 <= low < high <= 100

@@ -108,7 +108,6 @@ def test_sweeps_of_an_experiment_make_one_row_and_add_up_their_seeds(database: D
     [
         (replace(SPEC, edition="corrected"), "1", "mixed editions: corrected, v1"),
         (replace(SPEC, time_limit_seconds=3600), "1", "mixed time limits: 1 h, 2 h"),
-        (replace(SPEC, demo=True), "1", "mixed kinds of data: demo, real"),
         (SPEC, "2", "mixed agent versions: 1, 2"),
         (replace(SPEC, network="open"), "1", "mixed network policies: none, open"),
         (
@@ -133,12 +132,33 @@ def test_what_must_not_be_mixed_is_named_and_gives_no_number(
 
 
 def test_a_demo_and_rerolled_seeds_are_marked(database: Database) -> None:
-    (run,) = sweep(database, "dummy-1", replace(SPEC, demo=True))
+    (run,) = sweep(database, "dummy-1", SPEC, demo=True)
     fail(database, run)
     transitions.requeued(database, run.id, by="me", now=4.0)
     row = only_row(database)
     assert row.demo
     assert row.rerolled == 1
+
+
+def test_the_data_make_a_demo_and_no_option_does(database: Database) -> None:
+    (asked,) = sweep(database, "asked", replace(SPEC, demo=True))
+    finish(database, asked, Outcome.GOLD, score=0.0)
+    (given,) = sweep(database, "given", SPEC, demo=True)
+    finish(database, given, Outcome.GOLD, score=0.0)
+    assert {found.name: row_of(found).demo for found in own_evidence(database)} == {
+        "asked": False,
+        "given": True,
+    }
+
+
+def test_runs_on_demo_data_and_on_real_data_make_no_row_together(database: Database) -> None:
+    for name, demo in (("real", False), ("made-up", True)):
+        for run in sweep(database, name, SPEC, demo=demo):
+            finish(database, run, Outcome.GOLD, score=0.0)
+        experiments.assign(database, "together", name, now=4.0)
+    row = only_row(database)
+    assert row.conflict == "mixed kinds of data: demo, real"
+    assert row.own is not None and row.own.cell is None
 
 
 def test_a_tie_with_the_median_is_a_medal_but_not_above_it(database: Database) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from environment.runner import protocol
 from foundation.hardware import Hardware
-from state import runs, submissions, sweeps, transitions
+from state import datasets, runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
 from state.records import Grade, Run, SweepSpec
@@ -14,8 +14,18 @@ SPEC = SweepSpec("dummy", "/agents", ("leaf-classification",), seeds=1, time_lim
 
 
 def sweep(
-    database: Database, name: str, spec: SweepSpec, *, version: str = "1", now: float = 1.0
+    database: Database,
+    name: str,
+    spec: SweepSpec,
+    *,
+    version: str = "1",
+    now: float = 1.0,
+    demo: bool = False,
 ) -> list[Run]:
+    """A sweep with its queued runs, on prepared datasets, which are the demo's if it is said so."""
+    for competition_id in spec.competitions:
+        datasets.found(database, competition_id, spec.edition, steps=(), now=now)
+        datasets.set_demo(database, competition_id, spec.edition, demo)
     sweeps.create(
         database,
         sweep_id=name,
@@ -26,6 +36,7 @@ def sweep(
         concurrency=2,
         now=now,
     )
+    runs.mark_demo(database, name)
     return runs.of_sweep(database, name)
 
 

@@ -1,0 +1,322 @@
+"""The timeline of sweeps: their attempts as intervals on lanes, what happened to all of them, and when they end.
+
+Everything but `read_timeline` is pure: it computes with attempts and moments, and asks nobody.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from statistics import median
+from typing import Any
+
+from state import events, runs, sweeps
+from state.database import Database
+from state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
+from state.records import HERE, IMPORTED, Attempt, Event, Run, Sweep
+
+# How failures of the infrastructure, and suspicions, tell that a GPU was lost.
+_GPU_LOST = re.compile(r"GPU (was )?(lost|failed)|driver does not find GPU", re.IGNORECASE)
+
+
+class MarkKind(StrEnum):
+    """What happened to a host or a sweep as a whole; the value is its name for people, most important first."""
+
+    GPU_LOST = "GPU lost"
+    OUTAGE = "provider outage"
+    ENGINE = "engine started"
+    KILLED = "stopped by hand"
+    PAUSED = "sweep paused"
+    RESUMED = "sweep resumed"
+
+
+# Which events of the state are marks.
+_MARKED_EVENTS = {
+    "engine.started": MarkKind.ENGINE,
+    "provider.outage": MarkKind.OUTAGE,
+    "run.stop_requested": MarkKind.KILLED,
+    f"sweep.{SweepState.PAUSED}": MarkKind.PAUSED,
+    f"sweep.{SweepState.ACTIVE}": MarkKind.RESUMED,
+    f"sweep.{SweepState.STOPPED}": MarkKind.KILLED,
+}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One attempt of a run.
+
+    Attributes:
+        attempt: its number; `of` is that of the run's latest one.
+        begin: when its agent started, or where it never did, when it was launched.
+        end: when its agent ended; None while it is there.
+        state: of its run where it is the latest attempt of it, of an earlier one how that ended.
+        outcome: what its submission was worth.
+        standing: of a live one, what it would get if it ended now; None: nothing is graded yet.
+        cause: why it failed.
+        node: the host that it ran on; empty for the engine's own.
+    """
+
+    run_id: int
+    sweep_id: str
+    competition_id: str
+    seed: int
+    attempt: int
+    of: int
+    begin: float
+    end: float | None
+    state: RunState
+    outcome: Outcome | None = None
+    standing: Outcome | None = None
+    score: float | None = None
+    failure: FailureClass | None = None
+    cause: str = ""
+    node: str = ""
+    reroll: bool = False
+
+    @property
+    def is_live(self) -> bool:
+        """Whether something is being done for it right now."""
+        return self.end is None
+
+    @property
+    def lost_gpu(self) -> bool:
+        """Whether its host lost the GPU under it, as far as that is known or suspected."""
+        return self.failure is not None and _GPU_LOST.search(self.cause) is not None
+
+    def until(self, now: float) -> float:
+        """When it ended, or now."""
+        return max(self.begin, now if self.end is None else self.end)
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Attempts of which no two were there at the same time, in order of time.
+
+    Attributes:
+        node: the host that they ran on; empty for the engine's own.
+        number: counts the lanes of a host from 1.
+    """
+
+    node: str
+    number: int
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that happened at a moment to more than one attempt, or that ended one from outside."""
+
+    at: float
+    kind: MarkKind
+    text: str
+
+
+@dataclass(frozen=True)
+class ExpectedEnd:
+    """When the last run of a sweep ends.
+
+    Attributes:
+        at: in seconds since the epoch.
+        at_most: whether nothing has ended yet, so that every run is taken to use its whole time.
+    """
+
+    at: float
+    at_most: bool
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One sweep or several on one axis of time.
+
+    Attributes:
+        now: when it was read.
+        begin: when the first attempt began; `now` where there is none.
+        ends: when the last run will have ended; None where nothing is left to do, or where that depends on a person.
+        medals: the moments at which runs ended with a medal, in order, and which.
+        queued: how many runs wait.
+    """
+
+    sweep_ids: tuple[str, ...]
+    now: float
+    begin: float
+    ends: ExpectedEnd | None
+    lanes: tuple[Lane, ...]
+    marks: tuple[Mark, ...]
+    medals: tuple[tuple[float, Outcome], ...]
+    queued: int
+    runs: int
+
+    @property
+    def bars(self) -> list[Bar]:
+        """Every attempt, lane by lane."""
+        return [bar for lane in self.lanes for bar in lane.bars]
+
+    @property
+    def last(self) -> float:
+        """The latest moment of which something is known."""
+        return max((bar.until(self.now) for bar in self.bars), default=self.now)
+
+    def document(self) -> dict[str, Any]:
+        """Write it as JSON documents have it."""
+        return asdict(self)
+
+
+def lanes_of(bars: Iterable[Bar]) -> tuple[Lane, ...]:
+    """Put each attempt on the first lane of its host that is free when it begins, as slots are given to runs."""
+    lanes: defaultdict[str, list[list[Bar]]] = defaultdict(list)
+    for bar in sorted(bars, key=lambda bar: (bar.begin, bar.run_id, bar.attempt)):
+        of_host = lanes[bar.node]
+        free = (lane for lane in of_host if lane[-1].end is not None and lane[-1].end <= bar.begin)
+        lane = next(free, None)
+        if lane is None:
+            of_host.append(lane := [])
+        lane.append(bar)
+    return tuple(
+        Lane(node, number, tuple(lane))
+        for node, of_host in sorted(lanes.items())
+        for number, lane in enumerate(of_host, start=1)
+    )
+
+
+def expected_end(
+    members: Sequence[Run], *, concurrency: int, limit_seconds: float, now: float
+) -> ExpectedEnd | None:
+    """Estimate when the last of a sweep's runs ends, if as many as now are live at once until then.
+
+    A run takes as long as those of its competition that have ended did, else as all that have ended, and before
+    the first of them has, its whole time.
+    """
+    live = [run for run in members if run.is_live]
+    queued = sum(run.state is RunState.QUEUED for run in members)
+    if not live and not queued:
+        return None
+    took: defaultdict[str, list[float]] = defaultdict(list)
+    for run in members:
+        if run.state is not RunState.STOPPED and run.ended_at is not None and run.started_at is not None:
+            took[run.competition_id].append(run.ended_at - run.started_at)
+    usual = median([seconds for found in took.values() for seconds in found]) if took else limit_seconds
+
+    def seconds_of(run: Run) -> float:
+        found = took.get(run.competition_id)
+        return min(median(found) if found else usual, limit_seconds or usual)
+
+    free: list[float] = []
+    for run in live:
+        began = now if run.started_at is None else run.started_at
+        expected = began + seconds_of(run)
+        # Whoever takes longer than usual may take all of its time.
+        free.append(max(now, expected if expected > now else began + limit_seconds))
+    last = max(free, default=now)
+    free += [now] * (max(1, concurrency) - len(free))
+    heapq.heapify(free)
+    for run in sorted((run for run in members if run.state is RunState.QUEUED), key=lambda run: run.position):
+        end = heapq.heappop(free) + seconds_of(run)
+        last = max(last, end)
+        heapq.heappush(free, end)
+    return ExpectedEnd(last, at_most=not took)
+
+
+def end_of_sweep(sweep: Sweep, members: Sequence[Run], now: float) -> ExpectedEnd | None:
+    """Estimate when a sweep ends; None where it has, or where it waits for a person to go on."""
+    waits = sweep.state is not SweepState.ACTIVE and any(run.state is RunState.QUEUED for run in members)
+    if waits or not sweep.concurrency:
+        return None
+    return expected_end(
+        members, concurrency=sweep.concurrency, limit_seconds=sweep.spec.time_limit_seconds, now=now
+    )
+
+
+def read_timeline(database: Database, chosen: Sequence[Sweep], now: float) -> Timeline:
+    """Read the timeline of some sweeps."""
+    members = {sweep.id: runs.of_sweep(database, sweep.id) for sweep in chosen}
+    bars: list[Bar] = []
+    for sweep in chosen:
+        if sweep.spec.runtime != IMPORTED:  # of these it is not known when they ran
+            by_id = {run.id: run for run in members[sweep.id]}
+            bars += [
+                _bar(attempt, by_id[attempt.run_id]) for attempt in runs.attempts_of_sweep(database, sweep.id)
+            ]
+    begin = min((bar.begin for bar in bars), default=now)
+    ids = {sweep.id for sweep in chosen}
+    happened = events.of_kinds(database, tuple(_MARKED_EVENTS), since=begin)
+    marks = [_mark(event) for event in happened if event.sweep_id is None or event.sweep_id in ids]
+    marks += [
+        Mark(bar.end, MarkKind.GPU_LOST, f"{bar.competition_id} seed {bar.seed}: {bar.cause}")
+        for bar in bars
+        if bar.lost_gpu and bar.end is not None
+    ]
+    every = [run for found in members.values() for run in found]
+    ends = [end_of_sweep(sweep, members[sweep.id], now) for sweep in chosen]
+    known = [end for end in ends if end is not None]
+    return Timeline(
+        sweep_ids=tuple(sweep.id for sweep in chosen),
+        now=now,
+        begin=begin,
+        ends=max(known, key=lambda end: end.at, default=None),
+        lanes=lanes_of(bars),
+        marks=tuple(sorted(marks, key=lambda mark: mark.at)),
+        medals=tuple(
+            sorted(
+                (run.ended_at, run.outcome)
+                for run in every
+                if run.outcome in MEDALS and run.outcome is not None and run.ended_at is not None
+            )
+        ),
+        queued=sum(run.state is RunState.QUEUED for run in every),
+        runs=len(every),
+    )
+
+
+def named_sweeps(database: Database, name: str) -> list[Sweep]:
+    """The sweeps of a timeline by its name: one sweep, or all of them where it is empty."""
+    return [sweeps.get(database, name)] if name else sweeps.all_sweeps(database)
+
+
+def counted_marks(marks: Iterable[Mark]) -> Mapping[MarkKind, int]:
+    """Count marks by their kinds, the most important kind first; kinds without any are left out."""
+    found = [mark.kind for mark in marks]
+    return {kind: found.count(kind) for kind in MarkKind if kind in found}
+
+
+def _bar(attempt: Attempt, run: Run) -> Bar:
+    is_latest = attempt.number == run.attempts
+    begin = attempt.created_at if attempt.started_at is None else attempt.started_at
+    end = attempt.ended_at
+    if is_latest and run.state in (RunState.STARTING, RunState.RUNNING):
+        end = None
+    elif end is None:  # it was lost before its agent had started
+        end = run.ended_at if is_latest and run.ended_at is not None else begin
+    if attempt.failure_class is not None:
+        state = RunState.FAILED
+    elif attempt.outcome is not None:
+        state = RunState.FINISHED
+    else:
+        state = run.state if is_latest else RunState.STOPPED
+    return Bar(
+        run_id=run.id,
+        sweep_id=run.sweep_id,
+        competition_id=run.competition_id,
+        seed=run.seed,
+        attempt=attempt.number,
+        of=run.attempts,
+        begin=begin,
+        end=None if end is None else max(begin, end),
+        state=state,
+        outcome=attempt.outcome,
+        standing=run.standing if is_latest else None,
+        score=run.score if is_latest else None,
+        failure=attempt.failure_class,
+        cause=f"suspected: {attempt.suspected}; {attempt.failure_text}"
+        if attempt.suspected
+        else attempt.failure_text,
+        node=attempt.node if attempt.placement != HERE else "",
+        reroll=attempt.reroll,
+    )
+
+
+def _mark(event: Event) -> Mark:
+    return Mark(event.at, _MARKED_EVENTS[event.kind], event.text)
