@@ -69,6 +69,8 @@ def why_no_podman(folder: Path) -> str:
     """Try out whether Podman makes containers here with its files in a folder; returns why not, empty where it does."""
     if not version("podman"):
         return "podman is not installed"
+    if os.geteuid() == 0:
+        return "containers of root would leave the limits of their attempt"
     root = folder / ".podman"
     name = f"try-{os.getpid()}"
     (root / "etc").mkdir(parents=True, exist_ok=True)
@@ -76,7 +78,7 @@ def why_no_podman(folder: Path) -> str:
         place = _make_podmans_place(name)
         # Nothing is in this image: what can't be run in it shows that all before that works.
         command = [
-            *(*_podman(place), "run", "--rm", "--rootfs"),
+            *(*_podman(place), "run", "--rm", "--rootfs", "--log-driver=none"),
             *_podman_limits("none", None),
             f"{root}:O",
             "/nothing",
@@ -128,7 +130,8 @@ def podman(
         variables: that the agent gets; only the names of most show in `ps`.
     """
     place = _make_podmans_place(order.name)
-    arguments = [*_podman(place), "run", "--rm", "--rootfs", *_podman_limits(order.network, image)]
+    arguments = [*_podman(place), "run", "--rm", "--rootfs", "--log-driver=passthrough"]
+    arguments += _podman_limits(order.network, image)
     arguments += [
         f"--shm-size={shm_bytes}",
         f"--workdir={HOME / 'agent'}",
@@ -140,13 +143,17 @@ def podman(
         arguments.append(f"--volume={_path(bind.source)}:{_path(bind.target)}:{mode}")
     arguments += [f"--device={node}" for node in gpu_nodes(attempt)]
     for name in sorted(variables):
-        is_ours = name in _IN_PODMANS_OWN_WAY or name.startswith("LD_")
-        arguments.append(f"--env={name}={variables[name]}" if is_ours else f"--env={name}")
-    by_name = {name: value for name, value in variables.items() if not name.startswith("LD_")}
+        arguments.append(f"--env={name}={variables[name]}" if _is_podmans(name) else f"--env={name}")
+    by_name = {name: value for name, value in variables.items() if not _is_podmans(name)}
     return Wrapped(
         [*arguments, f"{root}:O", *command],
         by_name | _host_variables() | _podman_variables(place) | {MARK: str(attempt)},
     )
+
+
+def _is_podmans(name: str) -> bool:
+    """Tell whether a variable means something to Podman or its loader, so that the agent's must not be theirs."""
+    return name in _IN_PODMANS_OWN_WAY or name.startswith("LD_")
 
 
 def podmans_place(name: str) -> Path:
@@ -166,11 +173,9 @@ def _make_podmans_place(name: str) -> Path:
 
 def _podman(place: Path) -> list[str]:
     """Name Podman with all its files in a folder of this attempt: what is shared nobody would tidy up."""
-    runtime = (
-        [f"--runtime={shutil.which('runc')}"] if shutil.which("runc") else []
-    )  # crun refuses hybrid groups
+    runtime = [f"--runtime={shutil.which(_runtime())}"] if _runtime() else []
     return [
-        shutil.which("podman") or "podman",
+        *(shutil.which("podman") or "podman", "--log-level=error"),
         *(f"--root={place / 'storage'}", f"--runroot={place / 'run'}", f"--tmpdir={place / 'tmp'}"),
         # vfs, the default where nothing is configured, copies all of an image for each container.
         *("--storage-driver=overlay", "--cgroup-manager=cgroupfs", "--events-backend=none", *runtime),
@@ -179,24 +184,23 @@ def _podman(place: Path) -> list[str]:
 
 def _podman_limits(network: str, image: ImageFile | None) -> list[str]:
     user, group = (image.uid, image.gid) if image is not None else (1000, 1000)
-    if os.geteuid():
-        users = [f"--userns=keep-id:uid={user},gid={group}"]
-    else:
-        users = [
-            f"--uidmap={user}:0:1",
-            f"--uidmap=0:1:{user}",
-            f"--gidmap={group}:0:1",
-            f"--gidmap=0:1:{group}",
-        ]
     return [
-        *("--network=host" if network == "open" else "--network=none", *users, f"--user={user}:{group}"),
-        *("--cap-drop=all", "--security-opt=no-new-privileges", "--pull=never", "--log-driver=passthrough"),
+        "--network=host" if network == "open" else "--network=none",
+        *(f"--userns=keep-id:uid={user},gid={group}", f"--user={user}:{group}"),
+        *("--cap-drop=all", "--security-opt=no-new-privileges", "--pull=never"),
         # Its defaults are above what an ordinary user may set.
-        *(
-            f"--ulimit=nofile={_OPEN_FILES_HERE}:{_OPEN_FILES_HERE}",
-            f"--ulimit=nproc={protocol.MOST_PROCESSES}",
-        ),
+        f"--ulimit=nofile={_OPEN_FILES_HERE}:{_OPEN_FILES_HERE}",
+        f"--ulimit=nproc={protocol.MOST_PROCESSES}",
+        *(["--cgroups=disabled"] if _runtime() == "crun" else []),
     ]
+
+
+def _runtime() -> str:
+    """Choose what Podman starts containers by: crun leaves control groups alone, but can't work with hybrid ones."""
+    is_pure = Path("/sys/fs/cgroup/cgroup.controllers").exists()
+    if is_pure and shutil.which("crun"):
+        return "crun"
+    return "runc" if shutil.which("runc") else ""
 
 
 def _hard_limit_of_files() -> int:
@@ -224,18 +228,11 @@ def remove_podman(name: str) -> list[str]:
     place = podmans_place(name)
     if not place.exists() or place.lstat().st_uid != os.getuid():
         return []
-    podman = _podman(place)
-    commands = [[*podman, "rm", "--all", "--force", "--time=0"]]
-    if os.geteuid():
-        commands.append(
-            [*podman, "unshare", "rm", "-rf", str(place)]
-        )  # users of its own have made some of it
-    else:
-        commands.append(["umount", str(place / "storage/overlay")])  # which root's leaves mounted
-    for command in commands:
+    # Its users below ours have made some of it.
+    for command in (["rm", "--all", "--force", "--time=0"], ["unshare", "rm", "-rf", str(place)]):
         with suppress(OSError, subprocess.TimeoutExpired):  # what is left is told
             subprocess.run(
-                command,
+                [*_podman(place), *command],
                 env=_host_variables() | _podman_variables(place),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
