@@ -190,6 +190,18 @@ def slurm(pytestconfig: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
+def squashed_images(pytestconfig: pytest.Config) -> None:
+    """Need the programs that make and mount squashed images."""
+    _require(pytestconfig, "squashed_images")
+
+
+@pytest.fixture(scope="session")
+def podman(pytestconfig: pytest.Config) -> None:
+    """Need Podman, and an ordinary user whom it serves."""
+    _require(pytestconfig, "podman")
+
+
+@pytest.fixture(scope="session")
 def root(pytestconfig: pytest.Config) -> None:
     """Need root, for file systems of a test's own."""
     _require(pytestconfig, "root")

@@ -1,8 +1,9 @@
 """Which groups of tests this machine can run: decided once for a test run, told before and after it.
 
 A test belongs to a group by asking for the group's fixture (`docker_daemon`, `bubblewrap`, `tmux`, `chromium`,
-`slurm`, `root`, `official_clients`), directly or through another fixture. A group that can't run here is left out as a
-whole; what is there but broken is not left out: its tests fail. Under CI=true nothing is left out.
+`squashed_images`, `podman`, `slurm`, `root`, `official_clients`), directly or through another fixture. A group that
+can't run here is left out as a whole; what is there but broken is not left out: its tests fail. Under CI=true nothing
+is left out.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 
 BASE_IMAGE = os.environ.get("MLEBENCH_TEST_BASE", "mlebench-test-base")
+PODMANS_USER = "mlebench-podman"
 _CAP_SYS_ADMIN = 21
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 _CLIENTS = Path(os.environ.get("MLEBENCH_TEST_CLIENTS") or _CACHE / "mlebench-console" / "test-clients")
@@ -61,6 +63,20 @@ def _bubblewrap() -> str:
     return "" if tried.returncode == 0 else "this machine does not let bwrap make namespaces"
 
 
+def _squashed_images() -> str:
+    missing = [name for name in ("mksquashfs", "squashfuse") if not shutil.which(name)]
+    return f"no {missing[0]} on the PATH" if missing else ""
+
+
+def _podman() -> str:
+    if missing := [name for name in ("podman", "newuidmap", "setpriv") if not shutil.which(name)]:
+        return f"no {missing[0]} on the PATH"
+    if os.geteuid():
+        return "not root, who becomes a user of Podman's"
+    users = Path("/etc/subuid").read_text(encoding="utf-8") if Path("/etc/subuid").exists() else ""
+    return "" if f"{PODMANS_USER}:" in users else f"{PODMANS_USER} has no subordinate users in /etc/subuid"
+
+
 def _slurm() -> str:
     missing = [name for name in ("slurmctld", "slurmd", "sbatch") if not shutil.which(name)]
     return f"no {missing[0]} on the PATH" if missing else ""
@@ -91,6 +107,8 @@ GROUPS = (
     Group("bubblewrap", "isolation", _bubblewrap),
     Group("tmux", "terminal", _program("tmux")),
     Group("chromium", "browser", _program("chromium")),
+    Group("squashed_images", "squashed images", _squashed_images),
+    Group("podman", "Podman", _podman),
     Group("slurm", "batch jobs", _slurm),
     Group("root", "file systems", _root, "as root: make test"),
     Group("official_clients", "official clients", _official_clients, "make test-clients"),

@@ -29,12 +29,19 @@ install_packages() {
     has_python || missing+=(python3 python3-venv)
     local pair
     for pair in make:make git:git bwrap:bubblewrap tmux:tmux chromium:chromium dockerd:docker.io debootstrap:debootstrap \
-        slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client; do
+        slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client mksquashfs:squashfs-tools squashfuse:squashfuse \
+        podman:podman newuidmap:uidmap; do
         command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
     done
     ((${#missing[@]})) || return 0
     retry apt-get -qq update
     retry apt-get -qq install --no-install-recommends -y "${missing[@]}" >/dev/null
+}
+
+# Podman is tried as an ordinary user, who needs subordinate users.
+make_podmans_user() {
+    id mlebench-podman &>/dev/null || useradd --create-home mlebench-podman
+    grep -q '^mlebench-podman:' /etc/subuid || usermod --add-subuids 300000-365535 --add-subgids 300000-365535 mlebench-podman
 }
 
 # Ubuntu forbids bubblewrap's user namespaces unless told otherwise.
@@ -66,6 +73,7 @@ if ((EUID != 0)); then
     exit 1
 fi
 install_packages
+make_podmans_user
 allow_user_namespaces
 start_docker
 make_base_image

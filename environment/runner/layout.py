@@ -91,8 +91,8 @@ def in_an_image_file() -> Layout:
 
 
 def binds_in_an_image_file(attempt: Path, order: Order) -> list[Bind]:
-    """List what an agent gets of the host where the rest is its image's."""
-    here, own = in_an_image_file(), own_files()
+    """List what an agent gets of the host where the rest is its image's; the relay lies in what becomes /run."""
+    here = in_an_image_file()
     scratch = attempt / protocol.SCRATCH
     return [
         Bind(scratch / "tmp", str(here.temporary)),
@@ -102,7 +102,6 @@ def binds_in_an_image_file(attempt: Path, order: Order) -> list[Bind]:
         Bind(attempt / protocol.CODE, str(here.code)),
         Bind(protocol.prepared_data(attempt, order) / "public", str(here.data), read_only=True),
         *(_obfuscated_texts(attempt, order, here) if order.obfuscated else ()),
-        Bind(own / "container" / "relay.py", str(here.relay), read_only=True),
         Bind(attempt / protocol.GRADER, str(here.socket.parent), read_only=True),
         Bind(attempt / protocol.GRADER / "hosts", "/etc/hosts", read_only=True),
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,8 @@ _SHORTEST_BASE = "/tmp"  # noqa: S108 - for a folder that must not be there yet
 _LONGEST_BASE = 16
 _OPEN_FILES = 65_536
 _PROBE_SECONDS = 30
+_NOT_FOUND = 127  # of a container's command
+_PAUSE = "tmp/pause.pid"
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _SEPARATORS = re.compile(r"[,:\\\"\n]")
 
@@ -98,9 +101,6 @@ def why_no_podman(folder: Path) -> str:
         files.remove_tree(root)
     told = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
     return "" if tried.returncode == _NOT_FOUND else told or f"podman ends with code {tried.returncode}"
-
-
-_NOT_FOUND = 127  # of a container's command
 
 
 def why_no_apptainer() -> str:
@@ -228,18 +228,30 @@ def remove_podman(name: str) -> list[str]:
     place = podmans_place(name)
     if not place.exists() or place.lstat().st_uid != os.getuid():
         return []
-    # Its users below ours have made some of it.
-    for command in (["rm", "--all", "--force", "--time=0"], ["unshare", "rm", "-rf", str(place)]):
-        with suppress(OSError, subprocess.TimeoutExpired):  # what is left is told
-            subprocess.run(
-                [*_podman(place), *command],
-                env=_host_variables() | _podman_variables(place),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_PROBE_SECONDS,
-                check=False,
-            )
+    _call_podman(place, "rm", "--all", "--force", "--time=0")
+    # Its users below ours have made some of it. What it keeps of a killed container is of no use for that.
+    with tempfile.TemporaryDirectory(
+        prefix="mlebench-", dir=place.parent, ignore_cleanup_errors=True
+    ) as aside:
+        _call_podman(Path(aside), "unshare", "rm", "-rf", str(place))
     return files.remove_tree(place)
+
+
+def _call_podman(place: Path, *command: str) -> None:
+    """Have Podman do something with its files in a folder, and end the process that it leaves behind each time."""
+    with suppress(OSError, subprocess.TimeoutExpired):  # what it was to remove and is left, is told
+        subprocess.run(
+            [*_podman(place), *command],
+            env=_host_variables() | _podman_variables(place),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    with suppress(OSError, ValueError):  # there is none
+        pid = int((place / _PAUSE).read_text())
+        if b"podman" in Path(f"/proc/{pid}/comm").read_bytes() + Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.kill(pid, signal.SIGKILL)
 
 
 def apptainer(
@@ -299,7 +311,7 @@ def held(runtime: str, by_host: HeldLimits) -> HeldLimits:
         return replace(
             by_host,
             shared_memory="podman",
-            user_namespaces="podman's seccomp",
+            user_namespaces="",
             system_calls="podman's seccomp",
         )
     return replace(by_host, shared_memory="", user_namespaces="", system_calls="")

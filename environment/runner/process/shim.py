@@ -165,6 +165,7 @@ class Shim:
             for name in ("run/mlebench/grader", "var-tmp", "rootfs"):
                 (scratch / name).mkdir(parents=True)
             (scratch / "tmp").chmod(0o1777)
+            shutil.copy(layout.own_files() / "container" / "relay.py", scratch / "run" / "mlebench")
         agent = scratch / "agent"
         shutil.copytree(source, agent, symlinks=True)
         folders.make_writable(agent)

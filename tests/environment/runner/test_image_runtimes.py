@@ -1,0 +1,330 @@
+"""Agents in their exported images, without a daemon: each runtime shows them the same, and holds the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from environment.container.output import Ending, Started
+from environment.runner import protocol
+from environment.runner.process import containers, image_files
+from environment.runner.protocol import Order
+from foundation.problems import DataProblem
+from tests.engine.harness import COMPETITION, SUBMIT
+from tests.environment.runner import stand_in_apptainer
+from tests.environment.runner.orders import order_with
+from tests.environment.runner.small_image import damaged, small_image
+from tests.machine import PODMANS_USER
+from tests.shared import made_once
+
+ROOT = Path(__file__).parents[3]
+LOOK_AROUND = r"""
+import json, os, pathlib, socket, urllib.request
+
+def tried(action):
+    try:
+        return repr(action())
+    except Exception as error:
+        return type(error).__name__
+
+def writes(path):
+    return tried(lambda: pathlib.Path(path, "probe").write_text("x"))
+
+def secret_files():
+    for parent, folders, files in os.walk("/"):
+        if parent == "/":
+            folders[:] = [name for name in folders if name not in ("proc", "sys", "usr")]
+        for name in files:
+            if "private" in parent.split("/") or name in ("answers.csv", "state.db", "run.json", "shadow"):
+                yield os.path.join(parent, name)
+
+status = dict(line.split(":\t") for line in pathlib.Path("/proc/self/status").read_text().splitlines())
+facts = {
+    "answers": list(secret_files()),
+    "user": [os.getuid(), os.environ.get("USER"), os.environ.get("HOME")],
+    "variables": sorted(os.environ),
+    "mark": pathlib.Path("/etc/mark").read_text(),
+    "data": writes("/home/data"),
+    "agent": writes("/home/agent"),
+    "etc": writes("/etc"),
+    "temporary": writes("/tmp"),
+    "processes": len(list(pathlib.Path("/proc").glob("[0-9]*"))),
+    "outside": tried(lambda: socket.create_connection(("192.0.2.1", 80), 2)),
+    "interfaces": [name for _, name in socket.if_nameindex()],
+    "health": tried(lambda: urllib.request.urlopen(os.environ["VALIDATION_URL"] + "/health", timeout=20).read()),
+    "hostname": socket.gethostname(),
+    "rights": [status["CapEff"], status["NoNewPrivs"]],
+    "seccomp": status["Seccomp"],
+    "folder": os.getcwd(),
+}
+pathlib.Path("/etc/mark").write_text("changed by an agent")
+print(json.dumps(facts))
+"""
+
+
+@dataclass
+class World:
+    """A host on which attempts run in one runtime, by their own main process alone."""
+
+    runtime: str
+    form: str
+    folder: Path
+    prepared: Path
+    cache: Path
+    as_user: str = ""
+
+    def order(self, script: str, **changes: Any) -> Order:
+        agent = self.folder / "agent"
+        agent.mkdir(exist_ok=True)
+        (agent / "start.sh").write_text("exit 99\n")  # what counts is in the image
+        usual: dict[str, Any] = {
+            "competition_id": COMPETITION,
+            "agent_folder": str(agent),
+            "prepared_dir": str(self.prepared),
+            "runtime": self.runtime,
+            "time_limit_seconds": 60,
+            "memory_bytes": 1 << 30,
+            "image_file": small_image(self.form),
+            "variables": (("SCRIPT", script), ("LD_LIBRARY_PATH", "/nowhere")),
+        }
+        return order_with(**usual | changes)
+
+    def run(self, order: Order) -> Path:
+        """Run an attempt to its end, and return its directory."""
+        attempt = self.folder / f"attempt-{order.token}"
+        protocol.make_folders(attempt)
+        protocol.write(attempt / protocol.ORDER, order)
+        command = [
+            sys.executable,
+            "-I",
+            "-m",
+            "environment.runner.process.shim",
+            str(attempt),
+            str(self.cache),
+        ]
+        environment = dict(os.environ)
+        if self.as_user:
+            subprocess.run(["chown", "-R", f"{self.as_user}:", str(self.folder)], check=True)
+            become = ("setpriv", f"--reuid={self.as_user}", f"--regid={self.as_user}", "--clear-groups")
+            # To read, and no more: the interpreter may lie in root's home.
+            may_read = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+            command = [*become, *may_read, *command]
+            environment |= {"HOME": str(self.folder)}
+        subprocess.run(command, env=environment, cwd="/", check=True, timeout=120)
+        return attempt
+
+
+@pytest.fixture(params=["rootfs", "rootfs of a squashed image", "podman", "apptainer"])
+def world(
+    request: pytest.FixtureRequest, tmp_path: Path, prepared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[World]:
+    runtime, _, squashed = request.param.partition(" ")
+    request.getfixturevalue("podman" if runtime == protocol.PODMAN else "bubblewrap")
+    prepared = prepared_data / COMPETITION / "prepared"
+    if squashed:
+        request.getfixturevalue("squashed_images")
+    if runtime == protocol.APPTAINER:
+        _put_on_the_path(tmp_path, monkeypatch)
+    if runtime != protocol.PODMAN:
+        form = image_files.SQUASHFS if squashed else image_files.ARCHIVE
+        cache = made_once("small-image-cache", Path.mkdir)
+        yield World(runtime, form, tmp_path, prepared, cache)
+        return
+    with TemporaryDirectory(prefix="mlebench-test-podman-") as home:
+        shutil.copytree(prepared, Path(home, "prepared"))
+        yield World(
+            runtime,
+            image_files.ARCHIVE,
+            Path(home),
+            Path(home, "prepared"),
+            Path(home, "cache"),
+            PODMANS_USER,
+        )
+
+
+def _put_on_the_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = folder / "bin" / "apptainer"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -I {stand_in_apptainer.__file__} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    containers.version.cache_clear()
+
+
+def log(attempt: Path) -> str:
+    return (attempt / protocol.LOG).read_text(errors="replace")
+
+
+def ending(attempt: Path) -> Ending:
+    return protocol.read(attempt / protocol.ENDING, Ending)
+
+
+def test_an_agent_finds_its_image_and_its_own_things_and_nothing_else(world: World) -> None:
+    facts = []
+    for _ in range(2):
+        attempt = world.run(
+            world.order(
+                f"python3 - << 'END'\n{LOOK_AROUND}\nEND\n{SUBMIT}; validate_submission.sh x; "
+                '/home/validate_submission.sh "$SUBMISSION_DIR/submission.csv"; exit 7'
+            )
+        )
+        assert ending(attempt).exit_code == 7, log(attempt)
+        facts.append(json.loads(next(line for line in log(attempt).splitlines() if line.startswith("{"))))
+        assert "The submission is valid." in log(attempt)
+    found = facts[1]
+    assert found["mark"] == "as it was built\n", "what one attempt changes, no other sees"
+    assert found["answers"] == []
+    assert found["user"] == [1000, "nonroot", "/home/nonroot"]
+    assert found["data"] in ("OSError", "PermissionError")
+    for place in ("agent", "etc", "temporary"):
+        assert found[place] == "1", place
+    assert found["interfaces"] == ["lo"]
+    assert found["outside"] in ("OSError", "TimeoutError")
+    assert "running" in found["health"]
+    assert found["hostname"] == "sandbox"
+    assert found["folder"] == "/home/agent"
+    assert found["processes"] <= 8
+    assert {"OF_THE_IMAGE", "COMPETITION_ID", "SCRIPT"} <= set(found["variables"])
+    assert {"MLEBENCH_ATTEMPT", "KAGGLE_KEY", "XDG_RUNTIME_DIR"}.isdisjoint(found["variables"])
+    assert found["rights"][0] == "0" * 16
+    started = protocol.read(attempt / protocol.STARTED, Started)
+    assert (started.runtime, started.isolated) == (world.runtime, True)
+    assert started.image == "sha256:of-the-small-image"
+    if world.runtime != protocol.APPTAINER:
+        assert (found["rights"][1], found["seccomp"]) == ("1", "2")
+    else:
+        assert "system calls" in started.not_held
+
+
+ATTACKS = {
+    # What it does, how that ends, and what its log must not hold.
+    "goes on and ignores its end": (
+        "(setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' &); kill -9 -1; trap '' TERM; sleep 100",
+        "deadline",
+        "",
+    ),
+    "takes memory": ("python3 -c \"x = b'x' * (3 << 30); print('TAKEN'.lower())\"; echo then", "", "taken"),
+    "mounts": (
+        "unshare -r true && echo a namespace; mount -t tmpfs x /home/data && echo a mount",
+        "exited",
+        "a ",
+    ),
+}
+
+
+@pytest.mark.parametrize("world", ["rootfs", "podman", "apptainer"], indirect=True)
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_agent_that_attacks_gets_the_end_that_it_gets_in_docker(world: World, name: str) -> None:
+    script, reason, forbidden = ATTACKS[name]
+    if world.runtime != protocol.ROOTFS and name == "mounts":
+        script = "mount -t tmpfs x /home/data && echo a mount"  # user namespaces are not held there
+    order = world.order(script, time_limit_seconds=2 if reason == "deadline" else 60, grace_seconds=0.2)
+    attempt = world.run(order)
+    told = ending(attempt)
+    assert told.survivors == 0
+    not_held = protocol.read(attempt / protocol.STARTED, Started).not_held
+    assert ("user namespaces" in not_held) == (world.runtime != protocol.ROOTFS)
+    if reason:
+        assert told.reason == reason, (told, log(attempt))
+    else:
+        assert told.reason == "memory" or told.oom_kills, (told, log(attempt))
+    if forbidden:
+        assert forbidden not in log(attempt)
+    left = [
+        path
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if order.token.encode() in _read(path) and b"pytest" not in _read(path)
+    ]
+    assert left == []
+    assert not containers.podmans_place(order.name).exists()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""  # it ended in between
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_an_image_that_is_not_that_of_the_launch_is_not_run(tmp_path: Path, prepared_data: Path) -> None:
+    world = World("rootfs", "archive", tmp_path, prepared_data / COMPETITION / "prepared", tmp_path / "cache")
+    attempt = world.run(world.order("echo never", image_file=damaged(small_image(), tmp_path)))
+    assert ending(attempt).reason == "unstarted"
+    assert "is not the image of the launch" in ending(attempt).problem
+    assert [path for path in world.cache.iterdir() if path.suffix != ".lock"] == []
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_auto_takes_what_works_and_never_leaves_an_agent_without_isolation(
+    tmp_path: Path, prepared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = made_once("small-image-cache", Path.mkdir)
+    world = World(protocol.AUTO, "archive", tmp_path, prepared_data / COMPETITION / "prepared", cache)
+    attempt = world.run(world.order("exit 3"))
+    assert protocol.read(attempt / protocol.STARTED, Started).runtime == protocol.ROOTFS
+    assert ending(attempt).exit_code == 3
+    # No program of any of them: the agent is not run at all.
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    monkeypatch.setenv("PATH", str(empty))
+    attempt = world.run(world.order("exit 3"))
+    assert ending(attempt).reason == "unstarted"
+    for runtime in protocol.OF_AN_IMAGE_FILE:
+        assert f"{runtime}: " in ending(attempt).problem
+    attempt = world.run(world.order("exit 3", image_file=None))
+    assert "bubblewrap: bubblewrap is not installed" in ending(attempt).problem
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_sandbox_that_is_not_made_is_no_failure_of_the_agent(tmp_path: Path, prepared_data: Path) -> None:
+    cache = made_once("small-image-cache", Path.mkdir)
+    world = World("rootfs", "archive", tmp_path, prepared_data / COMPETITION / "prepared", cache)
+    order = world.order("exit 3", obfuscated=True)  # for which its description is missing
+    told = ending(world.run(order))
+    assert told.reason == "lost"
+    assert "its sandbox could not be made: bwrap: " in told.problem
+
+
+def test_an_archive_leads_nowhere_and_makes_no_device(tmp_path: Path) -> None:
+    import io
+    import tarfile
+
+    def archive(*members: tuple[str, bytes, str]) -> Path:
+        path = tmp_path / "hostile.tar"
+        with tarfile.open(path, "w") as stream:
+            for name, kind, link in members:
+                member = tarfile.TarInfo(name)
+                member.type, member.linkname, member.mode = kind, link, 0o6755
+                stream.addfile(member, io.BytesIO())
+        return path
+
+    (tmp_path / "secret").write_text("the operator's")
+    for number, members in enumerate(
+        [
+            [("../outside", tarfile.REGTYPE, "")],
+            [("way", tarfile.SYMTYPE, str(tmp_path)), ("way/outside", tarfile.REGTYPE, "")],
+            [("link", tarfile.LNKTYPE, "../secret")],
+        ]
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with pytest.raises(DataProblem):
+            image_files.extract(archive(*members), folder)
+    assert not (tmp_path / "outside").exists()
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    image_files.extract(archive(("null", tarfile.CHRTYPE, ""), ("program", tarfile.REGTYPE, "")), kept)
+    assert [path.name for path in kept.iterdir()] == ["program"]
+    assert (kept / "program").stat().st_mode & 0o7777 == 0o755
+    assert (kept / "program").stat().st_uid == os.getuid()
