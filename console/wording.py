@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from engine.scoreboard.timeline import ExpectedEnd
     from environment.gateway.records import OpenCall
     from state.outages import ProviderOutage
-    from state.records import Attempt, KaggleState, Run
+    from state.records import Acknowledgement, Attempt, KaggleState, Run
 
 UNKNOWN = "-"
 
@@ -48,6 +48,12 @@ def grading_trouble(run: Run, now: float) -> str:
     left = 0.0 if run.grading_retry_at is None else run.grading_retry_at - now
     again = f"again in {duration(left)}" if left > 0 else "again now"
     return f"grading fails{since}, {again}: {run.grading_problem}"
+
+
+def acknowledged(said: Acknowledgement) -> str:
+    """Write who knows of something, since when and why: `acknowledged by op@host 02:10: 'driver reset, ticket 12'`."""
+    what = "acknowledged" if said.until is None else f"snoozed until {clock(said.until)}"
+    return f"{what} by {said.author} {clock(said.at)}: '{said.reason}'"
 
 
 def placed(attempt: Attempt) -> str:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from foundation.problems import StateProblem
+from state.causes import cause_of
+from state.lifecycle import FailureClass
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -25,7 +27,7 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 20
+NEWEST_VERSION = 21
 # Columns that hold a record or a mapping as JSON.
 _CALL_COUNTS = (
     *("calls", "errors", "limited", "refused", "estimated", "input_tokens", "cached_tokens"),
@@ -452,10 +454,34 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
         database.conn.execute("PRAGMA user_version = 20")
 
+    @steps(name="0021-causes-of-failures-and-who-knows-of-them")
+    def _causes(database: Database) -> None:
+        for table in ("attempts", "runs"):
+            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN cause TEXT NOT NULL DEFAULT ''")
+        database.conn.create_function("cause_of", 6, _cause_of_row, deterministic=True)
+        told = "attempts.failure_class, attempts.failure_text, attempts.suspected, evidence"
+        database.conn.execute(
+            f"UPDATE attempts SET cause = (SELECT cause_of({told}, sweep_id, competition_id) FROM runs"
+            " WHERE runs.id = run_id) WHERE failure_class IS NOT NULL"
+        )
+        database.conn.execute(
+            "UPDATE runs SET cause = COALESCE((SELECT attempts.cause FROM attempts WHERE run_id = runs.id"
+            " AND number = runs.attempts), '') WHERE failure_class IS NOT NULL"
+        )
+        database.conn.execute(
+            "CREATE TABLE acknowledgements (key TEXT PRIMARY KEY, text TEXT NOT NULL, author TEXT NOT NULL,"
+            " at REAL NOT NULL, reason TEXT NOT NULL, until REAL) WITHOUT ROWID, STRICT"
+        )
+        database.conn.execute("PRAGMA user_version = 21")
+
     # A table that others refer to can be made anew only like this; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")
     steps.apply(Database(connection, execute_plugins=False))
     connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _cause_of_row(kind: str, text: str, suspected: str, evidence: str, *names: str) -> str:
+    return cause_of(FailureClass(kind), text, suspected=suspected, evidence=evidence, names=names)
 
 
 def _count_on_for_ever(connection: sqlite3.Connection, table: str) -> None:

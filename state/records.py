@@ -117,6 +117,7 @@ class Run:
             the end of a budget that runs share.
         note: what people should know of it, with `noted_by` and `noted_at`.
         demo: whether it is on the demo's synthetic data, so that it is no result.
+        cause: its failure without what differs from run to run (`state.causes`); empty where it has not failed.
     """
 
     id: int
@@ -148,6 +149,7 @@ class Run:
     noted_at: float | None = None
     tags: tuple[Tag, ...] = ()
     demo: bool = False
+    cause: str = ""
 
     @property
     def is_live(self) -> bool:
@@ -299,6 +301,27 @@ class SweepCounts:
     infrastructure: int = 0
     retrying: int = 0
     demo: int = 0
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """That somebody knows of something that needs a person, named by its key, and why it is out of the way.
+
+    Attributes:
+        text: what it was, in words.
+        until: when it is shown again, whatever happens; None: as soon as there is something newer than `at`.
+    """
+
+    key: str
+    text: str
+    author: str
+    at: float
+    reason: str
+    until: float | None = None
+
+    def hides(self, newest: float, now: float) -> bool:
+        """Whether what happened last at some moment is still out of the way."""
+        return newest <= self.at if self.until is None else now < self.until
 
 
 @dataclass(frozen=True)

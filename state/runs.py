@@ -86,6 +86,15 @@ def ungradable(database: Database) -> list[Run]:
     )
 
 
+def troubled(database: Database) -> list[Run]:
+    """Read the runs that may need a person: those that have failed, are at work, or can't be graded."""
+    return database.records(
+        Run,
+        f"SELECT * FROM runs WHERE state IN ('{RunState.FAILED}', {_LIVE}) OR grading_problem != ''"
+        " ORDER BY sweep_id, position",
+    )
+
+
 def attempts(database: Database, run_id: int) -> list[Attempt]:
     """Read all attempts of a run, first to latest."""
     return database.records(Attempt, "SELECT * FROM attempts WHERE run_id = ? ORDER BY number", (run_id,))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from foundation.hardware import Hardware
 from foundation.problems import StateProblem
 from state import events, runs
+from state.causes import cause_key, cause_of, group_of
 from state.database import Database, to_json
 from state.lifecycle import ENDED, ENGINE, FailureClass, Outcome, RunState, require_allowed
 from state.records import HERE, Attempt, Run
@@ -79,6 +81,7 @@ def launch(
             failure_class=None,
             failure_text="",
             suspected="",
+            cause="",
             excused=False,
             score=None,
             valid=None,
@@ -209,11 +212,12 @@ def failed(database: Database, attempt_id: int, failure: Failure, *, now: float)
     """Any live state to failed, with the class and its evidence."""
     with database.transaction():
         run, _attempt = _current(database, attempt_id)
-        _write_failure(database, run.id, attempt_id, failure)
+        cause = _write_failure(database, run, attempt_id, failure)
         database.update("runs", run.id, ended_at=now, **_GRADING_WORKS)
         suspected = f", suspected: {failure.suspected}" if failure.suspected else ""
         text = f"{failure.kind}{suspected}: {failure.text}"
-        _move(database, run, RunState.FAILED, text, now, attempt_id)
+        detail = {"cause": cause_key(group_of(failure.kind, failure.suspected), cause)}
+        _move(database, run, RunState.FAILED, text, now, attempt_id, detail)
 
 
 def stopped(database: Database, run_id: int, *, by: str, now: float) -> None:
@@ -246,7 +250,7 @@ def classified(
         if run.state is not RunState.FAILED or latest is None:
             raise StateProblem(f"run {run_id} can't be classified", f"it is {run.state}, not failed")
         text = note or run.failure_text
-        _write_failure(database, run_id, latest.id, Failure(kind, text, latest.evidence, by))
+        _write_failure(database, run, latest.id, Failure(kind, text, latest.evidence, by))
         what = f"{kind} by {by}: {text}"
         events.append(database, now, "run.classified", what, run=run, attempt_id=latest.id)
 
@@ -269,15 +273,35 @@ def _current(database: Database, attempt_id: int) -> tuple[Run, Attempt]:
 
 
 def _move(
-    database: Database, run: Run, wanted: RunState, text: str, now: float, attempt_id: int | None = None
+    database: Database,
+    run: Run,
+    wanted: RunState,
+    text: str,
+    now: float,
+    attempt_id: int | None = None,
+    detail: Mapping[str, str] | None = None,
 ) -> None:
     """Put a run into another state, with the event that says so."""
     require_allowed(str(run.id), run.state, wanted)
     database.update("runs", run.id, state=wanted)
-    events.append(database, now, f"run.{wanted}", text, run=run, attempt_id=attempt_id)
+    events.append(database, now, f"run.{wanted}", text, run=run, attempt_id=attempt_id, detail=detail)
 
 
-def _write_failure(database: Database, run_id: int, attempt_id: int, failure: Failure) -> None:
-    what = {"failure_class": failure.kind, "failure_text": failure.text, "suspected": failure.suspected}
+def _write_failure(database: Database, run: Run, attempt_id: int, failure: Failure) -> str:
+    """Write why an attempt and its run failed, and return the cause by which that is grouped with others."""
+    cause = cause_of(
+        failure.kind,
+        failure.text,
+        suspected=failure.suspected,
+        evidence=failure.evidence,
+        names=(run.sweep_id, run.competition_id),
+    )
+    what = {
+        "failure_class": failure.kind,
+        "failure_text": failure.text,
+        "suspected": failure.suspected,
+        "cause": cause,
+    }
     database.update("attempts", attempt_id, **what, evidence=failure.evidence, classified_by=failure.by)
-    database.update("runs", run_id, **what, excused=failure.excused)
+    database.update("runs", run.id, **what, excused=failure.excused)
+    return cause

@@ -1,4 +1,4 @@
-"""`runs`: list, follow, retry, stop and classify single runs."""
+"""`runs`: list, follow, retry, stop and classify runs, and what they failed of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -31,6 +31,7 @@ from state.lifecycle import FailureClass, RunState
 if TYPE_CHECKING:
     from console.views.calls import RunCalls
     from console.views.code import Code, Difference, Version
+    from engine.runs.causes import CauseGroup
     from engine.scoreboard.audit import RunAudit
     from environment.runner.code_snapshots import KeptFile
     from state.database import Database
@@ -40,9 +41,15 @@ if TYPE_CHECKING:
 SCORE_WIDTH = 12
 _PROBLEM_WIDTH = 60
 _MODEL_WIDTH = 40
-app = new_group("List, follow, retry, stop and classify single runs.")
+_CAUSE_WIDTH = 80
+_SWEEPS_WIDTH = 40
+_MOST_KEYS = 8
+app = new_group("List, follow, retry, stop and classify runs, and what they failed of.")
 
 RunNames = Annotated[list[str], typer.Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
+CauseName = Annotated[
+    str, typer.Argument(metavar="CAUSE", help="Its key, or how that begins; 'runs causes' lists them.")
+]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its number, or SWEEP/COMPETITION/SEED.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Re-roll agents' own failures without asking.")]
 
@@ -457,11 +464,80 @@ def _version(context: typer.Context, text: str) -> Version:
 
 
 @app.command()
-def retry(context: typer.Context, run: RunNames, yes: Yes = False, json: Json = False) -> None:
+def causes(
+    context: typer.Context,
+    sweep: Annotated[str, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")] = "",
+    everything: Annotated[bool, typer.Option("--all", help="Also what is acknowledged.")] = False,
+    json: Json = False,
+) -> None:
+    """List what needs you in runs, grouped by cause: infrastructure first, agents' own failures last."""
+    from console.views.concerns import cause_document
+    from engine.runs.causes import read_causes
+    from state import sweeps
+
+    now = time.time()
+    with reading_state(context) as database:
+        groups = read_causes(database, now, sweeps.get(database, sweep).id if sweep else None)
+    hidden = [] if everything else [group for group in groups if group.is_acknowledged(now)]
+    shown = [group for group in groups if group not in hidden]
+    if json:
+        say_json([cause_document(group, now) for group in shown])
+        return
+    if shown:
+        _say_causes(shown, now)
+    else:
+        say("no run needs you")
+    if hidden:
+        say(f"{len(hidden)} acknowledged; --all lists them")
+
+
+@app.command()
+def acknowledge(
+    context: typer.Context,
+    cause: CauseName,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; consoles show it.")] = "",
+    snooze: Annotated[
+        str, typer.Option(metavar="DURATION", help="For so long, such as 8h; else until a new run joins.")
+    ] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Show it again.")] = False,
+    json: Json = False,
+) -> None:
+    """Put a group of runs with one cause out of the way of those who look, with a reason."""
+    from console.actions import causes
+    from engine.options.sweep import read_duration
+
+    if undo and (reason or snooze):
+        raise UsageProblem("--undo takes neither --reason nor --snooze")
+    with reading_state(context) as database:
+        group = find_cause(database, cause)
+    seconds = read_duration(snooze) if snooze else None
+    action = causes.take_back(group.key) if undo else causes.acknowledge(group.key, reason, seconds=seconds)
+    perform(context, action, json=json, cause=group.key)
+
+
+@app.command()
+def retry(
+    context: typer.Context,
+    run: Annotated[
+        list[str] | None, typer.Argument(metavar="[RUN...]", help="Numbers, or SWEEP/COMPETITION/SEED.")
+    ] = None,
+    cause: Annotated[
+        str, typer.Option(metavar="CAUSE", help="All runs with this cause; 'runs causes' lists them.")
+    ] = "",
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
     """Queue ended runs again; asks before it re-rolls a seed whose agent itself had failed."""
     from console.actions import runs
 
-    relaunch = runs.relaunch(_found(context, run), all_or_none=True)
+    if bool(run) == bool(cause):
+        raise UsageProblem("give either runs or a --cause")
+    if cause:
+        with reading_state(context) as database:
+            chosen = list(find_cause(database, cause).runs)
+    else:
+        chosen = _found(context, run or [])
+    relaunch = runs.relaunch(chosen, all_or_none=True)
     perform(context, relaunch, yes=yes, json=json, starting=True)
 
 
@@ -640,6 +716,50 @@ def find_run(database: Database, text: str) -> Run:
         if close:
             next_step = f"Did you mean {sweep.id}/{close[0]}/{seed}?"
     raise UsageProblem(f"there is no run '{text}'", "expected a number or SWEEP/COMPETITION/SEED", next_step)
+
+
+def find_cause(database: Database, text: str) -> CauseGroup:
+    """Find a group of runs by its key, or by how only this one begins.
+
+    Raises:
+        UsageProblem: no group has such a key, or several have.
+    """
+    from engine.runs.causes import read_causes
+
+    groups = read_causes(database, time.time())
+    found = [group for group in groups if group.key == text] or [
+        group for group in groups if text and group.key.startswith(text)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        keys = ", ".join(group.key for group in found[:_MOST_KEYS])
+        raise UsageProblem(f"several causes begin with '{text}'", keys)
+    raise UsageProblem(
+        f"no run has the cause '{text}' now", "", "'mlebench-console runs causes --all' lists the causes."
+    )
+
+
+def _say_causes(groups: Sequence[CauseGroup], now: float) -> None:
+    from console.views.concerns import group_text, splits_of
+
+    def said(group: CauseGroup) -> str:
+        known = group.acknowledgement
+        return wording.acknowledged(known) if known is not None and group.is_acknowledged(now) else ""
+
+    shown: dict[str, Callable[[CauseGroup], str]] = {
+        "cause": lambda group: group.key,
+        "runs": lambda group: f"{len(group.runs):,}",
+        "what": lambda group: group_text(group, now),
+        "sweeps": lambda group: ", ".join(group.sweep_ids),
+        "splits": lambda group: "+".join(splits_of(group)),
+        "since": lambda group: wording.date_and_time(group.since),
+        "newest": lambda group: wording.date_and_time(group.newest),
+        "relaunch": lambda group: "free" if group.is_free else "",
+    }
+    if any(group.is_acknowledged(now) for group in groups):
+        shown["acknowledged"] = said
+    say_table(groups, shown, right=("runs",), limits={"what": _CAUSE_WIDTH, "sweeps": _SWEEPS_WIDTH})
 
 
 def _took(run: Run, now: float) -> float | None:

@@ -17,10 +17,12 @@ from console.cli.output import say
 from foundation.problems import Problem
 
 if TYPE_CHECKING:
+    from console.views.concerns import Concern
     from console.views.datasets import Totals
-    from console.views.overview import Concern, SweepLine
+    from console.views.overview import SweepLine
     from engine.control import EngineStatus
     from engine.places import Places
+    from engine.runs.causes import CauseGroup
     from state.outages import ProviderOutage
     from state.records import KaggleState
 
@@ -77,8 +79,9 @@ def watch(
 
 def _look(places: Places) -> WatchReport:
     """One look; a state that can't be read is told and looked at again the next time."""
+    from console.views.concerns import concerns
     from console.views.datasets import totals_of
-    from console.views.overview import concerns, overview
+    from console.views.overview import overview
     from engine import control
     from state import database, datasets, outages
     from state.records import KaggleState
@@ -98,7 +101,8 @@ def _look(places: Places) -> WatchReport:
                 kaggle = datasets.kaggle(opened)
                 failing = tuple(outages.current(opened))
                 preparing = totals_of(opened, places, engine)
-            sweeps, needed = found.sweeps, concerns(found, now)
+            listed = concerns(found, (), now)
+            sweeps, needed = found.sweeps, (*listed.needed, *listed.own)
     except Problem as told:
         problem = " ".join(str(told).splitlines())
     return WatchReport(now, engine, sweeps, needed, problem, kaggle, failing, preparing)
@@ -123,15 +127,24 @@ def _say(seen: WatchReport, told: Set[str]) -> None:
     if repeated:
         verb = "is" if len(repeated) == 1 else "are"
         say(f"  {wording.plural(len(repeated), 'sweep')} {verb} over as before")
-    for concern in seen.needed[:_MOST_CONCERNS]:
-        run = concern.run
-        since = wording.duration(abs(seen.now - concern.at))
-        when = f"{since} left" if concern.kind == "late" else f"{since} ago"
-        text = f"{run.competition_id}, seed {run.seed}, run {run.id}: {concern.why} ({when})"
-        say(f"  needs you: {run.sweep_id} {text}")
-    more = len(seen.needed) - _MOST_CONCERNS
-    if more > 0:
-        say(f"  needs you: {more} more, see 'mlebench-console runs list --state failed'")
+    of_runs = [concern.group for concern in seen.needed if concern.group is not None]
+    for group in of_runs[:_MOST_CONCERNS]:
+        say(f"  {'failed by itself' if group.is_own else 'needs you'}: {_group(group, seen.now)}")
+    if len(of_runs) > _MOST_CONCERNS:
+        say(f"  needs you: {len(of_runs) - _MOST_CONCERNS} more causes, see 'mlebench-console runs causes'")
+
+
+def _group(group: CauseGroup, now: float) -> str:
+    """Write a group of runs in a line; of a single run which one it is."""
+    from console.views.concerns import group_text, splits_of
+
+    text = group_text(group, now)
+    when = f"{wording.duration(max(0.0, now - group.newest))} ago"
+    run = group.runs[0]
+    if len(group.runs) == 1:
+        return f"{run.sweep_id} {run.competition_id}, seed {run.seed}, run {run.id}: {text} ({when})"
+    where = f"{', '.join(group.sweep_ids)}, {'+'.join(splits_of(group))}"
+    return f"{len(group.runs):,} runs of {where}: {text} (the newest {when})"
 
 
 def _engine(engine: EngineStatus | None) -> str:
@@ -173,6 +186,8 @@ def _sweep(line: SweepLine, now: float) -> str:
 def _say_json(seen: WatchReport) -> None:
     import json
 
+    from console.views.concerns import cause_document
+
     document = {
         "at": seen.now,
         "engine": None if seen.engine is None else asdict(seen.engine),
@@ -194,9 +209,7 @@ def _say_json(seen: WatchReport) -> None:
             for line in seen.sweeps
         ],
         "needs_you": [
-            {"run": concern.run.id, "sweep": concern.run.sweep_id, "competition": concern.run.competition_id}
-            | {"seed": concern.run.seed, "kind": concern.kind, "why": concern.why, "at": concern.at}
-            for concern in seen.needed
+            cause_document(concern.group, seen.now) for concern in seen.needed if concern.group is not None
         ],
     }
     sys.stdout.write(json.dumps(document) + "\n")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual.widget import Widget
 
 from console import wording
-from console.actions import runs
+from console.actions import causes, runs
+from console.sanitize import plain
+from console.tui.keys import key_names
 from console.tui.painting import (
     Line,
     Piece,
     Pieces,
-    cut,
+    cells_of,
     fitting,
     foreign,
     heading,
@@ -22,24 +25,41 @@ from console.tui.painting import (
 )
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
+from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
-from console.tui.widgets.run_cell import draw_kind, draw_run, outcome_role
-from console.tui.widgets.table import REST, Column, Forms, Table
+from console.tui.widgets.run_cell import draw_kind, outcome_role
+from console.tui.widgets.table import REST, Column, Forms, Rest, Table
 from console.views.calls import cost_forms
-from console.views.overview import Concern, Overview, SweepLine, concerns, overview
-from engine.notifications.news import troubles
-from state.budgets import BudgetScope
-from state.lifecycle import FailureClass, Outcome, RunState, SweepState
+from console.views.concerns import Concern, Concerns, concerns, group_text, splits_of
+from console.views.overview import Overview, SweepLine, overview
+from console.views.splits import ORDER
+from engine.options.sweep import read_duration
+from engine.runs.causes import CauseGroup, CauseKind
+from foundation.problems import Problem
+from state.lifecycle import Outcome, RunState, SweepState
 from state.records import Event, Run
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a line leads to: a sweep, a run of it, the datasets, or the host."""
+    """What a line leads to, and the key of what needs a person there."""
 
     place: str
     sweep_id: str | None = None
     run_id: int | None = None
+    cause: str = ""
+
+
+# The reason is typed for one of these: behind which sign, and with which hint.
+_REASONS = {
+    "acknowledge": ("a", "why it needs nobody now; it comes back when something new joins it"),
+    "snooze": ("z", "for how long and why: 8h driver reset, ticket 12"),
+}
+_SNOOZE = "8h "
+# More of a group are listed on its sweep's screen.
+_MOST_OF_GROUP = 200
+# On narrower screens the footer alone names the keys.
+_HINTED_WIDTH = 100
 
 
 class OverviewScreen(ConsoleScreen):
@@ -51,55 +71,143 @@ class OverviewScreen(ConsoleScreen):
     def __init__(self) -> None:
         super().__init__()
         self._found: Overview | None = None
+        self._listed = Concerns()
+        self._opened: frozenset[str] = frozenset()
+        self._with_acknowledged = False
+        self._asked_about: Concern | None = None
 
     def body(self) -> Iterable[Widget]:
-        """The list."""
+        """The list, and where a reason is typed."""
         yield LineList(id="all")
+        for name, (sign, hint) in _REASONS.items():
+            yield Prompt(sign, hint, id=name)
 
     def queries(self) -> Queries:
         """Everything at a glance."""
         config_file = self.app.places.config_file
         return {"overview": (lambda database: overview(database, config_file, self.app.now()), self._take)}
 
+    @property
+    def lists_troubles(self) -> bool:
+        """Whether what is wrong stands in the list, and needs no line of its own above it."""
+        return self._found is not None
+
     def redraw(self) -> None:
         """Draw it as it is at this moment."""
         if self._found is None:
             return
-        shown = self.query_one("#all", LineList)
-        drawing = _Drawing(self._found, shown.line_width, self.app.now(), self.app.signs)
-        shown.show(drawing.lines(troubles(self.app.engine), shown.size.height))
+        shown, now = self.query_one("#all", LineList), self.app.now()
+        self._listed = concerns(self._found, self.app.host_concerns, now)
+        drawing = _Drawing(self._found, shown.line_width, now, self.app.signs)
+        opened = _Opened(self._opened, self._with_acknowledged)
+        shown.show(drawing.lines(self._listed, opened, shown.size.height))
 
     def action_open(self) -> None:
-        """Go to what the line is about."""
-        target = self._target()
+        """Go to what the line is about; the runs of a group are shown below it, or hidden again."""
+        target, concern = self._target(), self._concern()
         if target is None:
             return
-        if target.place == "run" and target.run_id is not None:
+        if target.run_id is not None:
             self.app.show_run(target.run_id)
+        elif concern is not None and concern.group is not None:
+            self._opened ^= {concern.key}
+            self.redraw()
+        elif target.place == "engine":
+            self.app.start_engine()
         elif target.place == "sweep":
             self.app.show_sweep(target.sweep_id)
         else:
             self.app.show(target.place)
 
+    def action_next(self) -> None:
+        """Put the cursor on the next thing that needs a person."""
+        lines, target = self.query_one(LineList), self._target()
+        first: dict[str, Target] = {}  # the line of each; below an opened one are its runs
+        for line in lines.lines:
+            if isinstance(line.key, Target) and line.key.cause:
+                first.setdefault(line.key.cause, line.key)
+        known = list(first)
+        if not known:
+            self.app.say("nothing needs you")
+            return
+        after = known.index(target.cause) + 1 if target is not None and target.cause in first else 0
+        lines.put_cursor(first[known[after % len(known)]])
+
     def action_log(self) -> None:
-        """Open the log of the run of the line."""
-        run = self._run()
-        if run is not None:
-            self.app.show_run(run.id, pane="log")
+        """Open the log of the run of the line, of a group that of its newest run."""
+        chosen = self._runs()
+        if chosen:
+            self.app.show_run(chosen[0].id, pane="log")
 
     def action_relaunch(self) -> None:
         """Relaunch the failed run of the line."""
-        run = self._run()
-        if run is not None:
-            self.app.act(runs.relaunch, [run])
+        chosen = self._runs()
+        if len(chosen) > 1:
+            names = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+            every, each = names("overview.relaunch_all"), names("overview.open")
+            self.app.say(f"{every} relaunches all {len(chosen):,} runs, {each} lists them")
+        elif chosen:
+            self.app.act(runs.relaunch, chosen)
+
+    def action_relaunch_all(self) -> None:
+        """Relaunch all runs of the group of the line."""
+        concern = self._concern()
+        if concern is not None and concern.group is not None:
+            self.app.act(runs.relaunch, concern.group.runs)
 
     def action_regrade(self) -> None:
-        """Grade the run of the line again, whose grading has failed."""
-        run = self._run()
-        if run is not None:
-            self.app.act(runs.regrade, [run])
+        """Grade the run of the line, or all of its group, again, whose grading has failed."""
+        chosen = self._runs()
+        if chosen:
+            self.app.act(runs.regrade, chosen)
+
+    def action_ask(self, what: str) -> None:
+        """Type why what the line is about is acknowledged, or for how long it is snoozed and why."""
+        concern = self._concern()
+        if concern is None:
+            self.app.say("put the cursor on something that needs you")
+        elif not self.app.refuses():
+            self._asked_about = concern
+            self.query_one(f"#{what}", Prompt).open(_SNOOZE if what == "snooze" else "")
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Acknowledge or snooze with what was typed."""
+        self.query_one(LineList).focus()
+        concern, text = self._asked_about, message.value.strip()
+        if concern is None:
+            return
+        words = "" if concern.group is not None else concern.text
+        if message.prompt.id == "acknowledge":
+            self.app.act(causes.acknowledge, concern.key, text, text=words)
+            return
+        duration, _, reason = text.partition(" ")
+        try:
+            seconds = read_duration(duration)
+        except Problem as problem:
+            self.app.say(str(problem), bad=True)
+        else:
+            self.app.act(causes.acknowledge, concern.key, reason, seconds=seconds, text=words)
+
+    def on_prompt_left(self) -> None:
+        """Leave everything as it was."""
+        self.query_one(LineList).focus()
+
+    def action_take_back(self) -> None:
+        """Show again what was acknowledged."""
+        concern = self._concern()
+        if concern is not None and concern.acknowledgement is not None:
+            self.app.act(causes.take_back, concern.key)
+        else:
+            self.app.say("this is not acknowledged")
+
+    def action_acknowledged(self) -> None:
+        """Show what is acknowledged too, or only what is not."""
+        self._with_acknowledged = not self._with_acknowledged
+        self.redraw()
 
     def _take(self, found: Overview) -> None:
+        if self._found is None:
+            self.call_after_refresh(self.refresh_frame)  # from now on the list says what is wrong
         self._found = found
         self.app.known_sweeps = tuple(line.sweep.id for line in found.sweeps)
 
@@ -109,13 +217,30 @@ class OverviewScreen(ConsoleScreen):
             key = key[0]
         return key if isinstance(key, Target) else None
 
-    def _run(self) -> Run | None:
+    def _concern(self) -> Concern | None:
         target = self._target()
-        if target is None or target.run_id is None or self._found is None:
+        if target is None or not target.cause:
             return None
-        known = [concern.run for concern in concerns(self._found, self.app.now())]
-        known += self._found.run_of.values()
-        return next((run for run in known if run.id == target.run_id), None)
+        return next((one for one in self._listed.every if one.key == target.cause), None)
+
+    def _runs(self) -> tuple[Run, ...]:
+        """The run of the line, or all of its group, the newest first."""
+        target, concern = self._target(), self._concern()
+        if target is None or self._found is None:
+            return ()
+        of_group = concern.group.runs if concern is not None and concern.group is not None else ()
+        if target.run_id is None:
+            return of_group
+        known = (*of_group, *self._found.run_of.values())
+        return tuple(run for run in known if run.id == target.run_id)[:1]
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """Which groups are opened, by their keys, and whether what is acknowledged is shown."""
+
+    causes: frozenset[str]
+    acknowledged: bool
 
 
 # From this width on everything about a sweep is on one line, and the bar is longer.
@@ -133,41 +258,27 @@ class _Drawing:
     now: float
     signs: Signs
 
-    def lines(self, host_troubles: Sequence[str], height: int) -> list[Line]:
-        """Return all three parts; what needs a person may take most of the height."""
-        found, needed = self.found, concerns(self.found, self.now)
-        count = len(needed) + len(host_troubles) + len(found.outages) + len(found.tight_budgets)
-        lines = [Line(heading("sweeps", self.width, self.signs)), *self._sweeps()]
-        note = str(count) if count else ""
-        lines += [Line(), Line(heading("needs you", self.width, self.signs, note=note))]
-        for text in host_troubles:
-            lines.append(self._free_line((text, "bad"), Target("host", text)))
-        for outage in found.outages:
-            lines.append(
-                self._free_line((wording.provider_outage(outage), "warn"), Target("events", outage.provider))
-            )
-        for standing in found.tight_budgets:
-            text, budget = wording.shared_budget(standing), standing.budget
-            place = Target("sweep", budget.name) if budget.scope is BudgetScope.SWEEP else Target("board")
-            lines.append(self._free_line((text, "warn"), place))
-        shown = needed[: max(4, height - len(lines) - 8)]
-        lines += self._concerns(shown)
-        if len(needed) > len(shown):
-            more = len(needed) - len(shown)
-            lines.append(_note(f"and {more} more: f on the sweep screen goes from one to the next"))
-        for dataset in found.datasets_failed[:4]:
-            text = f"data of {foreign(dataset.competition_id, 44).rstrip()}: {dataset.problem}"
-            lines.append(self._free_line((text, "bad"), Target("data")))
-        if not count and not found.datasets_failed:
-            lines.append(Line(((f"  {self.signs.done} nothing", "good"),)))
-        lines += [Line(), Line(heading("lately", self.width, self.signs))]
+    def lines(self, listed: Concerns, opened: _Opened, height: int) -> list[Line]:
+        """Return all parts: the sweeps, what needs a person, agents' own failures, what happened lately."""
+        found, signs = self.found, self.signs
+        lines = [Line(heading("sweeps", self.width, signs)), *self._sweeps()]
+        count = str(len(listed.needed)) if listed.needed else ""
+        lines += [Line(), Line(heading("needs you", self.width, signs, note=count))]
+        table = self._table_of(listed)
+        lines += self._concerns(listed.needed, opened, table)
+        if not listed.needed:
+            lines.append(Line(((f"  {signs.done} nothing", "good"),)))
+        if listed.acknowledged and opened.acknowledged:
+            lines += [_note("acknowledged:"), *self._concerns(listed.acknowledged, opened, table)]
+        elif listed.acknowledged:
+            lines.append(_note(f"{len(listed.acknowledged)} acknowledged: v shows them"))
+        if listed.own:
+            failed = sum(len(one.group.runs) for one in listed.own if one.group is not None)
+            title = heading("agents' own failures", self.width, signs, note=wording.plural(failed, "run"))
+            lines += [Line(), Line(title), *self._concerns(listed.own, opened, table)]
+        lines += [Line(), Line(heading("lately", self.width, signs))]
         # As many as fill the screen: with a list that never grows, news costs a few lines and no new layout.
         return [*lines, *self._events(found.events[: max(8, height - len(lines))])]
-
-    def _free_line(self, piece: Piece, target: Target) -> Line:
-        text, role = piece
-        pieces: Pieces = ((f"  {self.signs.failed}   ", role), (foreign(text, max(4, self.width - 6)), role))
-        return Line(cut(pieces, self.width), key=target, selectable=True)
 
     def _sweeps(self) -> list[Line]:
         """One line for each sweep, and in a narrow terminal a second one for each that is not over."""
@@ -227,43 +338,127 @@ class _Drawing:
             return ((f"{self.signs.stopped} stopped", "dim"),)
         return ((wording.expected_end(sweep.ends, self.now), "dim"),)
 
-    def _concerns(self, shown: Sequence[Concern]) -> list[Line]:
+    def _table_of(self, listed: Concerns) -> Table[Concern]:
+        """Lay out everything that needs a person alike, wherever on the screen it is."""
+
         def role(concern: Concern) -> Role:
-            return "bad" if concern.kind == "failed" else "warn"
+            if concern.is_acknowledged(self.now):
+                return "dim"
+            return "bad" if concern.is_bad else "warn"
 
         def sign(concern: Concern) -> Pieces:
-            if concern.kind != "failed":
-                return ((f"{self.signs.failed}?", "warn"),)
-            letter = wording.FAILURE_LETTERS[concern.run.failure_class or FailureClass.UNKNOWN]
-            return ((f"{draw_run(concern.run, self.signs, self.now, 0.0).sign}{letter}", "bad"),)
+            kind = concern.group.runs[0].failure_class if concern.group is not None else None
+            if concern.group is not None and concern.group.kind is CauseKind.SUSPECTED:
+                kind = None
+            letter = "?" if kind is None else wording.FAILURE_LETTERS[kind]
+            return ((self.signs.failed + (letter if concern.group is not None else ""), role(concern)),)
 
-        def why(concern: Concern) -> Pieces:
-            text = concern.why
-            if concern.kind == "late":
-                text += f", {wording.span(max(0.0, concern.at - self.now))} left"
-            elif concern.kind == "ungradable":
-                text = wording.grading_trouble(concern.run, self.now)
-            elif concern.kind == "idle":
-                text += f" for {wording.span(self.now - concern.at)}"
-            return ((text, role(concern)),)
+        def what(concern: Concern) -> Pieces | Rest:
+            if concern.group is None:
+                return Rest(((concern.text, role(concern)),))
+            return ((group_text(concern.group, self.now), role(concern)),)
 
-        def key(concern: Concern) -> str:
-            return {"failed": "r relaunch", "ungradable": "^g regrade"}.get(concern.kind, "l log")
+        def count(concern: Concern) -> str:
+            number = 0 if concern.group is None else len(concern.group.runs)
+            return f"{self.signs.times}{number:,}" if number > 1 else ""
 
-        def age(concern: Concern) -> str:
-            return wording.age(abs(self.now - concern.at)) if concern.kind == "failed" else ""
+        def sweep(concern: Concern) -> str:
+            known = concern.group.sweep_ids if concern.group is not None else ()
+            return f"{known[0]} +{len(known) - 1}" if len(known) > 1 else "".join(known)
 
+        def which(concern: Concern) -> str:
+            if concern.group is None:
+                return ""
+            if len(concern.group.runs) == 1:
+                return f"{concern.group.runs[0].competition_id} s{concern.group.runs[0].seed}"
+            splits = splits_of(concern.group)
+            return "all splits" if set(splits) >= set(ORDER[:3]) else "+".join(splits)
+
+        def since(concern: Concern) -> Forms | str:
+            if concern.group is None:
+                return ""
+            ago = self.now - concern.group.since
+            short = wording.clock(concern.group.since) if ago < 86_400 else f"{wording.age(ago)} ago"
+            longer = f"since {short}" if ago < 86_400 and len(concern.group.runs) > 1 else short
+            return Forms((((longer, "dim"),), ((short, "dim"),)))
+
+        def together(concern: Concern) -> Pieces | Rest:
+            group = concern.group
+            if group is None:
+                return what(concern)
+            where: Pieces = tuple(("  " + text, "dim") for text in (which(concern), sweep(concern)) if text)
+            return ((group_text(group, self.now), role(concern)), *where)
+
+        def widest(cell: Callable[[Concern], str]) -> int:
+            return max((cell_len(cell(one)) for one in listed.every), default=0)
+
+        def hint(concern: Concern) -> Forms:
+            return _key_hint(concern, self.signs)
+
+        last = [Column("", since, 6, grows=11), Column("", hint, 8, grows=24, drop=1)]
+        texts = widest(lambda one: group_text(one.group, self.now) if one.group is not None else "")
         columns: list[Column[Concern]] = [
             Column("", sign, 2),
-            Column("", lambda concern: concern.run.sweep_id, 10, grows=16, role="dim"),
-            Column("", lambda concern: concern.run.competition_id, 24, grows=56),
-            Column("", lambda concern: f"s{concern.run.seed}", 4),
-            Column("", why, 20, grows=REST),
-            Column("", age, 5, right=True, gap=1, role="dim"),
-            Column("", key, 10, drop=1, role="faint"),
+            Column("", what, max(1, texts)),
+            Column("", count, max(3, widest(count)), gap=1, right=True),
+            Column("", sweep, max(1, widest(sweep)), role="dim"),
+            Column("", which, max(1, widest(which)), role="dim"),
+            *last,
         ]
-        table = Table(columns, shown, self.width, self.signs)
-        return [table.line(each, key=Target("run", each.run.sweep_id, each.run.id)) for each in shown]
+        if sum(column.width + column.gap for column in columns) > self.width:
+            # Where columns would be cut beside blank space, each line takes the room that it needs.
+            columns = [columns[0], Column("", together, 20, grows=400), columns[2], last[0]]
+            if self.width >= _HINTED_WIDTH:
+                columns.append(last[1])
+        return Table(columns, listed.every, self.width, self.signs)
+
+    def _concerns(self, shown: Sequence[Concern], opened: _Opened, table: Table[Concern]) -> list[Line]:
+        """One line for each, below it what was said of it and, where it is opened, its runs."""
+        lines: list[Line] = []
+        for concern in shown:
+            group = concern.group
+            only = group.runs[0] if group is not None and len(group.runs) == 1 else None
+            if only is not None:
+                target = Target("run", only.sweep_id, only.id, concern.key)
+            else:
+                target = Target(concern.place, concern.sweep_id, None, concern.key)
+            lines.append(table.line(concern, key=target))
+            if concern.acknowledgement is not None:
+                said = wording.acknowledged(concern.acknowledgement)
+                said = said if concern.is_acknowledged(self.now) else f"is back; was {said}"
+                lines.append(_note(f"   {foreign(said, max(8, self.width - 6)).rstrip()}"))
+            if group is not None and only is None and concern.key in opened.causes:
+                lines += self._runs_of(group, concern.key)
+        return lines
+
+    def _runs_of(self, group: CauseGroup, key: str) -> list[Line]:
+        """The runs of an opened group, with what is said of each beyond what the group says."""
+
+        def why(run: Run) -> str:
+            text = wording.grading_trouble(run, self.now) or run.failure_text
+            return "" if text == group.text else text
+
+        def ended(run: Run) -> str:
+            at = run.ended_at if run.ended_at is not None else run.last_activity_at
+            return "" if at is None else wording.age(self.now - at)
+
+        columns: list[Column[Run]] = [
+            Column("", lambda _run: "", 3),
+            Column("", lambda run: run.sweep_id, 8, grows=22, role="dim"),
+            Column("", lambda run: run.competition_id, 20, grows=56),
+            Column("", lambda run: f"s{run.seed}", 4),
+            Column("", why, 30, grows=REST, drop=1, role="dim"),
+            Column("", ended, 4, right=True, gap=1, role="dim"),
+        ]
+        chosen = group.runs[:_MOST_OF_GROUP]
+        table = Table(columns, chosen, self.width, self.signs)
+        whole = cells_of(plain(group_text(group, self.now)), max(20, self.width - 8))
+        # On the group's own line a longer one is cut.
+        lines = [_note(f"   {part}") for part in whole] if cell_len(whole[0]) > self.width - 24 else []
+        lines += [table.line(run, key=Target("run", run.sweep_id, run.id, key)) for run in chosen]
+        if len(group.runs) > len(chosen):
+            lines.append(_note(f"     and {len(group.runs) - len(chosen):,} more"))
+        return lines
 
     def _events(self, shown: Sequence[Event]) -> list[Line]:
         def run_of(event: Event) -> Run | None:
@@ -302,6 +497,22 @@ def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
         filled = signs.bar_empty if kind is RunState.QUEUED else signs.bar_segment
         pieces.append((drawn.sign + filled * (cells - 1), drawn.role))
     return tuple(pieces)
+
+
+def _key_hint(concern: Concern, signs: Signs) -> Forms:
+    """Return which key mends it, if one does; in words where there is room."""
+    group = concern.group
+    forms = ["", ""]
+    if concern.place == "engine":
+        forms = [f"{signs.enter} start it", signs.enter]
+    elif group is not None and group.kind is CauseKind.UNGRADABLE:
+        forms = ["^g regrade", "^g"]
+    elif group is not None and group.kind in (CauseKind.LATE, CauseKind.IDLE):
+        forms = ["l log", "l"]
+    elif group is not None:
+        key, what = ("r", "relaunch") if len(group.runs) == 1 else ("R", "relaunch all")
+        forms = [f"{key} {what} (free)", f"{key} (free)"] if group.is_free else [f"{key} {what}", key]
+    return Forms([((form, "dim"),) for form in forms])
 
 
 def _event_text(event: Event) -> Pieces:

@@ -25,7 +25,7 @@ from console.tui.config import Settings, read_settings
 from console.tui.keys import SCREENS, bindings
 from console.tui.news import NewsWatch, desktop_sequence
 from console.tui.reader import Reader, StateCondition, StateHealth
-from console.tui.screen import ConsoleScreen, OpeningScreen, is_too_small
+from console.tui.screen import STALLED_SECONDS, ConsoleScreen, OpeningScreen, is_too_small
 from console.tui.session import Session, read_session, write_session
 from console.tui.terminal import TerminalApp
 from console.tui.theme import (
@@ -39,8 +39,9 @@ from console.tui.theme import (
     Palette,
     Signs,
 )
+from console.wording import clock_seconds
 from engine.notifications import news
-from engine.notifications.news import News, troubles
+from engine.notifications.news import News
 from engine.places import Places
 from foundation.clock import Clock, SystemClock
 from foundation.problems import Problem, UsageProblem
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
     from console.actions.action import Action, Request
     from console.screens.dialogs import ConfirmScreen
+    from console.views.concerns import Concern
     from engine.control import Answer, EngineStatus
     from engine.settings import Value
     from state.records import Request as WaitingRequest
@@ -93,6 +95,7 @@ class ConsoleApp(TerminalApp):
         session: where the operator was when it was kept last.
         news: what finds the news since it looked last.
         waiting: the requests that can still be taken back, of all consoles.
+        host_concerns: what is wrong with the engine, its machine, and with reading the state.
     """
 
     CSS_PATH = "console.tcss"
@@ -126,6 +129,7 @@ class ConsoleApp(TerminalApp):
         self.session = Session()
         self.news = NewsWatch(self.clock)
         self.waiting: tuple[WaitingRequest, ...] = ()
+        self.host_concerns: tuple[Concern, ...] = ()
         self._first_screen = screen or ""
         self._ticks = 0
         self._redrawn_in = -1
@@ -427,14 +431,35 @@ class ConsoleApp(TerminalApp):
         if condition.health is StateHealth.GOOD and self.current_mode == "welcome":
             self.switch_mode("overview")
         self.refresh_frames()
+        self._note_host()
 
     def take_engine(self, status: EngineStatus | None) -> None:
         """Show how the engine is; None if that could not be read."""
-        before, self.engine = troubles(self.engine), status
+        self.engine = status
         self.refresh_frames()
         self.notify_of(self.news.of_engine(self.engine))
-        if troubles(self.engine) != before and isinstance(self.screen, ConsoleScreen):
-            self.screen.draw()
+        self._note_host()
+
+    @property
+    def unread(self) -> str:
+        """Why what is seen may be outdated: since when the state has not answered, or why it can't be read."""
+        stalled, problem = self.reader.stalled_for(), self.condition.problem
+        if stalled > STALLED_SECONDS:
+            return f"the state has not answered since {clock_seconds(self.now() - stalled)}"
+        if self.condition.health is StateHealth.BAD and problem is not None:
+            return problem.in_one_line()
+        return ""
+
+    def _note_host(self) -> None:
+        """Draw again where something about the engine, its machine or the state has begun or ended."""
+        from console.views.concerns import host_concerns
+
+        has_state = self.condition.health in (StateHealth.GOOD, StateHealth.BAD)
+        found = host_concerns(self.engine, self.now(), has_state=has_state, unread=self.unread)
+        if found != self.host_concerns:
+            self.host_concerns = found
+            if self.screen_stack and isinstance(self.screen, ConsoleScreen):
+                self.screen.draw()
 
     def watch_news(self) -> None:
         """Watch the state for news from now on, unless the operator wants none in this terminal."""
@@ -521,6 +546,7 @@ class ConsoleApp(TerminalApp):
         if self._ticks % _SESSION_EVERY_TICKS == 0:
             self._keep_session()
         self.refresh_frames()
+        self._note_host()
         if isinstance(self.screen, ConsoleScreen):
             period = int(self.now() // self.screen.tick_seconds())
             if period != self._redrawn_in:

@@ -116,9 +116,28 @@ TABLE: tuple[Key, ...] = (
     Key("matrix.right", "right", "column(1)", "right", "One column to the right"),
     # Overview
     Key("overview.open", "enter", "open", "open", "Go to what the line is about", 1),
-    _change("overview.relaunch", "r", "relaunch", "relaunch", "Relaunch the failed run of the line", 2),
+    Key("overview.next", "f", "next", "next", "To the next thing that needs you", 2),
+    _change("overview.relaunch", "r", "relaunch", "relaunch", "Relaunch the failed run of the line"),
     _change("overview.regrade", "ctrl+g", "regrade", "regrade", "Grade the run of the line again now"),
-    Key("overview.log", "l", "log", "log", "The log of the run of the line", 3),
+    _change(
+        "overview.relaunch_all", "R", "relaunch_all", "relaunch all", "Relaunch all runs with this cause", 3
+    ),
+    Key("overview.log", "l", "log", "log", "The log of the run of the line, or of the newest", 5),
+    _change(
+        "overview.acknowledge", "a", "ask('acknowledge')", "acknowledge", "Acknowledge it, with a reason", 4
+    ),
+    _change(
+        "overview.snooze", "z", "ask('snooze')", "snooze", "Acknowledge it for some time, with a reason", 6
+    ),
+    _change("overview.take_back", "A", "take_back", "take back", "Take an acknowledgement back"),
+    Key(
+        "overview.acknowledged",
+        "v",
+        "acknowledged",
+        "acknowledged",
+        "Show what is acknowledged too, or not",
+        7,
+    ),
     # Sweep
     Key("sweep.open", "enter", "open", "run", "Open the run under the cursor", 1),
     Key("sweep.log", "l", "log", "log", "The run's log", 2),

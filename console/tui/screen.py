@@ -35,7 +35,7 @@ from console.tui.painting import (
 from console.tui.reader import StateHealth
 from console.tui.session import SessionValues
 from console.tui.widgets.painted import Painted
-from engine.notifications.news import LOW_DISK_SHARE
+from engine.notifications.news import LOW_DISK_SHARE, SILENT_SECONDS
 
 if TYPE_CHECKING:
     from textual.worker import WorkType
@@ -50,9 +50,7 @@ Queries = dict[str, tuple[Callable[["Database"], Any], Callable[[Any], None]]]
 
 _SMALLEST = (40, 10)
 # A file system that has not answered for so long is worth a line.
-_STALLED_SECONDS = 3.0
-# The engine writes its status every other second; with this age it hangs.
-_SILENT_SECONDS = 20.0
+STALLED_SECONDS = 3.0
 
 # How many of the numbered screens have their titles on the first line where not all have room.
 _FIRST_TITLES = 6
@@ -145,6 +143,11 @@ class ConsoleScreen(Screen[None]):
 
     def redraw(self) -> None:
         """Draw again what depends on the time, the size or the palette."""
+
+    @property
+    def lists_troubles(self) -> bool:
+        """Whether its own list says what is wrong with the engine and the state."""
+        return False
 
     def tick_seconds(self) -> float:
         """Return how many seconds may pass between two drawings of what depends on the time."""
@@ -246,7 +249,9 @@ class ConsoleScreen(Screen[None]):
             return
         width = self.size.width
         self.query_one("#top", Painted).show(_top_line(self.app, self.MODE, width))
-        self.query_one("#notice", Painted).show(*_notices(self.app, self._problems.values(), width))
+        problems = self._problems.values()
+        troubles = () if self.lists_troubles else _troubles(self.app)
+        self.query_one("#notice", Painted).show(*_notices(self.app, troubles, problems, width))
         self.query_one("#footer", Painted).show(_footer(self.app, self.contexts(), width))
 
     def in_background(
@@ -296,7 +301,7 @@ def _health(app: ConsoleApp, detail: int) -> Pieces:
         if app.condition.health in (StateHealth.ABSENT, StateHealth.UNKNOWN):
             return (*pieces, ("no engine yet", "dim"))
         return (*pieces, (f"{app.signs.failed} engine down", "bad"))
-    silent = engine.heartbeat_at is not None and app.now() - engine.heartbeat_at > _SILENT_SECONDS
+    silent = engine.heartbeat_at is not None and app.now() - engine.heartbeat_at > SILENT_SECONDS
     pieces += [("engine silent", "warn") if silent else ("engine ok", "good"), (dot, "faint")]
     pieces += [(f"{engine.live} running", "running" if engine.live else "dim")]
     if detail >= 3 and engine.queued:
@@ -310,12 +315,22 @@ def _health(app: ConsoleApp, detail: int) -> Pieces:
     return tuple(pieces)
 
 
-def _notices(app: ConsoleApp, problems: Iterable[Problem], width: int) -> tuple[Pieces, ...]:
+def _notices(
+    app: ConsoleApp, troubles: Iterable[Piece], problems: Iterable[Problem], width: int
+) -> tuple[Pieces, ...]:
     """Return the lines that stay as long as what they say: what is wrong, and what kind of data this is."""
+    found: list[Piece] = [*troubles, *((". ".join(str(problem).splitlines()), "bad") for problem in problems)]
+    if app.demo:
+        found.append(("demo: synthetic data, real thresholds, not a result", "warn"))
+    return tuple(((" ", "text"), (foreign(text, width - 2).rstrip(), role)) for text, role in found)
+
+
+def _troubles(app: ConsoleApp) -> list[Piece]:
+    """Return what is wrong with the engine or the state, the gravest thing alone."""
     found: list[Piece] = []
     condition, engine = app.condition, app.engine
     stalled = app.reader.stalled_for()
-    if stalled > _STALLED_SECONDS:
+    if stalled > STALLED_SECONDS:
         since = wording.span(stalled // 5 * 5)
         found.append((f"the state has not answered for {since}; what you see may be outdated", "warn"))
     elif condition.health is StateHealth.BAD and condition.problem is not None:
@@ -328,11 +343,7 @@ def _notices(app: ConsoleApp, problems: Iterable[Problem], width: int) -> tuple[
     elif condition.health is StateHealth.GOOD and not (engine is not None and engine.running):
         how = "start it with :engine (nothing new starts or is graded; agents keep running)"
         found.append((f"the engine is not running, {how}", "warn"))
-    for problem in problems:
-        found.append((". ".join(str(problem).splitlines()), "bad"))
-    if app.demo:
-        found.append(("demo: synthetic data, real thresholds, not a result", "warn"))
-    return tuple(((" ", "text"), (foreign(text, width - 2).rstrip(), role)) for text, role in found)
+    return found
 
 
 def _footer(app: ConsoleApp, contexts: tuple[Context, ...], width: int) -> Pieces:

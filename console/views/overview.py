@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,19 +9,17 @@ from pathlib import Path
 
 from console.views.calls import MOST_OF_BUDGET, SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from console.views.sweep import any_medal_of, listed_sweeps, tally_of
-from engine.notifications.news import idle_since
 from engine.runs.budgets import BudgetStanding
+from engine.runs.causes import CauseGroup, group_by_cause
 from engine.scoreboard import Cell, Interim, interim_of
 from engine.scoreboard.own_runs import trial_of
 from engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
-from state import datasets, events, outages, runs, sweeps
+from state import acknowledgements, datasets, events, outages, runs, sweeps
 from state.database import Database
 from state.lifecycle import Outcome, RunState, SweepState
 from state.outages import ProviderOutage
-from state.records import Dataset, DatasetState, Event, Run, Sweep, SweepCounts
+from state.records import Acknowledgement, Dataset, DatasetState, Event, Run, Sweep, SweepCounts
 
-# With a tenth of its time left an agent without a valid submission is about to come out empty-handed.
-LATE_SHARE = 0.9
 _EVENTS_SHOWN = 60
 
 
@@ -59,13 +56,20 @@ class SweepLine:
 
 @dataclass(frozen=True)
 class Overview:
-    """Everything at a glance; what needs a person depends on the time, so `concerns` asks for it."""
+    """Everything at a glance; what needs a person depends on the time too, so `console.views.concerns` says it.
+
+    Attributes:
+        causes: runs that have failed or can't be graded, by cause.
+        running: those at work, whatever they are like.
+        limits: how long the runs of each sweep may take.
+        acknowledged: what somebody knows of, by its key.
+    """
 
     sweeps: tuple[SweepLine, ...]
-    failed: tuple[Run, ...]
-    ungradable: tuple[Run, ...]
+    causes: tuple[CauseGroup, ...]
     running: tuple[Run, ...]
     limits: dict[str, float]
+    acknowledged: dict[str, Acknowledgement]
     events: tuple[Event, ...]
     datasets_failed: tuple[Dataset, ...]
     run_of: dict[int, Run]
@@ -76,16 +80,6 @@ class Overview:
     def tight_budgets(self) -> tuple[BudgetStanding, ...]:
         """The budgets that runs share of which most is used, or that let no more runs start."""
         return tuple(one for one in self.budgets if one.share >= MOST_OF_BUDGET or not one.has_room)
-
-
-@dataclass(frozen=True)
-class Concern:
-    """A run that a person should look at, and why."""
-
-    run: Run
-    why: str
-    at: float
-    kind: str
 
 
 def overview(database: Database, config_file: Path, now: float) -> Overview:
@@ -101,6 +95,10 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
     every = [run for found in by_sweep.values() for run in found]
     by_id = {run.id: run for run in every}
     happened = [event for event in events.newest(database, limit=8 * _EVENTS_SHOWN) if _is_news(event, by_id)]
+    limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in known}
+    acknowledged = acknowledgements.all_acknowledgements(database)
+    # Grouped here, in the reader's thread: what became of these does not depend on the time.
+    ended = (run for run in every if run.state is RunState.FAILED or run.grading_problem)
     return Overview(
         sweeps=tuple(
             _sweep_line(
@@ -119,14 +117,10 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
             )
             for sweep in known
         ),
-        failed=tuple(
-            heapq.nlargest(
-                200, (r for r in every if r.state is RunState.FAILED), key=lambda r: r.ended_at or 0
-            )
-        ),
-        ungradable=tuple(run for run in every if run.grading_problem),
-        running=tuple(run for run in every if run.state is RunState.RUNNING),
-        limits={sweep.id: sweep.spec.time_limit_seconds for sweep in known},
+        causes=group_by_cause(ended, limits, acknowledged, 0.0),
+        running=tuple(run for run in every if run.state is RunState.RUNNING and not run.grading_problem),
+        limits=limits,
+        acknowledged=acknowledged,
         events=tuple(happened[:_EVENTS_SHOWN]),
         datasets_failed=tuple(
             each for state in _NOT_TO_BE_HAD for each in datasets.in_state(database, state)
@@ -159,33 +153,6 @@ def _sweep_line(
         end_of_sweep(sweep, found, now),
         costs,
     )
-
-
-def concerns(found: Overview, now: float) -> tuple[Concern, ...]:
-    """What needs a person at this moment: runs that can't be graded, failed ones, then those that are idle or late."""
-    failed = [Concern(run, _why(run), run.ended_at or now, "failed") for run in found.failed]
-    watched = [
-        concern for run in found.running if (concern := _concern(run, found.limits[run.sweep_id], now))
-    ]
-    ungradable = [
-        Concern(run, run.grading_problem, run.grading_fails_since or now, "ungradable")
-        for run in found.ungradable
-    ]
-    return (*ungradable, *failed, *sorted(watched, key=lambda concern: concern.at))
-
-
-def _why(run: Run) -> str:
-    return f"suspected: {run.suspected}; {run.failure_text}" if run.suspected else run.failure_text
-
-
-def _concern(run: Run, limit: float, now: float) -> Concern | None:
-    started = run.started_at or now
-    if run.valid is not True and now - started > LATE_SHARE * limit:
-        return Concern(run, "no valid submission", started + limit, "late")
-    quiet = idle_since(run, now)
-    if quiet is not None:
-        return Concern(run, "no sign of life", quiet, "idle")
-    return None
 
 
 _NOT_TO_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)

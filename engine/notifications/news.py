@@ -11,10 +11,10 @@ from engine.settings import NotificationKind
 if TYPE_CHECKING:
     from engine.control import EngineStatus
     from state.database import Database
-    from state.records import Event, Run
+    from state.records import Event
 
-# So long without a line printed, a file handed in or a processor used, and somebody should look.
-IDLE_SECONDS = 2 * 3600.0
+# The engine writes its status every other second; with this age it hangs.
+SILENT_SECONDS = 20.0
 # Below this share of a disk, a person has to look.
 LOW_DISK_SHARE = 0.05
 _MOST_EVENTS = 500
@@ -65,6 +65,7 @@ def new_events(database: Database, seen: SeenNews) -> tuple[list[News], SeenNews
 
 def new_idle_runs(database: Database, seen: SeenNews, now: float) -> tuple[list[News], SeenNews]:
     """Find runs that have been idle for too long, each once until it has moved."""
+    from engine.runs.causes import idle_since
     from state import runs
     from state.lifecycle import RunState
 
@@ -133,9 +134,3 @@ def full_disks(engine: EngineStatus) -> tuple[str, ...]:
         if free is not None and total and free < LOW_DISK_SHARE * total:
             found.append(f"the disk with the {name} is {100 * (1 - free / total):.0f} % full")
     return tuple(dict.fromkeys(found))
-
-
-def idle_since(run: Run, now: float) -> float | None:
-    """Since when a running run has given no sign of life, if that is too long."""
-    active = run.last_activity_at or run.started_at or now
-    return active if now - active > IDLE_SECONDS else None

@@ -246,6 +246,32 @@ class ReviewFinding:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OneCause:
+    """Arguments of `cause.take_back`.
+
+    Attributes:
+        key: of a group of runs with one cause, or of something else that needs a person.
+    """
+
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcknowledgeCause(OneCause):
+    """Arguments of `cause.acknowledge`.
+
+    Attributes:
+        reason: why it needs nobody now.
+        text: what it is, where the key is not that of a group of runs.
+        seconds: for how long it is out of the way, whatever happens; None: until something new joins it.
+    """
+
+    reason: str
+    text: str = ""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class NoArguments:
     """Arguments of `image.stop`."""
 
@@ -276,6 +302,8 @@ _ARGUMENTS: dict[str, type[Any]] = {
     "image.stop": NoArguments,
     "integrity.record": RecordIntegrity,
     "integrity.review": ReviewFinding,
+    "cause.acknowledge": AcknowledgeCause,
+    "cause.take_back": OneCause,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -10,11 +11,13 @@ from typing import Any
 from engine.agent_snapshots import AgentSnapshots
 from engine.agents import wants_obfuscated
 from engine.options.requests import (
+    AcknowledgeCause,
     AnnotateRuns,
     AnnotateSweep,
     Answer,
     AssignExperiment,
     ClassifyRuns,
+    OneCause,
     OneSweep,
     RefusedRequest,
     SetBudget,
@@ -27,6 +30,7 @@ from engine.placements import Placements
 from engine.places import Places
 from engine.runs import launching
 from engine.runs.budgets import standings
+from engine.runs.causes import OTHER_CONCERNS, read_causes
 from engine.sweeps.checks import (
     Check,
     HostCapacity,
@@ -39,14 +43,17 @@ from environment.runner.protocol import Stop
 from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import Problem, UsageProblem
-from state import budgets, events, experiments, requests, runs, sweeps, transitions
+from foundation.text import visible
+from state import acknowledgements, budgets, events, experiments, requests, runs, sweeps, transitions
 from state.annotations import Annotation, annotate_run, annotate_sweep
 from state.budgets import Budget, BudgetScope, Limits
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, RunState, SweepState
-from state.records import IMPORTED, Request, RequestState, Run
+from state.records import IMPORTED, Acknowledgement, Request, RequestState, Run
 
 _PAUSED = "paused: live runs continue, and no more are started"
+_LONGEST_SNOOZE_SECONDS = 30 * 86_400.0
+_LONGEST_TEXT = 300
 Handler = Callable[[Any, str], Answer | None]
 """Takes a request's arguments and author; returns None where it is to be asked again, having changed nothing."""
 
@@ -89,6 +96,8 @@ class RequestDispatcher:
             "budget.set": self._set_budget,
             "run.annotate": self._annotate_runs,
             "sweep.annotate": self._annotate_sweep,
+            "cause.acknowledge": self._acknowledge,
+            "cause.take_back": self._take_back,
             **handlers,
         }
 
@@ -312,6 +321,39 @@ class RequestDispatcher:
             text + (f"; {_runs(queued)} queued again" if queued else ""),
             name if scope is BudgetScope.SWEEP else None,
         )
+
+    def _acknowledge(self, arguments: AcknowledgeCause, by: str) -> Answer:
+        now, reason = self._clock.now(), visible(arguments.reason).strip()
+        if not reason:
+            raise UsageProblem(
+                "an acknowledgement needs a reason", "", "Others see it: say what is known, or done."
+            )
+        if arguments.seconds is not None and not 0 < arguments.seconds <= _LONGEST_SNOOZE_SECONDS:
+            raise UsageProblem(
+                f"nothing can be snoozed for {arguments.seconds:.0f} s", "expected up to 30 days"
+            )
+        group = next((one for one in read_causes(self._database, now) if one.key == arguments.key), None)
+        kind = arguments.key.partition("-")[0]
+        if group is None and not (kind in OTHER_CONCERNS and arguments.text):
+            raise UsageProblem(
+                f"no run has the cause '{arguments.key}' now",
+                "",
+                "'mlebench-console runs causes' lists them.",
+            )
+        text = visible(arguments.text if group is None else group.text)[:_LONGEST_TEXT]
+        until = None if arguments.seconds is None else now + arguments.seconds
+        made = Acknowledgement(arguments.key, text, by, now, reason[:_LONGEST_TEXT], until)
+        sweep_ids = () if group is None else group.sweep_ids
+        sweep_id = sweep_ids[0] if len(sweep_ids) == 1 else None
+        acknowledgements.acknowledge(self._database, made, sweep_id=sweep_id)
+        if until is None:
+            return Answer("acknowledged: it is out of the way until something new joins it")
+        return Answer(f"snoozed until {time.strftime('%Y-%m-%d %H:%M', time.localtime(until))}")
+
+    def _take_back(self, arguments: OneCause, by: str) -> Answer:
+        if not acknowledgements.take_back(self._database, arguments.key, by=by, now=self._clock.now()):
+            raise UsageProblem(f"'{arguments.key}' is not acknowledged")
+        return Answer("no longer acknowledged")
 
     def _requeue_excused(self, changed: Budget, by: str, now: float) -> int:
         """Queue again what was excused of sweeps all of whose budgets have room; returns how many runs that is."""

@@ -39,11 +39,9 @@ def of_the_version_before(places: Places, folder: Path) -> Path:
         now.execute("VACUUM INTO ?", [str(copy)])
     now.close()
     older = sqlite3.connect(copy, isolation_level=None)
-    (made,) = older.execute("SELECT sql FROM sqlite_master WHERE name = 'model_use'").fetchone()
-    older.execute("DROP TABLE model_use")
-    older.execute(
-        re.sub(r" prompt_above INTEGER[^,]*,| service TEXT[^,]*,|, prompt_above, service", "", made)
-    )
+    for table in ("runs", "attempts"):
+        older.execute(f"ALTER TABLE {table} DROP COLUMN cause")
+    older.execute("DROP TABLE acknowledgements")
     older.execute(f"DELETE FROM _sqlite_migrations WHERE name LIKE '{NEWEST_VERSION:04}%'")
     older.execute(f"PRAGMA user_version = {NEWEST_VERSION - 1}")
     older.close()

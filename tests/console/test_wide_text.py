@@ -34,7 +34,7 @@ def wide(places: Places) -> World:
     for sweep_id, agent in ((WIDE, COMBINED), ("plain", "plain")):
         world.sweep(sweep_id, worlds.DEMO, agent=agent)
         attempt = world.launch(world.run(sweep_id, worlds.DEMO[0], 1), ago=900)
-        world.fail(attempt, FailureClass.CRASH, f"{WIDE}: {COMBINED}", ago=60)
+        world.fail(attempt, FailureClass.CRASH, f"{WIDE}: {COMBINED} {agent[:3]}", ago=60)
         world.launch(world.run(sweep_id, worlds.DEMO[1], 2), ago=800)
     world.engine(live=2)
     return world
@@ -49,15 +49,11 @@ async def test_columns_are_straight_beside_wide_names(opened: OpenConsole) -> No
             strips = console.app.screen._compositor.render_strips()
             assert {strip.cell_length for strip in strips} == {120}
         await console.press("1")
-        await console.sees("needs you", "r relaunch")
-        ends = {
-            _cells_before(line, "r relaunch") for line in console.text().splitlines() if "r relaunch" in line
-        }
-        names = {
-            _cells_before(line, worlds.DEMO[0]) for line in console.text().splitlines() if "  !c  " in line
-        }
-        # The footer names the key too.
-        assert len(ends) == 2 and len(names) == 1
+        await console.sees("needs you", "agents' own failures")
+        failed = [line for line in console.text().splitlines() if "  !c  " in line]
+        ends = {_cells_before(line, "03:13") for line in failed}
+        names = {_cells_before(line, worlds.DEMO[0]) for line in failed}
+        assert len(failed) == 2 and len(ends) == 1 and len(names) == 1
 
 
 def _cells_before(line: str, text: str) -> int:

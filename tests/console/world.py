@@ -91,8 +91,8 @@ class World:
         found = runs.of_sweep(self.database, sweep_id)
         return next(r.id for r in found if r.competition_id == competition and r.seed == seed)
 
-    def launch(self, run_id: int, *, ago: float, log: bytes = b"") -> int:
-        """A run's next attempt, running since `ago` seconds."""
+    def launch(self, run_id: int, *, ago: float, log: bytes = b"", with_files: bool = True) -> int:
+        """A run's next attempt, running since `ago` seconds; hundreds of folders take a test's whole time."""
         run = runs.get(self.database, run_id)
         directory = (
             self.places.runs_dir
@@ -101,10 +101,11 @@ class World:
             / f"seed-{run.seed}"
             / f"attempt-{run.attempts + 1}"
         )
-        (directory / "submission").mkdir(parents=True)
-        printed = directory / protocol.LOG
-        printed.parent.mkdir(exist_ok=True)
-        printed.write_bytes(log or _log(run.competition_id))
+        if with_files:
+            (directory / "submission").mkdir(parents=True)
+            printed = directory / protocol.LOG
+            printed.parent.mkdir(exist_ok=True)
+            printed.write_bytes(log or _log(run.competition_id))
         attempt = transitions.launch(
             self.database,
             run_id,
@@ -174,6 +175,12 @@ class World:
     def fail(self, attempt_id: int, kind: FailureClass, text: str, *, ago: float, evidence: str = "") -> None:
         self.end(attempt_id, ago=ago + 5, code=1)
         transitions.failed(self.database, attempt_id, Failure(kind, text, evidence), now=NOW - ago)
+
+    def lose_gpu(self, run_id: int, *, ago: float) -> None:
+        """A run's next attempt, which an outage of the driver ended."""
+        uuid = f"GPU-{run_id:08x}-0000-4000-8000-{run_id:012x}"
+        text = f"GPU lost: Failed to initialize NVML: Unknown Error ({uuid})"
+        self.fail(self.launch(run_id, ago=ago + 9000), FailureClass.INFRASTRUCTURE, text, ago=ago)
 
     def prepared(self, competition: str, *, size: int = 61_000_000, demo: bool = False) -> None:
         datasets.set_state(

@@ -142,6 +142,54 @@ def _fill(world: World, sweep_id: str, competitions: tuple[str, ...]) -> None:
 
 
 @_built_once
+def outage(places: Places) -> World:
+    """A night of 225 runs and of another sweep: 18 runs lost a GPU, agents crashed by themselves, some are at work."""
+    world = open_world(places)
+    with world.database.transaction():
+        _fill_with_outage(world)
+    world.engine(live=20, queued=30)
+    return world
+
+
+def _fill_with_outage(world: World) -> None:
+    everything = registry.splits()["split75"]
+    for name in everything:
+        world.prepared(name)
+    world.sweep("aide-o3-all", everything, began=23 * HOUR, concurrency=64)
+    world.sweep("dummy-2", everything[:2], agent="dummy", began=20 * HOUR, seeds=1)
+    lost = [(name, seed) for name in everything[:40:5] for seed in (1, 2)] + [(everything[50], 3)]
+    crashed = {(everything[3], 1): "dtype", (everything[7], 2): "dtype", (everything[60], 1): "shape"}
+    for place, name in enumerate(everything):
+        for seed in (1, 2, 3):
+            run = world.run("aide-o3-all", name, seed)
+            if (name, seed) in lost:
+                world.lose_gpu(run, ago=3 * HOUR - 40 * len(name) - seed)
+            elif (name, seed) in crashed:
+                text = f"ValueError: could not read {crashed[name, seed]} at step {100 * place}"
+                world.fail(
+                    world.launch(run, ago=9 * HOUR),
+                    FailureClass.CRASH,
+                    "the agent ended with exit code 1",
+                    ago=5 * HOUR + 60 * place,
+                    evidence=f"step 187\n{text}",
+                )
+            elif place < 70 and (seed < 3 or place < 40):
+                world.finish(
+                    world.launch(run, ago=20 * HOUR, with_files=False),
+                    _OUTCOMES[(3 * place + seed) % 5],
+                    0.5,
+                    ago=HOUR * 4,
+                )
+            elif place < 60:
+                world.snapshot(world.launch(run, ago=8 * HOUR), 1, 0.4, Outcome.ABOVE_MEDIAN, ago=HOUR)
+    world.launch(world.run("aide-o3-all", everything[74], 1), ago=22.8 * HOUR)
+    world.lose_gpu(world.run("dummy-2", everything[0], 1), ago=2 * HOUR)
+
+
+_OUTCOMES = (Outcome.GOLD, Outcome.BRONZE, Outcome.BELOW_MEDIAN, Outcome.ABOVE_MEDIAN, Outcome.NO_SUBMISSION)
+
+
+@_built_once
 def demo(places: Places) -> World:
     """The demo in its middle."""
     world = open_world(places)

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from competitions import registry
+from engine.control import EngineStatus
+from engine.control.status import publish
 from engine.places import Places
+from state import acknowledgements
+from state.records import Acknowledgement
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
+from tests.console.world import NOW
 
 SWEEP = "sweep:aide-o3-lite"
 
@@ -25,17 +33,128 @@ async def test_the_welcome_gives_way_to_a_state(opened: OpenConsole, places: Pla
         await console.sees("needs you")
 
 
-async def test_the_overview_shows_what_needs_a_person_first_failed_then_late(opened: OpenConsole) -> None:
+async def test_the_overview_shows_what_needs_a_person_infrastructure_first_agents_own_failures_apart(
+    opened: OpenConsole,
+) -> None:
     async with opened() as console:
         await console.sees("image pull: connection reset", "no valid submission, 1h30m left")
         text = console.text()
-        assert text.index("image pull") < text.index("no valid submission")
+        places = [text.index(part) for part in ("image pull", "no valid submission", "agents' own failures")]
+        assert places == sorted(places)
+        assert text.index("RuntimeError: stack expects") > places[-1]
+
+
+async def test_an_outage_is_one_line_that_opens_to_its_runs(opened: OpenConsole) -> None:
+    async with opened(worlds.outage, size=(160, 48)) as console:
+        await console.sees("×18", "aide-o3-all +1", "all splits", "since 00:26", "R relaunch all (free)")
+        assert console.text().count("GPU lost: Failed to initialize NVML: Unknown Error (GPU-#)") == 1
+        await console.press("f", "enter")
+        await console.sees("rsna-2022-cervical-spine-fracture-detection  s3", "GPU-000000c9-")
+        await console.press("j", "l")
+        await console.sees("Timeline", "3d-object-detection-for-autonomous-vehicles")
+        await console.press("escape", "f", "enter")
+        await console.misses("GPU-000000c9-")
+
+
+async def test_a_whole_outage_is_relaunched_by_one_key_and_one_answer(
+    opened: OpenConsole, asked: list[Any]
+) -> None:
+    async with opened(worlds.outage) as console:
+        await console.sees("×18")
+        await console.press("f", "r")
+        await console.sees("R relaunches all 18 runs")
+        await console.press("R")
+        await console.sees("Relaunch 18 runs?", "changes no statistics", "and 10 more")
+        await console.press("y")
+        await console.until(lambda: asked)
+        ((kind, arguments),) = asked
+        assert kind == "run.relaunch" and len(arguments["runs"]) == 18
+
+
+async def test_agents_own_failures_are_relaunched_only_with_the_warning(
+    opened: OpenConsole, asked: list[Any]
+) -> None:
+    async with opened(worlds.outage) as console:
+        await console.sees("could not read dtype")
+        await console.press("f", "f", "f", "R")
+        await console.sees("Relaunch 2 runs?", "They count as re-rolled")
+        await console.press("n")
+        assert not asked
+
+
+async def test_an_outage_is_acknowledged_with_a_typed_reason_and_others_see_whose(
+    opened: OpenConsole, asked: list[Any]
+) -> None:
+    async with opened(worlds.outage) as console:
+        await console.sees("×18")
+        await console.press("f", "a", *"ticket 12", "enter")
+        await console.until(lambda: asked)
+        await console.press("z", *"later", "enter")
+        await console.until(lambda: len(asked) == 2)
+        await console.press("z", "ctrl+u", *"soon x", "enter")
+        await console.sees("'soon' is not a duration")
+        (kind, first), (_, second) = asked
+        assert (kind, first["reason"], first["seconds"]) == ("cause.acknowledge", "ticket 12", None)
+        assert (second["reason"], second["seconds"]) == ("later", 8 * 3600)
+        assert console.world is not None
+        said = Acknowledgement(first["key"], "GPU lost", "ann@box", NOW, "ticket 12")
+        acknowledgements.acknowledge(console.world.database, said)
+        await console.sees("1 acknowledged: v shows them")
+        await console.misses("×18")
+        await console.press("v")
+        await console.sees("acknowledged by ann@box 03:14: 'ticket 12'", "×18")
+        # A run that joins it brings it back, with what was said.
+        run = console.world.run("dummy-2", registry.splits()["split75"][1], 1)
+        console.world.lose_gpu(run, ago=-60)
+        await console.sees("×19", "is back; was acknowledged by ann@box")
+
+
+async def test_everything_that_is_wrong_stands_in_one_list(opened: OpenConsole, places: Places) -> None:
+    async with opened() as console:
+        await console.sees("needs you", "engine ok")
+        publish(
+            places,
+            EngineStatus(
+                pid=1,
+                heartbeat_at=NOW - 60,
+                state_disk_free=1,
+                state_disk_total=100,
+                runner_alive=False,
+                problem="Slurm does not answer since 03:00:00",
+            ),
+        )
+        console.app.reader.look_now()
+        await console.sees(
+            "the disk with the state is 99 % full",
+            "no runner is alive",
+            "Slurm does not answer since 03:00:00",
+            "the engine gives no sign of life",
+        )
+        text = console.text()
+        assert text.index("Slurm") < text.index("image pull"), "first what keeps everything from going on"
+        assert text.count("Slurm") == 1, "not also in a line of its own above"
+
+
+async def test_an_engine_that_is_down_is_in_the_list_and_started_from_there(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Places] = []
+
+    def start(places: Places) -> EngineStatus:
+        started.append(places)
+        return EngineStatus(running=True, pid=7)
+
+    monkeypatch.setattr("engine.control.ensure_running", start)
+    async with opened(with_engine=False) as console:
+        await console.sees("the engine is not running")
+        await console.press("f", "enter")
+        await console.until(lambda: started)
 
 
 async def test_enter_on_the_overview_leads_to_the_cause(opened: OpenConsole) -> None:
     async with opened() as console:
         await console.sees("image pull")
-        await console.press("j", "j", "enter")
+        await console.press("f", "f", "enter")
         await console.sees("infrastructure  image pull: connection reset by peer", "Timeline")
         await console.press("escape", "g", "enter")
         await console.sees("any medal, 0 of 3 seeds whole")
@@ -44,7 +163,7 @@ async def test_enter_on_the_overview_leads_to_the_cause(opened: OpenConsole) -> 
 async def test_relaunching_from_the_overview_asks_first(opened: OpenConsole, asked: list[Any]) -> None:
     async with opened() as console:
         await console.sees("image pull")
-        await console.press("j", "j", "r")
+        await console.press("f", "f", "r")
         await console.sees("changes no statistics")
         await console.press("y")
         await console.sees("done as you asked")

@@ -12,9 +12,10 @@ import pytest
 
 from engine.notifications import notifier
 from engine.notifications import notifier as notifier_module
-from engine.notifications.news import IDLE_SECONDS, in_short, of_events
+from engine.notifications.news import in_short, of_events
 from engine.notifications.notifier import NOTE_NAME, Notifier
 from engine.places import Places
+from engine.runs.causes import IDLE_SECONDS
 from engine.settings import NotificationKind, NotificationSettings, read_table
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from state import datasets, events

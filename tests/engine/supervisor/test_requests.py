@@ -21,6 +21,7 @@ from engine.options.requests import ShownRun
 from engine.options.sweep import Launch
 from engine.placements import Placements
 from engine.places import Places
+from engine.runs.causes import read_causes
 from engine.scoreboard.own_runs import trial_of
 from engine.supervisor.requests import RequestDispatcher
 from engine.sweeps.checks import HostCapacity
@@ -31,6 +32,7 @@ from foundation.fields import FieldError
 from foundation.problems import EnvironmentProblem, UsageProblem
 from foundation.workers import WorkerPool
 from state import (
+    acknowledgements,
     budgets,
     database,
     datasets,
@@ -612,3 +614,33 @@ def test_notes_and_tags_that_cannot_be_kept_are_refused_and_nothing_is_changed(
     with pytest.raises(RefusedRequest, match=re.escape(why)):
         requester.ask("run.annotate", run_ids=[one.id, other.id], **arguments)
     assert runs.of_all_sweeps(requester.state) == [one, other]
+
+
+def test_a_cause_is_acknowledged_with_a_reason_and_shown_again(requester: Requests) -> None:
+    launched = requester.launch()
+    assert launched.sweep_id is not None
+    run = runs.of_sweep(requester.state, launched.sweep_id)[0]
+    fail(requester.state, run.id, FailureClass.INFRASTRUCTURE)
+    (group,) = read_causes(requester.state, time.time())
+    with pytest.raises(RefusedRequest, match="needs a reason"):
+        requester.ask("cause.acknowledge", key=group.key, reason=" ")
+    with pytest.raises(RefusedRequest, match="no run has the cause 'crash-0'"):
+        requester.ask("cause.acknowledge", key="crash-0", reason="x", text="made up")
+    with pytest.raises(RefusedRequest, match="30 days"):
+        requester.ask("cause.acknowledge", key=group.key, reason="x", seconds=1e9)
+    requester.ask("cause.acknowledge", key=group.key, reason="driver \x1breset")
+    (group,) = read_causes(requester.state, time.time())
+    said = group.acknowledgement
+    assert said is not None and group.is_acknowledged(time.time())
+    assert (said.author, said.reason, said.until) == ("tester@here", "driver \\u001breset", None)
+    snoozed = requester.ask("cause.acknowledge", key=group.key, reason="later", seconds=60.0)
+    assert snoozed.text.startswith("snoozed until")
+    others = {"key": "host-0123", "text": "the disk is full"}
+    requester.ask("cause.acknowledge", reason="it is being cleaned", seconds=9.0, **others)
+    assert set(acknowledgements.all_acknowledgements(requester.state)) == {group.key, "host-0123"}
+    requester.ask("cause.take_back", key=group.key)
+    assert read_causes(requester.state, time.time())[0].acknowledgement is None
+    with pytest.raises(RefusedRequest, match="not acknowledged"):
+        requester.ask("cause.take_back", key=group.key)
+    kinds = [event.kind for event in events.newest(requester.state) if event.kind.startswith("cause.")]
+    assert kinds == ["cause.taken_back", "cause.snoozed", "cause.snoozed", "cause.acknowledged"]

@@ -1,0 +1,209 @@
+"""What needs a person, as one list: the machine and the engine, runs by cause, providers, budgets, datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from console import wording
+from console.views.splits import ORDER, split_of
+from engine.notifications.news import SILENT_SECONDS, troubles
+from engine.runs.causes import IDLE_SECONDS, CauseGroup, CauseKind, group_by_cause
+from state.budgets import BudgetScope
+from state.causes import cause_key, normalised
+from state.records import Acknowledgement, Dataset
+
+if TYPE_CHECKING:
+    from console.views.overview import Overview
+    from engine.control import EngineStatus
+
+# Of runs with these causes nothing is lost yet.
+_NOT_LOST = frozenset({CauseKind.UNGRADABLE, CauseKind.LATE, CauseKind.IDLE})
+
+
+@dataclass(frozen=True)
+class Concern:
+    """One thing that needs a person.
+
+    Attributes:
+        key: names it, the same at every look and in every console; an acknowledgement goes by it.
+        place: which screen it leads to, `engine` to starting that, or `sweep` to the sweep `sweep_id`.
+        since: when it began; None where that is not known.
+        group: the runs that it is about; None where it is about something else.
+        is_bad: whether something is lost by it already.
+    """
+
+    key: str
+    text: str
+    place: str
+    since: float | None = None
+    sweep_id: str | None = None
+    group: CauseGroup | None = None
+    acknowledgement: Acknowledgement | None = None
+    is_bad: bool = False
+
+    @property
+    def is_own(self) -> bool:
+        """Whether these are agents' own failures, which are results."""
+        return self.group is not None and self.group.is_own
+
+    def is_acknowledged(self, now: float) -> bool:
+        """Whether somebody knows of it, so that it is out of the way."""
+        if self.acknowledgement is None:
+            return False
+        newest = self.since if self.group is None else self.group.newest
+        # What has no beginning that is known can only be out of the way for some time.
+        is_timed = newest is not None or self.acknowledgement.until is not None
+        return is_timed and self.acknowledgement.hides(newest or 0.0, now)
+
+
+@dataclass(frozen=True)
+class Concerns:
+    """Everything that needs a person, in the order in which to look at it.
+
+    Attributes:
+        needed: what somebody has to mend.
+        own: agents' own failures.
+        acknowledged: of both, what somebody knows of.
+    """
+
+    needed: tuple[Concern, ...] = ()
+    own: tuple[Concern, ...] = ()
+    acknowledged: tuple[Concern, ...] = ()
+
+    @property
+    def every(self) -> tuple[Concern, ...]:
+        """Return all of them."""
+        return (*self.needed, *self.own, *self.acknowledged)
+
+
+def concerns(found: Overview, host: Iterable[Concern], now: float) -> Concerns:
+    """List what needs a person at this moment; what is wrong with the machine and the engine is found by others."""
+    known = found.acknowledged
+    groups = (*found.causes, *group_by_cause(found.running, found.limits, known, now))
+    of_runs = [
+        Concern(
+            group.key,
+            group.text,
+            "cause",
+            group.since,
+            None,
+            group,
+            group.acknowledgement,
+            group.kind not in _NOT_LOST,
+        )
+        for group in groups
+    ]
+    lost = [one for one in of_runs if one.group is not None and one.group.kind is CauseKind.INFRASTRUCTURE]
+    others = [one for one in of_runs if one not in lost]
+    listed = [
+        *host,
+        *lost,
+        *_of_services(found),
+        *others,
+        *(_of_dataset(one) for one in found.datasets_failed),
+    ]
+    listed = [one if one.group else _with_acknowledgement(one, known) for one in listed]
+    shown = [one for one in listed if not one.is_acknowledged(now)]
+    return Concerns(
+        tuple(one for one in shown if not one.is_own),
+        tuple(one for one in shown if one.is_own),
+        tuple(one for one in listed if one.is_acknowledged(now)),
+    )
+
+
+def host_concerns(
+    engine: EngineStatus | None, now: float, *, has_state: bool, unread: str = ""
+) -> tuple[Concern, ...]:
+    """List what is wrong with the engine, its machine, and with reading the state.
+
+    Args:
+        engine: its last status; None where that could not be read.
+        now: the time.
+        has_state: whether there is a state that an engine should look after.
+        unread: why what is shown may be outdated; empty where the state can be read.
+    """
+    found = [_of_host(unread, "host", is_bad=True)] if unread else []
+    if engine is None or not engine.running:
+        if has_state:
+            text = "the engine is not running: nothing starts and nothing is graded, agents go on; Enter starts it"
+            since = None if engine is None else engine.heartbeat_at
+            found.append(_of_host(text, "engine", since, is_bad=True))
+        return tuple(found)
+    if engine.heartbeat_at is not None and now - engine.heartbeat_at > SILENT_SECONDS:
+        text = "the engine gives no sign of life: what is shown may be outdated"
+        found.append(_of_host(text, "host", engine.heartbeat_at, is_bad=True))
+    found += [_of_host(text, "host", is_bad=True) for text in troubles(engine)]
+    if engine.problem:
+        found.append(_of_host(engine.problem, "host"))
+    return tuple(found)
+
+
+def splits_of(group: CauseGroup) -> tuple[str, ...]:
+    """Return the splits of a group's competitions, in their order."""
+    found = {split_of(run.competition_id) for run in group.runs}
+    return tuple(split for split in ORDER if split in found)
+
+
+def group_text(group: CauseGroup, now: float) -> str:
+    """Write what happened to a group of runs, with how long that will be or has been so where they are live."""
+    if group.due is not None:
+        return f"{group.text}, {wording.span(max(0.0, group.due - now))} left"
+    if group.kind is CauseKind.IDLE:
+        return f"{group.text} for {wording.span(now - group.since + IDLE_SECONDS)}"
+    if group.kind is CauseKind.UNGRADABLE and len(group.runs) == 1:
+        return wording.grading_trouble(group.runs[0], now)
+    return group.text
+
+
+def cause_document(group: CauseGroup, now: float) -> dict[str, Any]:
+    """Write a group of runs as JSON documents have it."""
+    said = group.acknowledgement
+    return {
+        "key": group.key,
+        "class": group.kind.value,
+        "text": group.text,
+        "count": len(group.runs),
+        "runs": [run.id for run in group.runs],
+        "sweeps": list(group.sweep_ids),
+        "splits": list(splits_of(group)),
+        "since": group.since,
+        "newest": group.newest,
+        "free": group.is_free,
+        "acknowledged": group.is_acknowledged(now),
+        "acknowledgement": None
+        if said is None
+        else {"by": said.author, "at": said.at, "reason": said.reason, "until": said.until},
+    }
+
+
+def _of_host(text: str, place: str, since: float | None = None, *, is_bad: bool = False) -> Concern:
+    return Concern(cause_key("host", normalised(text)), text, place, since, is_bad=is_bad)
+
+
+def _of_services(found: Overview) -> list[Concern]:
+    outages = [
+        Concern(
+            cause_key("provider", outage.provider), wording.provider_outage(outage), "events", outage.since
+        )
+        for outage in found.outages
+    ]
+    budgets = []
+    for standing in found.tight_budgets:
+        budget = standing.budget
+        sweep_id = budget.name if budget.scope is BudgetScope.SWEEP else None
+        key = cause_key("shared_budget", f"{budget.scope} {budget.name}")
+        place = "sweep" if sweep_id else "board"
+        budgets.append(Concern(key, wording.shared_budget(standing), place, sweep_id=sweep_id))
+    return outages + budgets
+
+
+def _of_dataset(dataset: Dataset) -> Concern:
+    text = f"data of {dataset.competition_id}: {dataset.problem or dataset.state}"
+    key = cause_key("dataset", f"{dataset.edition} {dataset.competition_id} {normalised(dataset.problem)}")
+    return Concern(key, text, "data", dataset.updated_at, is_bad=True)
+
+
+def _with_acknowledgement(concern: Concern, known: Mapping[str, Acknowledgement]) -> Concern:
+    return replace(concern, acknowledgement=known.get(concern.key))

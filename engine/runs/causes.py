@@ -1,0 +1,206 @@
+"""Runs that may need a person, grouped by cause: one outage is one group, however many runs it took.
+
+A failure's cause is written by the engine when the run ends (`state.causes`); whether a live run is late or idle
+depends on the time. Infrastructure, suspicions and agents' own failures are never in one group.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from state import acknowledgements, runs, sweeps
+from state.causes import cause_key, cause_of, group_of, normalised
+from state.database import Database
+from state.lifecycle import FailureClass, RunState
+from state.records import Acknowledgement, Run
+from state.transitions import is_reroll
+
+# So long without a line printed, a file handed in or a processor used, and somebody should look.
+IDLE_SECONDS = 2 * 3600.0
+# With a tenth of its time left an agent without a valid submission is about to come out empty-handed.
+LATE_SHARE = 0.9
+
+
+class CauseKind(StrEnum):
+    """What kind of group it is, in the order in which a person looks at them."""
+
+    INFRASTRUCTURE = "infrastructure"
+    SUSPECTED = "suspected"
+    UNGRADABLE = "ungradable"
+    LATE = "late"
+    IDLE = "idle"
+    BUDGET = "budget"
+    UNKNOWN = "unknown"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    DISK = "disk"
+    CRASH = "crash"
+
+
+# How agents fail by themselves: results, which a person may read about, but need not mend.
+OWN_FAILURES = frozenset(CauseKind(each) for each in FailureClass) - {CauseKind.INFRASTRUCTURE}
+# What else needs a person, by the kind in its key: a console knows of it, and may acknowledge it in words of its own.
+OTHER_CONCERNS = ("host", "provider", "shared_budget", "dataset")
+_ORDER = {kind: place for place, kind in enumerate(CauseKind)}
+
+
+@dataclass(frozen=True)
+class CauseGroup:
+    """Runs with one cause.
+
+    Attributes:
+        key: names it, the same at every look and in every console.
+        text: what happened, in words: those of its runs where they all say the same, or what they have in common.
+        runs: newest first.
+        since: when the first of them got there.
+        newest: when the last of them did.
+        acknowledgement: what was last said of it, also where that does not count any more.
+        due: of late runs, when the first of them reaches its time limit.
+    """
+
+    key: str
+    kind: CauseKind
+    text: str
+    runs: tuple[Run, ...]
+    since: float
+    newest: float
+    acknowledgement: Acknowledgement | None = None
+    due: float | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether these are agents' own failures."""
+        return self.kind in OWN_FAILURES
+
+    @property
+    def is_free(self) -> bool:
+        """Whether all of them have ended and relaunching them changes no statistics."""
+        return all(run.has_ended and not is_reroll(run) for run in self.runs)
+
+    @property
+    def sweep_ids(self) -> tuple[str, ...]:
+        """Return the sweeps of its runs, the one with the most runs first."""
+        return tuple(
+            sweep_id for sweep_id, _count in Counter(run.sweep_id for run in self.runs).most_common()
+        )
+
+    def is_acknowledged(self, now: float) -> bool:
+        """Whether somebody knows of it, so that it is out of the way."""
+        return self.acknowledgement is not None and self.acknowledgement.hides(self.newest, now)
+
+
+def read_causes(database: Database, now: float, sweep_id: str | None = None) -> tuple[CauseGroup, ...]:
+    """Read all groups, or those of one sweep's runs, in the order in which a person looks at them.
+
+    Acknowledged ones are among them.
+    """
+    limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in sweeps.all_sweeps(database)}
+    known = acknowledgements.all_acknowledgements(database)
+    found = [run for run in runs.troubled(database) if sweep_id in (None, run.sweep_id)]
+    return group_by_cause(found, limits, known, now)
+
+
+def group_by_cause(
+    found: Iterable[Run],
+    limits: Mapping[str, float],
+    acknowledged: Mapping[str, Acknowledgement],
+    now: float,
+) -> tuple[CauseGroup, ...]:
+    """Group the runs that may need a person; others are left out.
+
+    Args:
+        found: the runs.
+        limits: how long the runs of each sweep may take.
+        acknowledged: by key.
+        now: which live runs are late or idle depends on it.
+    """
+    members: defaultdict[tuple[CauseKind, str], list[tuple[float, Run]]] = defaultdict(list)
+    for run in found:
+        why = _cause(run, limits.get(run.sweep_id), now)
+        if why is not None:
+            kind, cause, at = why
+            members[kind, cause].append((at, run))
+    groups = [
+        _group(kind, cause, sorted(of, key=_newest_first), acknowledged, limits)
+        for (kind, cause), of in members.items()
+    ]
+    return tuple(
+        sorted(groups, key=lambda group: (_ORDER[group.kind], -len(group.runs), group.since, group.key))
+    )
+
+
+def idle_since(run: Run, now: float) -> float | None:
+    """Since when a running run has given no sign of life, if that is too long."""
+    active = run.last_activity_at or run.started_at or now
+    return active if now - active > IDLE_SECONDS else None
+
+
+def _cause(run: Run, limit: float | None, now: float) -> tuple[CauseKind, str, float] | None:
+    """Return what is the matter with a run, its cause, and since when; None where nothing is."""
+    if run.state is RunState.FAILED:
+        kind = run.failure_class or FailureClass.UNKNOWN
+        return CauseKind(group_of(kind, run.suspected)), run.cause, run.ended_at or now
+    if run.grading_problem:
+        cause = normalised(run.grading_problem, (run.sweep_id, run.competition_id))
+        return CauseKind.UNGRADABLE, cause, run.grading_fails_since or now
+    if run.state is not RunState.RUNNING:
+        return None
+    started = run.started_at or now
+    if run.valid is not True and limit is not None and now - started > LATE_SHARE * limit:
+        return CauseKind.LATE, "no valid submission", started + LATE_SHARE * limit
+    quiet = idle_since(run, now)
+    return None if quiet is None else (CauseKind.IDLE, "no sign of life", quiet + IDLE_SECONDS)
+
+
+def _newest_first(member: tuple[float, Run]) -> tuple[float, int]:
+    at, run = member
+    return -at, run.id
+
+
+def _group(
+    kind: CauseKind,
+    cause: str,
+    members: Sequence[tuple[float, Run]],
+    acknowledged: Mapping[str, Acknowledgement],
+    limits: Mapping[str, float],
+) -> CauseGroup:
+    key = cause_key(kind, cause)
+    found = tuple(run for _at, run in members)
+    due = None
+    if kind is CauseKind.LATE:
+        due = min((run.started_at or 0.0) + limits[run.sweep_id] for run in found)
+    return CauseGroup(
+        key,
+        kind,
+        _text(kind, cause, found),
+        found,
+        since=members[-1][0],
+        newest=members[0][0],
+        acknowledgement=acknowledged.get(key),
+        due=due,
+    )
+
+
+def _text(kind: CauseKind, cause: str, found: Sequence[Run]) -> str:
+    """Return the words of the runs themselves where all have the same, and they are what the cause was made of."""
+    first = found[0]
+    if kind is CauseKind.SUSPECTED:
+        suspected = _same(run.suspected for run in found) or cause
+        ended = _same(run.failure_text for run in found)
+        return f"suspected: {suspected}" + (f"; {ended}" if ended else "")
+    words = _same(run.grading_problem if kind is CauseKind.UNGRADABLE else run.failure_text for run in found)
+    names = (first.sweep_id, first.competition_id)
+    if words and first.failure_class is not None and kind in OWN_FAILURES | {CauseKind.INFRASTRUCTURE}:
+        is_source = cause_of(first.failure_class, words, names=names) == cause
+    else:
+        is_source = bool(words) and kind is CauseKind.UNGRADABLE
+    return words if is_source else cause
+
+
+def _same(texts: Iterable[str]) -> str:
+    """Return the text that all are; empty where they differ."""
+    different = set(texts)
+    return different.pop() if len(different) == 1 else ""
