@@ -31,10 +31,10 @@ def test_our_own_text_takes_exactly_its_cells(text: str, width: int, right: bool
 
 def wide(places: Places) -> World:
     world = worlds.open_world(places)
-    for sweep_id, agent in ((WIDE, COMBINED), ("plain", "plain")):
+    for sweep_id, agent, cause in ((WIDE, COMBINED, "one"), ("plain", "plain", "two")):
         world.sweep(sweep_id, worlds.DEMO, agent=agent)
         attempt = world.launch(world.run(sweep_id, worlds.DEMO[0], 1), ago=900)
-        world.fail(attempt, FailureClass.CRASH, f"{WIDE}: {COMBINED} {agent[:3]}", ago=60)
+        world.fail(attempt, FailureClass.CRASH, f"{WIDE}: {COMBINED} {cause}", ago=60)
         world.launch(world.run(sweep_id, worlds.DEMO[1], 2), ago=800)
     world.engine(live=2)
     return world
