@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from engine.runs.budgets import BudgetStanding
     from engine.scoreboard import Cell, Interim
     from engine.scoreboard.timeline import ExpectedEnd
+    from engine.sweeps.forecast import JobsForecast
     from environment.gateway.records import OpenCall
     from state.outages import ProviderOutage
     from state.records import Acknowledgement, Attempt, KaggleState, Run
@@ -56,16 +57,110 @@ def acknowledged(said: Acknowledgement) -> str:
     return f"{what} by {said.author} {clock(said.at)}: '{said.reason}'"
 
 
-def placed(attempt: Attempt) -> str:
+# Slurm's reasons for not running a job, in a cell and in words; what is not among them is shown as Slurm says it.
+_WAITS = {
+    "None": ("waits", "Slurm has not looked at it yet"),
+    "Priority": ("Priority", "other jobs go first"),
+    "Resources": ("Resources", "it is next, when resources are free"),
+    "Dependency": ("Dependency", "an earlier job of this attempt is still there"),
+    "BeginTime": ("BeginTime", "Slurm begins it again in a moment"),
+    "CONFIGURING": ("node boots", "its node is being made ready"),
+    "SUSPENDED": ("suspended", "Slurm has suspended it for other jobs"),
+    "STOPPED": ("suspended", "Slurm has stopped it"),
+    "JobHeldUser": ("held", "you hold it: scontrol release"),
+    "JobHeldAdmin": ("held", "an administrator holds it"),
+    "launch_failed_requeued_held": ("held", "its node could not begin it"),
+    "ReqNodeNotAvail": ("no nodes", "nodes that it may use are away or reserved"),
+    "PartitionDown": ("no nodes", "its partition takes no jobs now"),
+    "PartitionInactive": ("no nodes", "its partition takes no jobs now"),
+    "Licenses": ("licences", "others use the licences that it needs"),
+    "Reservation": ("reserved", "its reservation has not begun"),
+    "to be submitted": ("to submit", "this engine submits it soon"),
+}
+_LIMITED = ("limit", "a limit of your account or qos is reached")
+# What does not pass unless somebody does something.
+_WAITS_FOR_PEOPLE = ("held", "no nodes", "suspended")
+_FAR_SECONDS = 20 * 3600.0
+
+
+def is_waiting(attempt: Attempt) -> bool:
+    """Tell whether a batch system does not run a live attempt yet, or not at the moment."""
+    return bool(attempt.waits_for) and attempt.ended_at is None
+
+
+def waits_short(attempt: Attempt, now: float) -> tuple[str, ...]:
+    """Write in less and less room why an attempt waits in a batch system, and when it may start."""
+    reason = _waits(attempt.waits_for)[0]
+    if attempt.starts_at is None:
+        return (reason,)
+    when = f"~{_soon(attempt.starts_at, now)}"
+    return f"{reason} {when}", when
+
+
+def waits(attempt: Attempt, now: float) -> str:
+    """Write why an attempt waits in a batch system, in words, when it may start, and its priority."""
+    reason = _plain(attempt.waits_for)
+    words = _waits(reason)[1]
+    parts = [words if reason in words or reason not in _WAITS or reason == "None" else f"{reason}: {words}"]
+    if attempt.starts_at is not None:
+        is_far = attempt.starts_at - now >= _FAR_SECONDS
+        parts.append(f"may start {'in ' if is_far else ''}~{_soon(attempt.starts_at, now)}")
+    if attempt.job_priority is not None:
+        parts.append(f"priority {attempt.job_priority:,}")
+    return ", ".join(parts)
+
+
+def waits_for_people(attempt: Attempt) -> bool:
+    """Tell whether an attempt waits for what does not pass by itself."""
+    return _waits(attempt.waits_for)[0] in _WAITS_FOR_PEOPLE
+
+
+def _plain(reason: str) -> str:
+    """Leave out what Slurm says beside a reason: `(ReqNodeNotAvail, Reserved for maintenance)`."""
+    return reason.strip("()").partition(",")[0]
+
+
+def _waits(reason: str) -> tuple[str, str]:
+    plain = _plain(reason)
+    if plain.startswith(("QOS", "Assoc")):
+        return _LIMITED[0], f"{plain}: {_LIMITED[1]}"
+    return _WAITS.get(plain, (plain, plain))
+
+
+def _soon(moment: float, now: float) -> str:
+    return clock(moment) if moment - now < _FAR_SECONDS else age(moment - now)
+
+
+def placed(attempt: Attempt, now: float) -> str:
     """Write where a batch system runs an attempt, or why it does not yet; empty for one of the engine's own host."""
     from state.records import HERE  # the first frame needs no record
 
     if attempt.placement == HERE:
         return ""
-    job = f", job {attempt.job}" if attempt.job else ""
-    node = f" on {attempt.node}" if attempt.node else ""
-    waits = f", waits: {attempt.waits_for}" if attempt.waits_for else ""
-    return f"{attempt.placement}{job}{node}{waits}"
+    where = attempt.placement + (f", job {attempt.job}" if attempt.job else "")
+    where += f" on {attempt.node}" if attempt.node else ""
+    # What comes first is seen on narrow screens as well.
+    return f"{waits(attempt, now)} ({where})" if is_waiting(attempt) else where
+
+
+def jobs_forecast(jobs: JobsForecast, now: float) -> list[str]:
+    """Write what a batch system would make of a launch: room, time, and when the first job would start."""
+    told = [
+        f"{jobs.placement}: room for {jobs.room} of {plural(jobs.most, 'job')}, "
+        f"{jobs.submitted_now} would be submitted now, the others wait here"
+    ]
+    job = jobs.estimate
+    if job is not None:
+        where = f"partition {job.partition}" if job.partition else "its partition"
+        allows = "any time" if job.limit_seconds is None else duration(job.limit_seconds)
+        told.append(f"a job takes at most {duration(job.job_seconds)}, {where} allows {allows}")
+        if job.starts_at is None:
+            told.append(f"when it would start is not known: {job.said}")
+        else:
+            is_far = job.starts_at - now >= _FAR_SECONDS
+            when = "now" if job.starts_at <= now else f"{'in ' if is_far else ''}~{_soon(job.starts_at, now)}"
+            told.append(f"the first would start {when} on {job.node}")
+    return told
 
 
 def waiting_for_kaggle(kaggle: KaggleState) -> str:

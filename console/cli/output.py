@@ -16,6 +16,7 @@ from foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
     from console.logs.reader import LogFile, LogLine
+    from engine.checks import Check
     from engine.control import Answer
 
 # Terminals ignore a longer clipboard sequence without a word.
@@ -82,6 +83,18 @@ def say_table(
             space = " " * (width - cell_len(cell))
             lines[number] += (space + cell if heading in right else cell + space) + "  "
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+# By whether a check lets something pass, and whether it warns.
+_CHECKED = {(True, False): "ok", (True, True): "WARNING", (False, False): "MISSING"}
+
+
+def say_checks(checks: Sequence[Check]) -> None:
+    """Write what was looked at, one line each, with what to do about it."""
+    for check in checks:
+        say(f"{_CHECKED[check.good, check.warns]:<7}  {check.text}")
+        if check.next_step and (check.warns or not check.good):
+            say(f"         {check.next_step}")
 
 
 def say_log(file: LogFile, lines: int, *, json: bool, following: bool = False) -> None:

@@ -48,6 +48,7 @@ COMMANDS = {
     "engine": Entry("engine", "Start, stop and watch the engine that does the work."),
     "sweep": Entry("sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
     "runs": Entry("runs", "List, follow, retry, stop and classify runs, and what they failed of."),
+    "placements": Entry("placements", "List and check placements: this host, and profiles of Slurm."),
     "images": Entry("images", "Build, list and check container images."),
     "prepare": Entry("prepare", "Prepare datasets: download, verify, extract, split."),
     "datasets": Entry("datasets", "List, check, verify, examine, copy, stop and prune datasets."),

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -27,6 +27,7 @@ from console.cli.common import (
 from console.cli.output import complain, say, say_json, say_log, say_table
 from foundation.problems import DataProblem, UsageProblem
 from state.lifecycle import FailureClass, RunState
+from state.records import HERE
 
 if TYPE_CHECKING:
     from console.views.calls import RunCalls
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from engine.scoreboard.audit import RunAudit
     from environment.runner.code_snapshots import KeptFile
     from state.database import Database
-    from state.records import Run
+    from state.records import Attempt, Run
 
 # Room for five decimals of nearly every score.
 SCORE_WIDTH = 12
@@ -68,11 +69,12 @@ def list_(
         found = (
             runs.of_sweep(database, sweeps.get(database, sweep).id) if sweep else runs.of_all_sweeps(database)
         )
+        elsewhere = runs.placed_elsewhere(database)
     chosen = [run for run in found if state is None or run.state is state]
     if json:
-        say_json([run_facts(run) for run in chosen])
+        say_json([run_facts(run, elsewhere.get(run.id)) for run in chosen])
     elif chosen:
-        say_runs(chosen)
+        say_runs(chosen, elsewhere)
     else:
         say("no runs")
 
@@ -98,7 +100,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     spending = spending_of(uses, prices)
     if json:
         say_json(
-            run_facts(found)
+            run_facts(found, attempts[-1] if attempts else None)
             | {
                 "attempts_made": [
                     asdict(attempt)
@@ -117,7 +119,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
             }
         )
         return
-    say_runs([found])
+    say_runs([found], {found.id: attempts[-1]} if attempts else {})
     if uses:
         from console.views.calls import in_words
 
@@ -128,7 +130,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         say(f"{use.host}, counted by bytes only: {times}, {sent} sent, {received} received")
     for attempt in attempts:
         say(f"attempt {attempt.number}: {state_dir / attempt.directory}")
-        if where := wording.placed(attempt):
+        if where := wording.placed(attempt, time.time()):
             say(f"  {where}")
         asked = checks[attempt.id]
         if asked.last_at is not None:
@@ -661,14 +663,37 @@ def _say_audit(found: RunAudit) -> None:
         say(f"{wording.date_and_time(event.at)}  {event.text}")
 
 
-def run_facts(run: Run) -> dict[str, Any]:
-    """Return a run's record as JSON's object, and for how long nothing has happened in it."""
-    return asdict(run) | {"idle_seconds": _idle(run, time.time())}
+def run_facts(run: Run, attempt: Attempt | None = None) -> dict[str, Any]:
+    """Return a run's record as JSON's object, and for how long nothing has happened in it.
+
+    With its attempt, where a batch system has that while the run is live, also what that says of its job.
+    """
+    job = None
+    if attempt is not None and attempt.placement != HERE and run.is_live:
+        job = {
+            "placement": attempt.placement,
+            "number": attempt.job,
+            "node": attempt.node,
+            "waits_for": attempt.waits_for,
+            "starts_at": attempt.starts_at,
+            "priority": attempt.job_priority,
+        }
+    return asdict(run) | {"idle_seconds": _idle(run, time.time()), "job": job}
 
 
-def say_runs(runs: Sequence[Run]) -> None:
-    """Print one line a run."""
+def say_runs(runs: Sequence[Run], elsewhere: Mapping[int, Attempt] | None = None) -> None:
+    """Print one line a run; `elsewhere` are the attempts, by run, of those that a batch system may have."""
     now = time.time()
+
+    def why(run: Run) -> str:
+        attempt = (elsewhere or {}).get(run.id)
+        where = ""
+        if attempt is not None and attempt.placement != HERE and run.is_live:
+            where = (
+                wording.waits(attempt, now) if wording.is_waiting(attempt) else f"on {attempt.node}".strip()
+            )
+        return run.failure_text or wording.grading_trouble(run, now) or where
+
     say_table(
         runs,
         {
@@ -682,7 +707,7 @@ def say_runs(runs: Sequence[Run]) -> None:
             "took": lambda run: wording.duration(_took(run, now)),
             "idle": lambda run: wording.duration(_idle(run, now)),
             "attempts": lambda run: str(run.attempts),
-            "why": lambda run: run.failure_text or wording.grading_trouble(run, now),
+            "why": why,
         },
         right=("run", "seed", "score", "took", "idle", "attempts"),
     )

@@ -16,7 +16,7 @@ import typer
 from console import wording
 from console.actions import sweeps as actions
 from console.cli.common import EditionFlag, Json, new_group, perform, places_of, reading_state
-from console.cli.output import complain, say, say_answer, say_json, say_table
+from console.cli.output import complain, say, say_answer, say_checks, say_json, say_table
 from console.cli.runs import Yes, run_facts, say_runs
 from console.cli.status import say_sweeps, spec_text, sweep_facts
 from engine.options.sweep import OPTIONS, Option, SweepOptions
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from engine.sweeps.forecast import Forecast
 
 _RUNS_SHOWN = 12
-# By whether a check lets a launch pass, and whether it warns.
-_SIGNS = {(True, False): "ok", (True, True): "WARNING", (False, False): "MISSING"}
 _REMOVAL_PATIENCE = 30.0
 
 app = new_group("Launch and steer sweeps: an agent on competitions and seeds.")
@@ -132,10 +130,11 @@ def _say_forecast(launch: Launch, found: Forecast) -> None:
     )
     say(_time_text(found))
     say()
-    for check in found.checks:
-        say(f"{_SIGNS[check.good, check.warns]:<7}  {check.text}")
-        if check.next_step and (check.warns or not check.good):
-            say(f"         {check.next_step}")
+    if found.jobs is not None:
+        for line in wording.jobs_forecast(found.jobs, time.time()):
+            say(line)
+        say()
+    say_checks(found.checks)
     if found.planned:
         say()
         shown = found.planned[:_RUNS_SHOWN]
@@ -249,6 +248,7 @@ def show(
         sweep, now = sweeps.get(database, sweep_id), time.time()
         (line,) = sweep_lines(database, [sweep], now)
         members = runs.of_sweep(database, sweep.id)
+        elsewhere = runs.placed_elsewhere(database, sweep.id)
         rows = experiments.of_sweep(database, sweep.id)
         uses = model_calls.by_run(database, sweep.id)
         table = model_prices(places_of(context).config_file)
@@ -266,7 +266,7 @@ def show(
         say_json(
             sweep_facts(line)
             | {
-                "runs": [run_facts(run) for run in members],
+                "runs": [run_facts(run, elsewhere.get(run.id)) for run in members],
                 "model_use": [asdict(use) for found in uses.values() for use in found],
                 "costs": None if costs is None else costs.document(),
                 "budgets": [standing.document() for standing in shared],
@@ -284,7 +284,7 @@ def show(
 
         say(costs_in_words(costs))
     say()
-    say_runs(members)
+    say_runs(members, elsewhere)
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from console import wording
 from console.tui.list_screen import ListScreen
@@ -10,11 +10,15 @@ from console.tui.painting import Line, Pieces, bar, cut, foreign, heading, joine
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.chart import Series, chart
-from console.tui.widgets.table import Column, Table
+from console.tui.widgets.table import REST, Column, Table
 from console.views.host import HISTORY_SECONDS, HostUse, LiveRun, host_use
 from engine.control import EngineStatus
 from engine.notifications.news import LOW_DISK_SHARE
+from engine.placements.commands import Node
 from state.records import UsageSample
+
+# Several times what lies between two answers.
+_OLD_SECONDS = 600.0
 
 
 class HostScreen(ListScreen):
@@ -105,10 +109,14 @@ def _disk(name: str, free: int | None, total: int | None, signs: Signs) -> Piece
 
 def _lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> list[Line]:
     """Who uses what, the disks by kind, and the last hours."""
-    made = [Line(heading("who uses what", width, signs, note=str(len(use.live)) if use.live else ""))]
-    table = Table(_columns(now), use.live, width, signs)
-    made += [table.heading()] if use.live else [Line((("  nothing is running", "dim"),))]
-    made += [table.line(each, key=each.run.id) for each in use.live]
+    begun = [each for each in use.live if each.run.started_at is not None or not each.attempt.waits_for]
+    waiting = len(use.live) - len(begun)
+    told = [*([str(len(begun))] if begun else []), *([f"{waiting} wait in Slurm"] if waiting else [])]
+    made = _nodes(use, width, now, signs)
+    made.append(Line(heading("who uses what", width, signs, note=", ".join(told))))
+    table = Table(_columns(now, with_nodes=any(map(_where, begun))), begun, width, signs)
+    made += [table.heading()] if begun else [Line((("  nothing is running", "dim"),))]
+    made += [table.line(each, key=each.run.id) for each in begun]
     made += [Line(), Line(heading("what fills the disks", width, signs)), *_disk_users(use, signs)]
     room = max(4, min(8, (height - len(made) - 8) // 2))
     for name, points, number in (
@@ -130,7 +138,7 @@ def _lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> l
     return made
 
 
-def _columns(now: float) -> list[Column[LiveRun]]:
+def _columns(now: float, *, with_nodes: bool) -> list[Column[LiveRun]]:
     def used(of: Callable[[UsageSample], float | None], number: wording.Number) -> Callable[[LiveRun], str]:
         def cell(user: LiveRun) -> str:
             value = None if user.latest is None else of(user.latest)
@@ -151,7 +159,67 @@ def _columns(now: float) -> list[Column[LiveRun]]:
         Column("GPU", used(lambda sample: sample.gpu_percent, "{:.0f} %".format), 6, right=True, gap=1),
         Column("procs", used(lambda sample: sample.processes, str), 6, right=True, gap=1),
         Column("since", since, 6, right=True, gap=1, role="dim"),
+        *([Column("where", _where, 8, grows=20, drop=2, role="dim")] if with_nodes else []),
         Column("sweep", lambda user: user.run.sweep_id, 12, grows=20, drop=1, role="dim"),
+    ]
+
+
+def _nodes(use: HostUse, width: int, now: float, signs: Signs) -> list[Line]:
+    """List the nodes of a batch system that runs were given to: those with our runs first, then by name."""
+    if use.nodes_problem:
+        return [Line(((f"  nodes: {foreign(use.nodes_problem, width - 12).rstrip()}", "warn"),)), Line()]
+    if use.nodes is None:
+        return []
+    ours = use.runs_of_nodes
+    shown = sorted(use.nodes.nodes, key=lambda node: (-ours.get(node.name, 0), node.name))
+    away = sum(node.is_away for node in shown)
+    told = [
+        str(len(shown)),
+        *([f"{away} away"] if away else []),
+        f"as of {wording.clock(use.nodes.asked_at)}",
+    ]
+    is_old = now - use.nodes.asked_at > _OLD_SECONDS
+    made = [Line(heading("nodes of Slurm", width, signs, note=", ".join(told)))]
+    if is_old:
+        made.append(Line((("  Slurm has not told of them since", "warn"),)))
+    table = Table(_node_columns(ours), shown, width, signs)
+    made.append(table.heading())
+    return [*made, *(table.line(node, key=("node", node.name)) for node in shown), Line()]
+
+
+def _node_columns(ours: Mapping[str, int]) -> list[Column[Node]]:
+    def state(node: Node) -> Pieces:
+        text = node.state if node.answers else f"{node.state}, no answer"
+        return ((text, "warn" if node.is_away else "good" if node.state == "idle" else "text"),)
+
+    def runs(node: Node) -> Pieces:
+        count = ours.get(node.name, 0)
+        return ((str(count) if count else "", "running"),)
+
+    def cpus(node: Node) -> str:
+        unknown = node.cpus is None or node.cpus_used is None
+        return wording.UNKNOWN if unknown else f"{node.cpus_used}/{node.cpus}"
+
+    return [
+        Column("node", lambda node: node.name, 14, grows=30),
+        Column("state", state, 12, grows=24, gap=1),
+        Column("our runs", runs, 8, right=True, gap=1),
+        Column("CPUs", cpus, 9, right=True, gap=1),
+        Column(
+            "load",
+            lambda node: wording.UNKNOWN if node.load is None else f"{node.load:.1f}",
+            6,
+            right=True,
+            gap=1,
+        ),
+        Column(
+            "GPUs", lambda node: f"{node.gpus_used}/{node.gpus}" if node.gpus else "", 6, right=True, gap=1
+        ),
+        Column(
+            "memory", lambda node: wording.size(node.memory_bytes), 9, right=True, gap=1, drop=1, role="dim"
+        ),
+        Column("partitions", lambda node: ", ".join(node.partitions), 12, grows=30, drop=3, role="dim"),
+        Column("why", lambda node: node.reason, 8, grows=REST, drop=2, role="dim"),
     ]
 
 
@@ -166,6 +234,11 @@ def _disk_users(use: HostUse, signs: Signs) -> list[Line]:
             ("live runs", sum(measured), f"{len(measured)} measured"),
         )
     ]
+
+
+def _where(user: LiveRun) -> str:
+    """The node that a batch system runs it on; empty for this host."""
+    return user.attempt.node
 
 
 def _cpus(percent: float) -> str:

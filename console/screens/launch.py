@@ -24,9 +24,9 @@ from console.tui.theme import Signs
 from console.tui.widgets.inputs import Field, LabelledField
 from console.tui.widgets.painted import Painted
 from console.views.launch import Composed, Draft, agents_known, compose
+from engine.checks import Check, Mend
 from engine.options.requests import BuildImages
 from engine.options.sweep import FORM_OPTIONS
-from engine.sweeps.checks import Check, Mend
 
 # Lines below what a draft comes to in which the dry run is worth its place without being asked for.
 _ROOM_FOR_BOTH = 8
@@ -107,7 +107,7 @@ class LaunchScreen(ConsoleScreen):
             lines.append(_left(width, keys, can_launch=can_launch))
             room -= 1
         if not self._dry_run or composed is None:
-            lines += _summary(composed, width, room, signs, keys, building=self._building)
+            lines += _summary(composed, width, room, signs, keys, self.app.now(), building=self._building)
         if self._dry_run or room - len(lines) >= _ROOM_FOR_BOTH:
             lines += _order(composed, width, room - len(lines), signs)
         place.show(*lines)
@@ -120,7 +120,7 @@ class LaunchScreen(ConsoleScreen):
             return
         action = sweeps.launch(composed.launch)
         title = f"Launch {wording.plural(composed.launch.run_count, 'run')}?"
-        lines = tuple(_what(composed, self.size.width - _QUESTION_MARGIN))
+        lines = tuple(_what(composed, self.size.width - _QUESTION_MARGIN, self.app.now()))
         self.app.confirm(
             ConfirmScreen(title, lines, "yes, launch"), partial(self._launch, self._draft, action)
         )
@@ -205,6 +205,7 @@ def _summary(
     room: int,
     signs: Signs,
     keys: Callable[[str], str],
+    now: float,
     *,
     building: str,
 ) -> list[Pieces]:
@@ -212,7 +213,7 @@ def _summary(
     lines: list[Pieces] = [(), heading("what it comes to", width, signs)]
     if composed is None:
         return lines
-    lines += _what(composed, width)
+    lines += _what(composed, width, now)
     if building:
         lines.append((("  building ", "accent"), (foreign(building, width - 12), "dim")))
     for check in sorted(composed.checks, key=lambda check: (check.good, not check.warns)):
@@ -236,7 +237,7 @@ def _left(width: int, keys: Callable[[str], str], *, can_launch: bool) -> Pieces
     )
 
 
-def _what(composed: Composed, width: int) -> list[Pieces]:
+def _what(composed: Composed, width: int, now: float) -> list[Pieces]:
     """Draw how many runs of what, how many at once, and how long."""
     launch, forecast = composed.launch, composed.forecast
     if launch is None or forecast is None:
@@ -252,7 +253,13 @@ def _what(composed: Composed, width: int) -> list[Pieces]:
     about = f"about {wording.span(forecast.seconds)} judging by earlier runs, " if forecast.measured else ""
     told: Pieces = ((f"  {runs}, {about}{at_most} in all", "text"),)
     bound = f", {at_once}, bound by {forecast.bound_by}"
-    return [*lines, fitting([(*told, (bound, "dim")), (*told, (f", {at_once}", "dim")), told], width)]
+    lines.append(fitting([(*told, (bound, "dim")), (*told, (f", {at_once}", "dim")), told], width))
+    if forecast.jobs is not None:
+        lines += [
+            ((f"  {foreign(text, width - 3).rstrip()}", "text"),)
+            for text in wording.jobs_forecast(forecast.jobs, now)
+        ]
+    return lines
 
 
 def _order(composed: Composed | None, width: int, room: int, signs: Signs) -> list[Pieces]:

@@ -46,7 +46,7 @@ from console.views.run import (
 from engine.model_costs import ModelTotal, named
 from environment.gateway.records import WELL, ModelCall
 from environment.runner.protocol import Order
-from state.lifecycle import ENGINE, Outcome, RunState
+from state.lifecycle import ENGINE, Outcome
 from state.network_use import NetworkUse
 from state.records import Attempt, Event, Submission
 
@@ -208,7 +208,7 @@ class RunScreen(LogScreen):
             return _calls(facts, self._read.get("calls", CallHistory()), width, height, now, signs)
         if self._pane == "files":
             return _files(self._read.get("files", Listing()), width, signs)
-        return _config(facts, self._read.get("config"), width, signs)
+        return _config(facts, self._read.get("config"), width, now, signs)
 
     def _fetch(self) -> None:
         """Read in a thread what the pane shows from files."""
@@ -240,8 +240,9 @@ def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Piec
     lines = [spread_fitting([joined(place, dot, room)], state, width), _standing(facts, now, signs, width)]
     if run.failure_class is not None:
         lines.append(_failure(facts, width))
-    elif run.state is RunState.STARTING and facts.attempt is not None and facts.attempt.waits_for:
-        lines.append(((f" {foreign(wording.placed(facts.attempt), width - 2).rstrip()}", "warn"),))
+    elif run.is_live and facts.attempt is not None and wording.is_waiting(facts.attempt):
+        role: Role = "warn" if wording.waits_for_people(facts.attempt) else "text"
+        lines.append(((f" {foreign(wording.placed(facts.attempt, now), width - 2).rstrip()}", role),))
     elif run.grading_problem:
         trouble = foreign(wording.grading_trouble(run, now), width - 2).rstrip()
         lines.append(((f" {trouble}", "warn"),))
@@ -263,7 +264,7 @@ def _pane_names(current: str, width: int, signs: Signs) -> Pieces:
 
 def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Pieces:
     run, limit = facts.run, facts.sweep.spec.time_limit_seconds
-    drawn = draw_run(run, signs, now, limit)
+    drawn = draw_run(run, signs, now, limit, facts.attempt)
     word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
     if run.started_at is None:
         return ((f"{drawn.sign} {word} ", state_role(run)),)
@@ -297,6 +298,8 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
         groups.append(((f"suspected: {run.suspected}", "warn"),))
     if facts.attempt is not None and facts.attempt.isolated is False:
         groups.append((("not isolated", "warn"),))
+    if run.is_live and facts.attempt is not None and facts.attempt.node:
+        groups.append(((f"on {foreign(facts.attempt.node, 40).rstrip()}", "dim"),))
     if facts.competition is not None:
         cuts = facts.competition.thresholds
         bronze, median = wording.score(cuts.bronze, 8), wording.score(cuts.median, 8)
@@ -756,7 +759,7 @@ _FILES = (
 )
 
 
-def _config(facts: RunFacts, order: Order | None, width: int, signs: Signs) -> list[Line]:
+def _config(facts: RunFacts, order: Order | None, width: int, now: float, signs: Signs) -> list[Line]:
     """List what was asked for, what the latest attempt got, and where things are."""
     spec, attempt = facts.sweep.spec, facts.attempt
     machine = attempt.hardware.in_words() if attempt and attempt.hardware else ""
@@ -767,7 +770,7 @@ def _config(facts: RunFacts, order: Order | None, width: int, signs: Signs) -> l
         ("edition", spec.edition),
         ("time limit", wording.limit(spec.time_limit_seconds)),
         ("runtime", attempt.runtime if attempt else spec.runtime),
-        ("placement", (wording.placed(attempt) if attempt else "") or spec.placement),
+        ("placement", (wording.placed(attempt, now) if attempt else "") or spec.placement),
         ("isolation", isolation[attempt.isolated if attempt else None]),
         *([("limits not held", attempt.not_held)] if attempt and attempt.not_held else []),
         ("network", spec.network),

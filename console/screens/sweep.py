@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from console import wording
@@ -26,7 +26,7 @@ from console.tui.screen import Queries
 from console.tui.session import SessionValues
 from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import TitleClicked
-from console.tui.widgets.run_cell import draw_run, state_role
+from console.tui.widgets.run_cell import Drawn, draw_run, state_role
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views.calls import MOST_OF_BUDGET, SweepCosts, money, short_cost, tokens_in_words
 from console.views.lists import Marks, SortOrder
@@ -45,7 +45,7 @@ from console.views.sweep import (
 from engine.model_costs import named
 from engine.scoreboard import Interim
 from state.lifecycle import RunState, SweepState
-from state.records import Run, SweepCounts
+from state.records import Attempt, Run
 
 
 class SweepScreen(MarkedScreen[int]):
@@ -263,7 +263,8 @@ class SweepScreen(MarkedScreen[int]):
         return parse_filter(self.words)
 
     def _draw_context(self, board: SweepBoard) -> _Context:
-        return _Context(self.app.now(), board.sweep.spec.time_limit_seconds, self.app.signs)
+        limit = board.sweep.spec.time_limit_seconds
+        return _Context(self.app.now(), limit, self.app.signs, board.elsewhere)
 
     def _matrix(self, board: SweepBoard, width: int) -> list[Line]:
         """Competitions by split, seeds side by side; of a filtered row only the runs that match are drawn."""
@@ -353,6 +354,7 @@ class _Context:
     now: float
     limit: float
     signs: Signs
+    elsewhere: Mapping[int, Attempt]
 
 
 # On narrower screens it is not told by what costs are projected.
@@ -390,7 +392,7 @@ def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pi
     when: Pieces = ((dot, "faint"), (ends, "dim")) if ends else ()
     told = wording.medals(board.interim, board.any_medal, signs.plus_minus)
     earned: list[Pieces] = [((text, "strong"), *tail, (" ", "text")) for tail in (when, ()) for text in told]
-    counts: list[Pieces] = [((" ", "text"), *_counts(board.counts, signs, words)) for words in _COUNT_WORDS]
+    counts: list[Pieces] = [((" ", "text"), *_counts(board, signs, words)) for words in _COUNT_WORDS]
     # States keep their words before medals keep all of theirs.
     worded = [left for left in counts[:-1] for right in earned if width_of(left) + width_of(right) < width]
     lines = [spread_fitting(lefts, [others], width), spread_fitting(worded or counts, earned, width)]
@@ -434,15 +436,20 @@ def _budget(costs: SweepCosts, signs: Signs) -> Pieces:
     return (("budget ", "dim"), (full, role), (empty, "faint"), (used, "text"))
 
 
-def _counts(counts: SweepCounts, signs: Signs, words: tuple[str, ...]) -> Pieces:
-    """How many runs are in which state, each with its sign."""
+def _counts(board: SweepBoard, signs: Signs, words: tuple[str, ...]) -> Pieces:
+    """How many runs are in which state, each with its sign; those that a batch system lets wait do not run."""
     running, queued, finished, failed, infrastructure, stopped = words
+    counts = board.counts
+    waiting = sum(wording.is_waiting(attempt) for attempt in board.elsewhere.values())
+    live = counts.live - waiting
     pieces: list[Piece] = [
-        (f"{signs.running} {counts.live}{running}", "running" if counts.live else "dim"),
+        (f"{signs.running} {live}{running}", "running" if live else "dim"),
         (f"   {signs.queued} {counts.queued}{queued}", "dim"),
         (f"   {signs.done} {counts.finished}{finished}", "good" if counts.finished else "dim"),
         (f"   {signs.failed} {counts.failed}{failed}", "bad" if counts.failed else "dim"),
     ]
+    if waiting:
+        pieces.insert(1, (f" ({waiting} wait{' in Slurm' if running else ''})", "text"))
     if counts.infrastructure:
         pieces.append((f" ({counts.infrastructure}{infrastructure})", "dim"))
     if counts.stopped:
@@ -477,11 +484,13 @@ def _matrix_columns(
     def bronze(row: CompetitionRow) -> str:
         return wording.score(row.thresholds.bronze if row.thresholds else None, 9)
 
+    # What a batch system says needs more room, if there is some.
+    grows = 18 if context.elsewhere else 12
     return [
         Column("competition", name, 38, grows=56, by=RunOrder.NAME),
         *(
             # Room for a mark, a sign, hours and minutes or five decimals, and a standing in brackets.
-            Column(f" seed {place + 1}", seed(place), 12, grows=12, gap=1, by=RunOrder.NEED, chosen=True)
+            Column(f" seed {place + 1}", seed(place), 12, grows=grows, gap=1, by=RunOrder.NEED, chosen=True)
             for place in range(max(1, board.sweep.spec.seeds))
         ),
         Column("medal", medals, 6, drop=1, right=True, gap=1, by=RunOrder.MEDALS),
@@ -492,10 +501,11 @@ def _matrix_columns(
 
 def _cell(run: Run, context: _Context, *, marked: bool) -> Forms:
     """A run in the matrix; where there is no room, its standing says more than its time."""
-    drawn = draw_run(run, context.signs, context.now, context.limit)
+    drawn = _drawn(run, context)
     mark: Piece = (context.signs.marked if marked else " ", "accent")
     if not drawn.standing:
-        return Forms([(mark, (f"{drawn.sign} {drawn.text}", drawn.role))])
+        texts = [text for text in (drawn.text, drawn.shorter) if text] or [""]
+        return Forms([(mark, (f"{drawn.sign} {text}", drawn.role)) for text in texts])
     standing: Piece = (drawn.standing, drawn.standing_role)
     return Forms(
         [
@@ -503,6 +513,10 @@ def _cell(run: Run, context: _Context, *, marked: bool) -> Forms:
             (mark, (f"{drawn.sign} ", drawn.role), standing),
         ]
     )
+
+
+def _drawn(run: Run, context: _Context) -> Drawn:
+    return draw_run(run, context.signs, context.now, context.limit, context.elsewhere.get(run.id))
 
 
 def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
@@ -525,17 +539,17 @@ def _share(seed: Interim | None) -> str:
 
 def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[Column[Run]]:
     """Every run a line."""
-    signs, now, limit = context.signs, context.now, context.limit
+    now, limit = context.now, context.limit
 
     def state(run: Run) -> Cell:
-        drawn = draw_run(run, signs, now, limit)
+        drawn = _drawn(run, context)
         return ((f"{drawn.sign} {run.state.value}", drawn.role),)
 
     def score(run: Run) -> str:
         return wording.score(run.score, 10) if run.score is not None else ""
 
     def standing(run: Run) -> Cell:
-        drawn = draw_run(run, signs, now, limit)
+        drawn = _drawn(run, context)
         words = wording.OUTCOME_SHORT[run.standing] if run.standing else ""
         return ((words, drawn.standing_role if run.is_live else drawn.role),)
 
@@ -548,12 +562,17 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         is_known = run.is_live and run.last_activity_at is not None
         return wording.age(now - (run.last_activity_at or now)) if is_known else ""
 
-    def what(run: Run) -> str:
+    def what(run: Run) -> Cell:
         waits_for = rows[run.competition_id].waits_for
         if run.suspected:
             return f"suspected: {run.suspected}; {run.failure_text}".removesuffix("; ")
         trouble = wording.grading_trouble(run, now)
-        return run.failure_text or trouble or (waits_for if run.state is RunState.QUEUED else "")
+        attempt = context.elsewhere.get(run.id)
+        if attempt is not None and wording.is_waiting(attempt) and not trouble:
+            forms = (wording.waits(attempt, now), *wording.waits_short(attempt, now))
+            return Forms([((form, _drawn(run, context).role),) for form in forms])
+        where = _where(run, context)
+        return run.failure_text or trouble or where or (waits_for if run.state is RunState.QUEUED else "")
 
     return [
         Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=RunOrder.BENCHMARK),
@@ -567,6 +586,16 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         Column("quiet", quiet, 6, drop=3, right=True, gap=1, role="dim", by=RunOrder.QUIET),
         Column("what", what, 16, grows=REST, drop=1, role="dim"),
     ]
+
+
+def _where(run: Run, context: _Context) -> str:
+    """Where a batch system runs it, or why it does not yet; empty for one of the engine's own host."""
+    attempt = context.elsewhere.get(run.id)
+    if attempt is None:
+        return ""
+    if wording.is_waiting(attempt):
+        return wording.waits(attempt, context.now)
+    return f"on {attempt.node}" if attempt.node else ""
 
 
 def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
@@ -587,6 +616,8 @@ def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
         return (*pieces, dot, (trouble, "warn"))
     if run.state is RunState.QUEUED and row.waits_for:
         return (*pieces, (f"  waits: {foreign(row.waits_for, 80).rstrip()}", "warn"))
+    if where := _where(run, context):
+        pieces.append((f" {foreign(where, 200).rstrip()}", _drawn(run, context).role))
     if run.is_live and run.started_at is not None:
         pieces.append((f" {wording.of_limit(context.now - run.started_at, context.limit)}", "dim"))
     if run.is_live:

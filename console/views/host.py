@@ -7,9 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from console.views.run import Point, read_samples
+from engine.placements import nodes
+from engine.placements.nodes import Nodes
+from foundation.problems import StateProblem
 from state import datasets, runs
 from state.database import Database
-from state.records import Run, UsageSample
+from state.records import HERE, Attempt, Run, UsageSample
 
 HISTORY_SECONDS = 6 * 3600.0
 _BUCKETS = 120
@@ -20,19 +23,35 @@ class LiveRun:
     """A live run and the latest sample of what it uses; None where none was taken."""
 
     run: Run
-    attempt_id: int
+    attempt: Attempt
     latest: UsageSample | None
 
 
 @dataclass(frozen=True)
 class HostUse:
-    """What is running, and what it uses together over the last hours."""
+    """What is running, and what it uses together over the last hours.
+
+    Attributes:
+        nodes: those of a batch system that live runs were given to, as the engine last heard of them; None for none.
+        nodes_problem: why that can't be read.
+    """
 
     live: tuple[LiveRun, ...] = ()
     datasets_bytes: int = 0
     datasets_count: int = 0
     cpu_percent: tuple[Point, ...] = ()
     memory_bytes: tuple[Point, ...] = ()
+    nodes: Nodes | None = None
+    nodes_problem: str = ""
+
+    @property
+    def runs_of_nodes(self) -> dict[str, int]:
+        """How many live runs each node has."""
+        found: defaultdict[str, int] = defaultdict(int)
+        for one in self.live:
+            if one.attempt.node:
+                found[one.attempt.node] += 1
+        return found
 
 
 def host_use(database: Database, now: float) -> HostUse:
@@ -43,16 +62,24 @@ def host_use(database: Database, now: float) -> HostUse:
     known = [attempt.id for attempt in attempts.values() if attempt is not None]
     samples = read_samples(database.path.parent, known, since=now - HISTORY_SECONDS)
     live = tuple(
-        LiveRun(run, attempt.id, samples[attempt.id][-1] if samples.get(attempt.id) else None)
+        LiveRun(run, attempt, samples[attempt.id][-1] if samples.get(attempt.id) else None)
         for run in found
         if (attempt := attempts[run.id]) is not None
     )
+    known_nodes, problem = None, ""
+    if any(each.attempt.placement != HERE for each in live):
+        try:
+            known_nodes = nodes.read(database.path.parent)
+        except StateProblem as found_wrong:
+            problem = found_wrong.cause
     return HostUse(
         live=tuple(sorted(live, key=lambda each: -_cpu_of(each))),
         datasets_bytes=sum(each.bytes_on_disk or 0 for each in prepared),
         datasets_count=len(prepared),
         cpu_percent=_together(samples, now, lambda sample: sample.cpu_percent),
         memory_bytes=_together(samples, now, lambda sample: sample.memory_bytes),
+        nodes=known_nodes,
+        nodes_problem=problem,
     )
 
 

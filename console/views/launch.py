@@ -8,10 +8,10 @@ from typing import Any
 
 from competitions import registry
 from engine.agents import Agent, find_agents
+from engine.checks import Check, Mend, failed
 from engine.control import EngineStatus
 from engine.options.sweep import FORM_OPTIONS, Launch, SweepOptions, completed
 from engine.places import Places, agents_folders
-from engine.sweeps.checks import Check, Mend, failed
 from engine.sweeps.forecast import Forecast, forecast
 from foundation.problems import Problem, UsageProblem
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from state import datasets, outages, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, Outcome, RunState
 from state.outages import ProviderOutage
-from state.records import Dataset, DatasetState, Run, Sweep, SweepCounts
+from state.records import HERE, Attempt, Dataset, DatasetState, Run, Sweep, SweepCounts
 
 Sorted = TypeVar("Sorted")
 _Rank = tuple[float | str, ...]
@@ -134,6 +134,7 @@ class SweepBoard:
         ends: when the last of them ends; None where that is not known.
         costs: of its model calls; None where no gateway counts them.
         outages: of the providers that it uses, those that are not over.
+        elsewhere: the attempts of its live runs that a batch system has, by run.
     """
 
     sweep: Sweep
@@ -146,6 +147,7 @@ class SweepBoard:
     runs: tuple[Run, ...]
     costs: SweepCosts | None = None
     outages: tuple[ProviderOutage, ...] = ()
+    elsewhere: Mapping[int, Attempt] = field(default_factory=dict)
 
     @property
     def rows(self) -> list[CompetitionRow]:
@@ -227,6 +229,7 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path, now
         runs=tuple(found),
         costs=read_sweep_costs(database, sweep, found, prices, counts.medals, sweep_budgets(database)),
         outages=tuple(one for one in outages.current(database) if one.provider in sweep.spec.gateway),
+        elsewhere={} if sweep.spec.placement == HERE else runs.placed_elsewhere(database, sweep.id),
     )
 
 

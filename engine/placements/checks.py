@@ -1,21 +1,102 @@
-"""What is asked of Slurm before a sweep is launched on it: what it would refuse, and what would wait for ever."""
+"""What placements are asked outside of the engine: what they would refuse, what would wait for ever, and their room."""
 
 from __future__ import annotations
 
 import os
+import re
+import socket
+import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from competitions import registry
 from competitions.model import edition_named
+from engine.checks import Check, failed
 from engine.layout import dataset_folder, is_prepared
-from engine.placements.commands import SlurmCommands
-from engine.placements.slurm import job_options, job_seconds
+from engine.placements.commands import (
+    Job,
+    NoAccounting,
+    Partition,
+    SlurmAway,
+    SlurmCommands,
+    SlurmRefuses,
+)
+from engine.placements.slurm import (
+    SLURM,
+    gres_option,
+    job_options,
+    job_prefix,
+    job_seconds,
+    moment_of,
+    profile_named,
+    runtime_on_nodes,
+)
 from engine.placements.staging import require_squashfs, staging_seconds
-from engine.settings import SlurmProfile
-from environment.runner import protocol
-from foundation.problems import UsageProblem
-from state.records import SweepSpec
+from engine.places import Places, shared_folder
+from engine.settings import SlurmProfile, slurm_profiles
+from engine.space import existing
+from environment.runner import protocol, runtimes
+from foundation.problems import EnvironmentProblem, Problem, UsageProblem
+from state import database, runs
+from state.database import NETWORK_FILE_SYSTEMS, file_system_of
+from state.records import HERE, Attempt, SweepSpec
+
+_TOLD_START = re.compile(r"to start at (\S+) using \d+ processors on nodes (\S+)(?: in partition (\S+))?")
+# The name of a job that nobody has, since one waits for others of its name.
+_TRIED_NAME = "mlebench-check"
+_ANSWER_SECONDS = 30.0
+_SMALL = SweepSpec("", "", (), 1, 300.0, memory_bytes=256 << 20)
+
+
+@dataclass(frozen=True)
+class JobEstimate:
+    """What Slurm says of a sweep's longest job, which is not submitted.
+
+    Attributes:
+        job_seconds: how long it may take.
+        limit_seconds: how long jobs of its partition may; None for any time.
+        starts_at: when it would start if it was submitted now; None where Slurm does not tell.
+        node: where that would be.
+        said: in Slurm's own words.
+    """
+
+    partition: str
+    job_seconds: float
+    limit_seconds: float | None
+    starts_at: float | None
+    node: str
+    said: str
+
+
+@dataclass(frozen=True)
+class PlacementFacts:
+    """A placement that a sweep may name, as it is now.
+
+    Attributes:
+        most: runs that may be there at once; None where processors decide.
+        running, waiting: our live runs there.
+        room: how many more it takes; None where processors decide.
+        runtime: what runs are isolated by if they ask for nothing else.
+        answers: whether it can be used now.
+        problem: why not.
+    """
+
+    placement: str
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    most: int | None = None
+    running: int = 0
+    waiting: int = 0
+    room: int | None = None
+    runtime: str = ""
+    answers: bool = False
+    problem: str = ""
 
 
 def staging_check(spec: SweepSpec, profile: SlurmProfile) -> float:
@@ -34,36 +115,272 @@ def staging_check(spec: SweepSpec, profile: SlurmProfile) -> float:
     return longest
 
 
-def sbatch_check(spec: SweepSpec, profile: SlurmProfile, staging: float) -> str:
-    """Return what Slurm says of a job of a sweep, which is not submitted; its data may take `staging` seconds to come.
+def estimate(spec: SweepSpec, profile: SlurmProfile) -> JobEstimate:
+    """Return what Slurm says of a job of a sweep, which is not submitted; an answer counts for half a minute.
 
     Raises:
-        UsageProblem, EnvironmentProblem: it would be refused or wait for ever, or Slurm does not answer.
+        Problem: it would be refused or wait for ever, its data can't be brought to a node, or Slurm does not answer.
     """
+    found = _estimate_or_problem(spec, profile, int(time.monotonic() / _ANSWER_SECONDS))
+    if isinstance(found, Problem):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=16)
+def _estimate_or_problem(spec: SweepSpec, profile: SlurmProfile, _period: int) -> JobEstimate | Problem:
+    try:
+        return _estimate(spec, profile)
+    except Problem as problem:
+        return problem
+
+
+def _estimate(spec: SweepSpec, profile: SlurmProfile) -> JobEstimate:
     commands = SlurmCommands(os.environ)
+    staging = staging_check(spec, profile)
     needed = job_seconds(spec, profile, staging)
-    known = commands.partitions()
-    wanted = {name: known[name] for name in profile.partition.split(",") if name in known}
-    for name, partition in wanted.items():
-        limit = partition.limit_seconds
-        if limit is not None and limit < needed:
-            where = f"partition {name}" if name else "the default partition"
-            raise UsageProblem(
-                f"a job of {needed / 3600:.3g} h does not fit",
-                f"{where} ends jobs after {limit / 3600:.3g} h",
-                "Give a lower --hours, or another partition in its table of config.toml.",
+    wanted = _partitions(commands, profile)
+    limit = _longest(wanted)
+    if limit is not None and limit < needed:
+        where = f"partition {profile.partition}" if profile.partition else "the default partition"
+        raise UsageProblem(
+            f"a job of {_span(needed)} does not fit",
+            f"{where} ends jobs after {_span(limit)}",
+            "Give a lower --hours, or another partition in its table of config.toml.",
+        )
+    _require_account(commands, profile)
+    said = _try_out(commands, job_options_of(spec, profile, staging))
+    found = _TOLD_START.search(said)
+    starts_at, node, partition = (
+        (None, "", "") if found is None else (moment_of(found[1]), found[2], found[3])
+    )
+    if wanted and not any(one.has_nodes for one in wanted.values()):
+        said = "jobs would wait: no node of the partition takes any now"
+    return JobEstimate(partition or profile.partition, needed, limit, starts_at, node, said)
+
+
+def job_options_of(spec: SweepSpec, profile: SlurmProfile, staging: float) -> list[str]:
+    """Return the options of sbatch for a job that is only tried out."""
+    return job_options(spec, _TRIED_NAME, "", Path(tempfile.gettempdir()), profile, staging_seconds=staging)
+
+
+def known_placements(places: Places) -> list[PlacementFacts]:
+    """Return this host and every profile, with our runs there; asks Slurm once.
+
+    Raises:
+        UsageProblem: config.toml can't be read.
+    """
+    profiles = slurm_profiles(places.config_file)
+    live = _live(places)
+    problem, partitions = "", frozenset[str]()
+    try:
+        partitions = frozenset(SlurmCommands(os.environ).partitions())
+    except EnvironmentProblem as away:
+        problem = away.cause
+    here = [attempt for attempt in live if attempt.placement == HERE]
+    found = [
+        PlacementFacts(HERE, running=len(here), runtime=runtimes.resolve(runtimes.PROCESS), answers=True)
+    ]
+    for name, profile in profiles.items():
+        placement = SLURM if name == "default" else f"{SLURM}:{name}"
+        ours = [attempt for attempt in live if attempt.placement == placement]
+        waiting = sum(bool(attempt.waits_for) for attempt in ours)
+        room = max(0, profile.max_jobs - len(ours))
+        try:
+            profile_named(placement, places.config_file)
+            unknown = [] if problem else sorted(set(profile.partition.split(",")) - partitions)
+            missing = f"there is no partition '{unknown[0]}'" if unknown else ""
+            wrong = problem or (
+                missing if profile.partition else missing and "no partition is the default one"
             )
-    if wanted and not any(partition.has_nodes for partition in wanted.values()):
-        return "jobs would wait: no node of the partition takes any now"
-    accounts = commands.accounts() if profile.account else None
-    if accounts is not None and profile.account not in accounts:
-        yours = ", ".join(sorted(accounts)) or "none"
+        except UsageProblem as refused:
+            wrong = refused.cause
+        found.append(
+            PlacementFacts(
+                *(placement, profile.partition, profile.account, profile.qos),
+                *(profile.max_jobs, len(ours) - waiting, waiting, room),
+                *(runtime_on_nodes(runtimes.PROCESS), not wrong, wrong),
+            )
+        )
+    return found
+
+
+def check_placement(places: Places, name: str) -> Iterator[Check]:
+    """Check everything of a placement that is known before a job is submitted; submits none."""
+    if name == HERE:
+        yield Check(True, f"runs are processes or containers of {socket.gethostname()}: see 'doctor'")
+        return
+    try:
+        profile = profile_named(name, places.config_file)
+        commands = SlurmCommands(os.environ)
+        yield Check(True, f"Slurm's commands are here: {commands.version()}")
+        ours = [job for job in commands.jobs() if job.name.startswith(job_prefix(places.state_dir))]
+    except Problem as problem:
+        yield failed(problem)
+        return
+    yield Check(True, f"Slurm answers; {_jobs_in_words(ours)}")
+    for check in (_check_partition, _check_nodes, _check_account, _check_records, _check_job):
+        try:
+            yield from check(commands, profile)
+        except Problem as problem:
+            yield failed(problem)
+    yield from _check_folders(places, commands, profile)
+
+
+def _jobs_in_words(ours: list[Job]) -> str:
+    waiting = sum(job.state == "PENDING" for job in ours)
+    running = sum(job.state == "RUNNING" for job in ours)
+    return f"of this state {running} jobs run and {waiting} wait"
+
+
+def _check_partition(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
+    wanted = _partitions(commands, profile)
+    if not wanted and not profile.partition:
+        yield Check(False, "no partition is this cluster's default", "Name one: partition = ...")
+        return
+    missing = [name for name in filter(None, profile.partition.split(",")) if name not in wanted]
+    if missing:
+        known = ", ".join(sorted(name for name in commands.partitions() if name))
+        yield Check(False, f"there is no partition '{missing[0]}'", f"Known are: {known}.")
+    for name, partition in wanted.items():
+        what = f"partition {name}" if name else "the default partition"
+        limit = partition.limit_seconds
+        ends = "has no time limit" if limit is None else f"ends jobs after {_span(limit)}"
+        if partition.has_nodes:
+            yield Check(True, f"{what} {ends}")
+        else:
+            yield Check(
+                True, f"{what} {ends}, and no node of it takes jobs now", "They would wait.", warns=True
+            )
+
+
+def _check_nodes(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
+    found = commands.nodes(tuple(filter(None, profile.partition.split(","))))
+    if not found:
+        return  # its partition is not there
+    away = [node for node in found if node.is_away]
+    gpus = sum(node.gpus for node in found)
+    cpus = sum(node.cpus or 0 for node in found)
+    text = f"{len(found)} nodes with {cpus} processors and {gpus} GPUs, {len(away)} of them away"
+    yield Check(True, text)
+    if not gpus and profile.gres == SlurmProfile().gres:
+        return
+    one = gres_option(1, profile)
+    try:
+        _try_out(commands, job_options_of(replace(_SMALL, gpus=1), profile, 0.0))
+    except SlurmRefuses as problem:
+        step = "Write gres in its table as 'scontrol show node' names it; sweeps without GPUs need none."
+        yield Check(True, f"no GPU can be had as {one}: {problem.why}", step, warns=True)
+    else:
+        yield Check(True, f"a GPU can be had as {one}")
+
+
+def _check_account(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
+    known = commands.accounts()
+    if known is None:
+        if profile.account or profile.qos:
+            text = "this Slurm keeps no accounts: account and qos can't be checked, and may mean nothing"
+            yield Check(True, text, "Take them out, unless the cluster's people name them.", warns=True)
+        return
+    _require_account(commands, profile)
+    named = profile.account or "the default one"
+    yield Check(True, f"you may charge {named}" + (f" with qos {profile.qos}" if profile.qos else ""))
+
+
+def _check_records(commands: SlurmCommands, _profile: SlurmProfile) -> Iterator[Check]:
+    try:
+        commands.ended([_TRIED_NAME], "now-1hours")
+    except NoAccounting as problem:
+        text = f"Slurm keeps no records of jobs ({problem.why})"
+        yield Check(True, f"{text}: how a job ended is known from its own report and squeue")
+    else:
+        yield Check(True, "Slurm keeps records of jobs (sacct)")
+
+
+def _check_job(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
+    limit = _longest(_partitions(commands, profile))
+    needed = job_seconds(_SMALL, profile, 0.0)
+    if limit is not None and limit < needed:
+        text = f"even a run of {_span(_SMALL.time_limit_seconds)} needs a job of {needed / 60:.0f} minutes"
+        yield Check(False, f"{text}, which its partition ends before", "Name another partition.")
+        return
+    said = _try_out(commands, job_options_of(_SMALL, profile, 0.0))
+    yield Check(
+        True,
+        f"Slurm would take a small job: {said.removeprefix('sbatch:').strip() or 'it does not say when'}",
+    )
+
+
+def _check_folders(places: Places, commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
+    """Check folders that jobs need; whether nodes see them is known only where they are of a shared file system."""
+    try:
+        elsewhere = {node.name for node in commands.nodes(tuple(filter(None, profile.partition.split(","))))}
+    except SlurmAway:
+        elsewhere = set()
+    is_one_box = elsewhere <= {socket.gethostname().partition(".")[0], "localhost"}
+    for what, folder, writes in (
+        ("runs", shared_folder(places) or places.runs_dir, True),
+        ("data", places.data_dir, False),
+        ("Python", Path(sys.prefix), False),
+    ):
+        base = existing(folder)
+        kind = file_system_of(base)
+        needed = os.W_OK | os.X_OK if writes else os.R_OK | os.X_OK
+        if not os.access(base, needed):
+            yield Check(
+                False,
+                f"{what}: {folder} can't be {'written' if writes else 'read'}",
+                "Change its permissions.",
+            )
+        elif is_one_box or kind in NETWORK_FILE_SYSTEMS:
+            yield Check(True, f"{what}: {folder} on {kind}")
+        else:
+            step = "Put it where every node sees it at the same path; ignore this where they do."
+            yield Check(True, f"{what}: {folder} is on {kind}, which nodes may not see", step, warns=True)
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds / 3600:.3g} h" if seconds >= 3600 else f"{seconds / 60:.3g} minutes"
+
+
+def _partitions(commands: SlurmCommands, profile: SlurmProfile) -> dict[str, Partition]:
+    known = commands.partitions()
+    return {name: known[name] for name in profile.partition.split(",") if name in known}
+
+
+def _longest(partitions: dict[str, Partition]) -> float | None:
+    """Return the longest limit, as a job may be in any of them; None where there is none."""
+    limits = [one.limit_seconds for one in partitions.values()]
+    return None if None in limits else max((limit for limit in limits if limit is not None), default=None)
+
+
+def _require_account(commands: SlurmCommands, profile: SlurmProfile) -> None:
+    if not profile.account and not profile.qos:
+        return
+    known = commands.accounts()
+    if known is None:
+        return
+    yours = ", ".join(sorted(known)) or "none"
+    if profile.account and profile.account not in known:
         raise UsageProblem(f"you have no account '{profile.account}' at this Slurm", f"yours are: {yours}")
+    charged = [known[profile.account]] if profile.account else list(known.values())
+    allowed = frozenset().union(*charged)
+    if profile.qos and profile.qos not in allowed:
+        raise UsageProblem(
+            f"you have no qos '{profile.qos}' at this Slurm",
+            f"yours are: {', '.join(sorted(allowed)) or 'none'}",
+        )
+
+
+def _try_out(commands: SlurmCommands, options: list[str]) -> str:
     with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
         script = Path(folder) / "job.sh"
         script.write_text("#!/bin/bash\n")
-        # With the name of a job that nobody has, since it waits for others of its name.
-        return commands.try_out(
-            script,
-            job_options(spec, "mlebench-check", "", Path(folder), profile, staging_seconds=staging),
-        )
+        return commands.try_out(script, options)
+
+
+def _live(places: Places) -> list[Attempt]:
+    if not database.exists(places.state_dir):
+        return []
+    with closing(database.open_for_reading(places.state_dir)) as state:
+        return runs.live_attempts(state)

@@ -236,23 +236,28 @@ class SlurmCommands:
         """
         found: dict[str, Partition] = {}
         for line in self._run("sinfo", "--noheader", "--format=%P|%l|%T").splitlines():
-            name, limit, state = line.split("|")
+            name, _, rest = line.partition("|")
+            limit, _, state = rest.partition("|")
             for known in (name.removesuffix("*"), *([""] if name.endswith("*") else [])):
                 before = known in found and found[known].has_nodes
                 found[known] = Partition(seconds_of(limit), before or not state.startswith(_AWAY))
         return found
 
-    def accounts(self) -> set[str] | None:
-        """Return the accounts that this user may charge; None where Slurm keeps none.
+    def accounts(self) -> dict[str, frozenset[str]] | None:
+        """Return the accounts that this user may charge, each with its qos; None where Slurm keeps none.
 
         Raises:
             SlurmAway: they can't be known now.
         """
         try:
-            said = self._run("sacctmgr", "-nP", "show", "assoc", f"user={_user()}", "format=account")
+            said = self._run("sacctmgr", "-nP", "show", "assoc", f"user={_user()}", "format=account,qos")
         except NoAccounting:
             return None
-        return set(said.split())
+        found: dict[str, frozenset[str]] = {}
+        for line in said.splitlines():
+            account, _, qos = line.partition("|")
+            found[account] = found.get(account, frozenset()) | frozenset(filter(None, qos.split(",")))
+        return found
 
     def _run(self, *command: str, told_on_stderr: bool = False) -> str:
         program = command[0]
@@ -277,7 +282,11 @@ class SlurmCommands:
                 f"there is no {program} on the PATH",
                 "Start the engine where Slurm is.",
             ) from error
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except subprocess.TimeoutExpired as error:
+            raise SlurmAway(
+                "Slurm does not answer", f"{program} took more than {_TIMEOUT_SECONDS:g} s"
+            ) from error
+        except OSError as error:
             raise SlurmAway("Slurm does not answer", f"{program}: {error}") from error
         said = done.stderr if told_on_stderr else done.stdout
         if done.returncode == 0:

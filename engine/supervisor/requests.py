@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.agent_snapshots import AgentSnapshots
 from engine.agents import wants_obfuscated
+from engine.checks import Check
 from engine.options.requests import (
     AcknowledgeCause,
     AnnotateRuns,
@@ -32,7 +33,6 @@ from engine.runs import launching
 from engine.runs.budgets import standings
 from engine.runs.causes import OTHER_CONCERNS, read_causes
 from engine.sweeps.checks import (
-    Check,
     HostCapacity,
     LaunchChecks,
     refuse_another,

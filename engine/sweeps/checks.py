@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -18,11 +17,12 @@ from competitions.task import refuse_excluded
 from engine import agent_snapshots
 from engine.agent_snapshots import version_of
 from engine.agents import Agent, leaves_out_kwargs, required_secrets, start_command
+from engine.checks import Check, Mend, failed
 from engine.control import EngineStatus
 from engine.datasets import is_ready, plan
 from engine.images import NOT_BUILT, connect, find_exported, images_of_runs
 from engine.options.sweep import Launch, check_name, impossible
-from engine.placements.checks import sbatch_check, staging_check
+from engine.placements.checks import estimate
 from engine.placements.slurm import profile_named, runtime_on_nodes
 from engine.places import Places, images_folder
 from engine.providers import keys_of, providers_of, without_keys
@@ -55,34 +55,6 @@ _TO_MODELS = f"--network {_MODELS} --allow HOST"
 # The variable by which MLE-bench's agents are told how long they have.
 _PLANNED_SECONDS = "TIME_LIMIT_SECS"
 _KEY_SUFFIX = "_API_KEY"
-
-
-class Mend(StrEnum):
-    """What a console can do about something that is missing."""
-
-    ENGINE = "engine"
-    PREPARE = "prepare"
-    BUILD = "build"
-
-
-@dataclass(frozen=True)
-class Check:
-    """The result of one check.
-
-    Attributes:
-        good: whether it is right, or at least nothing that keeps a launch back.
-        next_step: what to do about it, where it is not right.
-        mend: how a console can do that by itself; None where it can't.
-        subjects: the datasets or images that are missing.
-        warns: whether it lets a launch pass that is hardly meant so.
-    """
-
-    good: bool
-    text: str
-    next_step: str = ""
-    mend: Mend | None = None
-    subjects: tuple[str, ...] = ()
-    warns: bool = False
 
 
 @dataclass(frozen=True)
@@ -226,11 +198,6 @@ def check_launch(
         yield from _data(launch.spec, places)
     if launch.spec.placement == HERE:
         yield from _size(launch.spec, capacity)
-
-
-def failed(problem: Problem) -> Check:
-    """Make a failed check of a problem."""
-    return Check(False, problem.cause, problem.next_step)
 
 
 def _engine(engine: EngineStatus, *, starts_engine: bool) -> Check:
@@ -404,7 +371,7 @@ def _on_nodes(
         if spec.memory_bytes is None and "mem" not in profile.leave_out:
             step = 'Give --memory-gb, or leave_out = ["mem"] in its table where the cluster has a default.'
             raise UsageProblem("a job without a size of memory may take a whole node", "", step)
-        yield Check(True, sbatch_check(spec, profile, staging_check(spec, profile)))
+        yield Check(True, estimate(spec, profile).said)
     except Problem as problem:
         yield failed(problem)
 

@@ -10,13 +10,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
+from engine.checks import Check
 from engine.control import EngineStatus, status
 from engine.options.sweep import Launch
+from engine.placements.checks import JobEstimate, estimate
+from engine.placements.slurm import profile_named
 from engine.places import Places
 from engine.settings import EngineSettings, read_table
 from engine.space import free_bytes
-from engine.sweeps.checks import Check, HostCapacity, check_all
+from engine.sweeps.checks import HostCapacity, check_all
 from environment.runner.host import read_nvidia
+from foundation.problems import Problem
 from state import database, runs
 from state.records import HERE
 from state.samples import DATABASE_NAME, Samples, UnusableSamples
@@ -51,15 +55,39 @@ class PastRuns:
 
 
 @dataclass(frozen=True)
+class JobsForecast:
+    """What becomes of a launch on a batch system.
+
+    Attributes:
+        most: jobs that the profile lets be there at once.
+        live: those of our runs that are there now.
+        submitted_now: how many would be submitted at once; the others wait here.
+        estimate: what Slurm says of the longest of them; None where it refuses or does not answer.
+    """
+
+    placement: str
+    most: int
+    live: int
+    submitted_now: int
+    estimate: JobEstimate | None
+
+    @property
+    def room(self) -> int:
+        """How many more jobs the profile takes now."""
+        return max(0, self.most - self.live)
+
+
+@dataclass(frozen=True)
 class Forecast:
     """The result of a dry run.
 
     Attributes:
         at_once: how many runs are live at once, by concurrency and by what this host has.
-        bound_by: what keeps them from being more: `concurrency`, `CPUs`, `memory` or `GPUs`.
+        bound_by: what keeps them from being more: `concurrency`, `CPUs`, `memory`, `GPUs` or `max_jobs`.
         seconds: until the last run ends, as far as earlier runs tell; else what they take at most.
         seconds_at_most: if every run takes its whole time.
         measured: how many of the runs have a duration from earlier runs.
+        jobs: what a batch system would make of it; None for runs of this host.
     """
 
     checks: tuple[Check, ...]
@@ -69,6 +97,7 @@ class Forecast:
     seconds: float
     seconds_at_most: float
     measured: int
+    jobs: JobsForecast | None = None
 
     @property
     def can_launch(self) -> bool:
@@ -96,6 +125,9 @@ def forecast(
     disk = None if known.disk_bytes is None else known.disk_bytes * launch.run_count
     checks = tuple(check_all(launch, places, engine, capacity, disk, starts_engine=starts_engine))
     at_once, bound_by = runs_at_once(launch, capacity)
+    jobs = _jobs(launch, places)
+    if jobs is not None and jobs.most < at_once:
+        at_once, bound_by = jobs.most, "max_jobs"
     planned = schedule(launch, known, at_once)
     limit = launch.spec.time_limit_seconds
     return Forecast(
@@ -106,7 +138,29 @@ def forecast(
         max((run.starts_after + run.seconds for run in planned), default=0.0),
         max((run.starts_after + limit for run in schedule(launch, PastRuns(), at_once)), default=0.0),
         sum(run.measured for run in planned),
+        jobs,
     )
+
+
+def _jobs(launch: Launch, places: Places) -> JobsForecast | None:
+    spec = launch.spec
+    if spec.placement == HERE:
+        return None
+    try:
+        profile = profile_named(spec.placement, places.config_file)
+    except Problem:
+        return None  # a check has told it
+    try:
+        told = estimate(spec, profile)
+    except Problem:
+        told = None  # likewise
+    live = 0
+    if database.exists(places.state_dir):
+        with closing(database.open_for_reading(places.state_dir)) as state:
+            live = len(runs.live_attempts_on(state, spec.placement))
+    room = max(0, profile.max_jobs - live)
+    now = min(room, launch.concurrency, launch.run_count)
+    return JobsForecast(spec.placement, profile.max_jobs, live, max(0, now), told)
 
 
 def capacity_of(places: Places, engine: EngineStatus) -> HostCapacity:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from competitions.model import edition_named
 from engine import datasets as preparation
+from engine.checks import Check
 from engine.options.sweep import Launch, check_name
 from engine.places import Places
-from engine.sweeps.checks import Check
 from foundation.problems import UsageProblem
 from state import budgets, experiments, runs, sweeps
 from state.budgets import BudgetScope, Limits

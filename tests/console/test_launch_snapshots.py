@@ -14,9 +14,9 @@ from console.tui.app import ConsoleApp
 from console.tui.config import Settings
 from console.tui.theme import DARK, MONOCHROME, Palette
 from console.views.launch import Composed
+from engine.checks import Check, Mend
 from engine.options.sweep import Launch
 from engine.places import Places
-from engine.sweeps.checks import Check, Mend
 from engine.sweeps.forecast import Forecast, PastRuns, schedule
 from state.records import SweepSpec
 from tests.console.stillness import stillness

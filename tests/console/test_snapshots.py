@@ -65,6 +65,8 @@ CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
     "integrity": (worlds.suspected, "board", ("enter", "i"), DARK, False),
     "integrity_ascii": (worlds.suspected, "board", ("enter", "i", "j", "c"), MONOCHROME, True),
     "host": (worlds.busy, "host", (), DARK, False),
+    "host_slurm": (worlds.on_slurm, "host", (), DARK, False),
+    "sweep_slurm": (worlds.on_slurm, "sweep:aide-slurm", ("j", "j", "right", "right"), DARK, False),
     "events": (worlds.busy, "events", (), DARK, False),
     "settings": (None, "settings", ("j",), DARK, False),
     "overview_contrast": (worlds.busy, "overview", (), CONTRAST, False),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from console import wording
+from tests.slurm.fake import attempt_of
 
 
 @pytest.mark.parametrize(
@@ -44,3 +48,27 @@ def test_durations(seconds: float | None, text: str) -> None:
 def test_moments_are_local_and_to_the_minute() -> None:
     assert wording.date_and_time(None) == "-"
     assert len(wording.date_and_time(0.0)) == len("1970-01-01 00:00")
+
+
+@pytest.mark.parametrize(
+    ("facts", "short", "text"),
+    [
+        ({"waits_for": "Priority"}, ("Priority",), "Priority: other jobs go first"),
+        (
+            {"waits_for": "Resources", "starts_at": 7260.0, "job_priority": 4321},
+            ("Resources ~02:01", "~02:01"),
+            "Resources: it is next, when resources are free, may start ~02:01, priority 4,321",
+        ),
+        ({"waits_for": "Priority", "starts_at": 260_000.0},
+         ("Priority ~3d", "~3d"), "Priority: other jobs go first, may start in ~3d"),
+        ({"waits_for": "AssocGrpCpuLimit"}, ("limit",), "AssocGrpCpuLimit: a limit of your account or qos is reached"),
+        ({"waits_for": "(ReqNodeNotAvail, May be reserved for other job)"},
+         ("no nodes",), "ReqNodeNotAvail: nodes that it may use are away or reserved"),
+        ({"waits_for": "SomethingNew"}, ("SomethingNew",), "SomethingNew"),
+    ],
+)  # fmt: skip
+def test_why_a_job_waits_and_until_when(facts: dict[str, Any], short: tuple[str, ...], text: str) -> None:
+    attempt = replace(attempt_of(1), **facts)
+    assert wording.waits_short(attempt, 0.0) == short
+    assert wording.waits(attempt, 0.0) == text
+    assert not wording.is_waiting(replace(attempt, ended_at=1.0))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from engine.control.status import EngineStatus, publish
 from engine.places import Places
@@ -20,7 +21,7 @@ from foundation.files import remove_tree
 from state import datasets, model_calls, runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
-from state.records import DatasetState, Grade, StepState, SweepSpec, UsageSample
+from state.records import HERE, DatasetState, Grade, StepState, SweepSpec, UsageSample
 from state.samples import Samples
 from state.transitions import Failure
 
@@ -63,6 +64,7 @@ class World:
         gpus: int = 0,
         gateway: tuple[str, ...] = (),
         budget_usd: float | None = None,
+        placement: str = HERE,
     ) -> None:
         spec = SweepSpec(
             agent_id=agent,
@@ -74,6 +76,7 @@ class World:
             gpus=gpus,
             gateway=gateway,
             budget_usd=budget_usd,
+            placement=placement,
         )
         sweeps.create(
             self.database,
@@ -91,8 +94,13 @@ class World:
         found = runs.of_sweep(self.database, sweep_id)
         return next(r.id for r in found if r.competition_id == competition and r.seed == seed)
 
-    def launch(self, run_id: int, *, ago: float, log: bytes = b"", with_files: bool = True) -> int:
-        """A run's next attempt, running since `ago` seconds; hundreds of folders take a test's whole time."""
+    def launch(
+        self, run_id: int, *, ago: float, log: bytes = b"", with_files: bool = True, begins: bool = True
+    ) -> int:
+        """A run's next attempt, running since `ago` seconds, or launched since then, where it has not begun.
+
+        Hundreds of folders take a test's whole time.
+        """
         run = runs.get(self.database, run_id)
         directory = (
             self.places.runs_dir
@@ -112,9 +120,16 @@ class World:
             directory=str(directory.relative_to(self.places.state_dir)),
             runtime="bubblewrap",
             now=NOW - ago,
+            placement=sweeps.get(self.database, run.sweep_id).spec.placement,
         )
-        transitions.started(self.database, attempt.id, isolated=True, at=NOW - ago, now=NOW - ago)
+        if begins:
+            transitions.started(self.database, attempt.id, isolated=True, at=NOW - ago, now=NOW - ago)
         return attempt.id
+
+    def job(self, attempt_id: int, number: int, **facts: Any) -> None:
+        """What a batch system says of an attempt's job."""
+        usual = {"node": "", "waits_for": "", "starts_at": None, "job_priority": None}
+        runs.note_jobs(self.database, {attempt_id: runs.JobFacts(str(number), **(usual | facts))})
 
     def snapshot(
         self,
@@ -242,7 +257,9 @@ class World:
             uses = [use_of(attempt_id, call, price_table({})) for call in calls]
             model_calls.add(self.database, attempt_id, uses, size)
 
-    def engine(self, *, live: int = 0, queued: int = 0, data_free: int | None = None) -> None:
+    def engine(
+        self, *, live: int = 0, queued: int = 0, data_free: int | None = None, problem: str = ""
+    ) -> None:
         publish(
             self.places,
             EngineStatus(
@@ -254,6 +271,7 @@ class World:
                 state_disk_free=1_712_000_000_000,
                 state_disk_total=3_600_000_000_000,
                 data_disk_free=data_free,
+                problem=problem,
             ),
         )
 

@@ -7,10 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
+from typing import Any
 
 from competitions import registry
 from console.views.grading import PastGrading, write_past
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
+from engine.placements import nodes
+from engine.placements.commands import Node
+from engine.placements.nodes import Nodes
 from engine.places import Places
 from engine.scoreboard.reports import About, import_reports
 from state import budgets, datasets, experiments, integrity, outages, runs, sweeps
@@ -377,6 +381,59 @@ def hostile(places: Places) -> World:
     past = PastGrading(DEMO[5], f"/work/{bad}.csv", NOW - 60, "v1", "rejected", None, "", bad)
     write_past(places.state_dir, (past,))
     world.engine()
+    return world
+
+
+@_built_once
+def on_slurm(places: Places) -> World:
+    """A sweep whose runs are jobs: some run, some wait for this and that, some were lost with their nodes."""
+    world = open_world(places)
+    competitions = registry.splits()["low"][:8]
+    for competition in competitions:
+        world.prepared(competition)
+    world.sweep("aide-slurm", competitions, began=9 * HOUR, concurrency=24, placement="slurm:gpu")
+    waits: list[dict[str, Any]] = [
+        {"waits_for": "Priority", "starts_at": NOW + 1.5 * HOUR, "job_priority": 4321},
+        {"waits_for": "Priority", "starts_at": NOW + 60 * HOUR, "job_priority": 4100},
+        {"waits_for": "Resources", "job_priority": 5000},
+        {"waits_for": "QOSMaxJobsPerUserLimit", "job_priority": 4000},
+        {"waits_for": "JobHeldAdmin", "job_priority": 0},
+        {"waits_for": "ReqNodeNotAvail, Reserved for maintenance", "job_priority": 10},
+        {"waits_for": "to be submitted"},
+    ]
+    for place, run in enumerate(runs.of_sweep(world.database, "aide-slurm")[:20]):
+        cuts = registry.get(run.competition_id).thresholds
+        if place < 4:
+            world.finish(
+                world.launch(run.id, ago=8 * HOUR), Outcome.SILVER, cuts.silver, ago=HOUR * (place + 1)
+            )
+        elif place == 4:
+            attempt = world.launch(run.id, ago=8 * HOUR)
+            world.job(attempt, 4240, node="gpu04")
+            text = "Slurm: its node failed"
+            said = "job 4240 on gpu04, submitted 2026-03-13T20:14:00: NODE_FAIL; heartbeat 812 of gpu04, 361 s ago"
+            world.fail(attempt, FailureClass.INFRASTRUCTURE, text, ago=HOUR, evidence=said)
+        elif place < 12:
+            attempt = world.launch(run.id, ago=(12 - place) * HOUR)
+            world.job(attempt, 4236 + place, node=f"gpu{place % 3 + 1:02d}")
+            world.snapshot(attempt, 1, cuts.bronze, Outcome.BRONZE, ago=1800)
+        elif place == 12:
+            attempt = world.launch(run.id, ago=2 * HOUR)
+            world.job(attempt, 4250, node="gpu05", waits_for="SUSPENDED")
+        else:
+            attempt = world.launch(run.id, ago=1200, begins=False)
+            world.job(attempt, 4252 + place, **waits[place - 13])
+    found = [
+        Node(f"gpu{number:02d}", "mixed", True, 64, 40, 38.2, 515 << 30, 8, 3, ("gpu",), "")
+        for number in (1, 2, 3)
+    ]
+    found.append(Node("gpu04", "down", False, 64, 0, None, 515 << 30, 8, 0, ("gpu",), "Not responding"))
+    found.append(Node("gpu05", "allocated", True, 64, 64, 63.1, 515 << 30, 8, 8, ("gpu", "urgent"), ""))
+    found.append(Node("gpu06", "drained", True, 64, 0, 0.0, 515 << 30, 8, 0, ("gpu",), "ECC errors of GPU 3"))
+    nodes.write(places.state_dir, Nodes(NOW - 40, tuple(found)))
+    since = "Slurm does not answer since 03:02:11, jobs go on: squeue: Unable to contact slurm controller"
+    world.engine(live=15, queued=4, problem=since)
+    world.usage("aide-slurm")
     return world
 
 

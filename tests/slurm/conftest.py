@@ -31,6 +31,8 @@ submissions_per_minute = 600
 slack_minutes = 1
 [slurm.short]
 partition = "short"
+[slurm.lost]
+partition = "nowhere"
 """
 
 

@@ -17,6 +17,7 @@ from engine.placements.commands import (
     SlurmFull,
     SlurmRefuses,
 )
+from state.records import Attempt
 from tests.clocks import HandClock
 
 
@@ -123,3 +124,31 @@ class _Late(Future[Any]):
 
     def done(self) -> bool:
         return self._late_clock.moment >= self._at
+
+
+def attempt_of(number: int) -> Attempt:
+    directory = f"runs/s/one/seed-1/attempt-1-t{number}"
+    return Attempt(
+        id=number,
+        run_id=number,
+        number=1,
+        token=f"t{number}",
+        directory=directory,
+        runtime="bubblewrap",
+        isolated=None,
+        created_at=1.0,
+        started_at=None,
+        ended_at=None,
+        exit_code=None,
+        exit_signal=None,
+        exit_reason="",
+        outcome=None,
+        failure_class=None,
+        failure_text="",
+        evidence="",
+        classified_by="",
+        reroll=False,
+        image="",
+        hardware=None,
+        placement="slurm",
+    )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
+import time
 from typing import Any
 
 import pytest
 
+from console.cli import program
 from engine import leaderboard_row
 from engine.control import RefusedRequest
 from environment.runner import protocol
 from foundation import locks
 from state.lifecycle import FailureClass, RunState
 from state.records import HERE, Run
-from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually
+from tests.engine.harness import COMPETITION, SUBMIT, WAIT_FOR_GO, Harness, eventually
 from tests.slurm.cluster import Cluster
 
 JOBS: dict[str, Any] = {"placement": "slurm", "memory_bytes": 200_000_000}
@@ -104,7 +107,7 @@ def test_a_job_that_its_partition_would_cut_short_is_refused_before_it_is_submit
 ) -> None:
     harness.agent("honest", SUBMIT)
     harness.start()
-    with pytest.raises(RefusedRequest, match=r"partition short ends jobs after 0\.0833 h"):
+    with pytest.raises(RefusedRequest, match="partition short ends jobs after 5 minutes"):
         harness.launch("honest", time_limit_seconds=3600, **(JOBS | {"placement": "slurm:short"}))
     with pytest.raises(RefusedRequest, match="there is no placement 'slurm:nowhere'"):
         harness.launch("honest", **(JOBS | {"placement": "slurm:nowhere"}))
@@ -113,3 +116,49 @@ def test_a_job_that_its_partition_would_cut_short_is_refused_before_it_is_submit
     with pytest.raises(RefusedRequest, match="memory may take a whole node"):
         harness.launch("honest", placement="slurm")
     assert harness.runs() == []
+
+
+def test_what_a_placement_has_and_lacks_is_told_without_submitting_anything(
+    harness: Harness, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    harness.agent("honest", SUBMIT)
+    before = cluster.ask("squeue", "-t", "all", "-h", "-o", "%i")
+    places = harness.places
+
+    def told(*words: str) -> tuple[int, Any]:
+        where = (
+            f"--state-dir={places.state_dir}",
+            f"--data-dir={places.data_dir}",
+            f"--config={places.config_file}",
+        )
+        code = program.run([*where, *words, "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    code, listed = told("placements", "list")
+    assert code == 0
+    assert {one["placement"]: (one["room"], one["answers"]) for one in listed} == {
+        "here": (None, True),
+        "slurm": (100, True),
+        "slurm:short": (100, True),
+        "slurm:lost": (100, False),
+    }
+    code, checked = told("placements", "check")
+    assert (code, checked["good"]) == (0, True)
+    texts = "\n".join(check["text"] for check in checked["checks"])
+    assert "3 nodes with 24 processors and 6 GPUs" in texts
+    assert "Slurm would take a small job: Job" in texts
+    assert "Slurm keeps no records of jobs" in texts
+    code, checked = told("placements", "check", "slurm:lost")
+    assert (code, checked["good"]) == (1, False)
+    (wrong,) = [check for check in checked["checks"] if "there is no partition" in check["text"]]
+    assert wrong["next_step"] == "Known are: main, short, urgent."
+    sweep = ("--agent=honest", f"--agents-dir={harness.agents_dir}", f"--competitions={COMPETITION}")
+    size = ("--seeds=4", "--hours=1", "--memory-gb=1", "--concurrency=3", "--placement=slurm")
+    code, forecast = told("sweep", "launch", *sweep, *size, "--dry-run")
+    assert (code, forecast["can_launch"]) == (0, True)
+    jobs = forecast["jobs"]
+    assert (jobs["most"], jobs["live"], jobs["submitted_now"]) == (100, 0, 3)
+    assert jobs["estimate"]["limit_seconds"] == 86_400
+    assert jobs["estimate"]["node"] in ("n1", "n2", "n3")
+    assert abs(jobs["estimate"]["starts_at"] - time.time()) < 600
+    assert cluster.ask("squeue", "-t", "all", "-h", "-o", "%i") == before

@@ -31,38 +31,10 @@ from tests.clocks import HandClock
 from tests.engine.harness import eventually
 from tests.environment.runner.orders import order_with
 from tests.environment.runner.prepared import make_prepared
-from tests.slurm.fake import AWAY, FakeSlurm, Latency
+from tests.slurm.fake import AWAY, FakeSlurm, Latency, attempt_of
 
 PROFILE = SlurmProfile(partition="main")
 STRANGER = Job("101", "RUNNING", "None", "n3", "2017-01-01T00:00:00", "N/A", "1", "somebody-elses")
-
-
-def attempt_of(number: int) -> Attempt:
-    directory = f"runs/s/one/seed-1/attempt-1-t{number}"
-    return Attempt(
-        id=number,
-        run_id=number,
-        number=1,
-        token=f"t{number}",
-        directory=directory,
-        runtime="bubblewrap",
-        isolated=None,
-        created_at=1.0,
-        started_at=None,
-        ended_at=None,
-        exit_code=None,
-        exit_signal=None,
-        exit_reason="",
-        outcome=None,
-        failure_class=None,
-        failure_text="",
-        evidence="",
-        classified_by="",
-        reroll=False,
-        image="",
-        hardware=None,
-        placement="slurm",
-    )
 
 
 class World:

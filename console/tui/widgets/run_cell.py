@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from console import wording
 from console.tui.theme import Role, Signs
 from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Run
+from state.records import Attempt, Run
 
 OUTCOME_ROLES: dict[Outcome, Role] = {
     Outcome.GOLD: "gold",
@@ -22,13 +22,18 @@ OUTCOME_ROLES: dict[Outcome, Role] = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """A run in a cell: the sign, then a short text; a standing in brackets where it is not final."""
+    """A run in a cell: the sign, then a short text; a standing in brackets where it is not final.
+
+    Attributes:
+        shorter: the text where there is less room for it.
+    """
 
     sign: str
     text: str
     standing: str
     role: Role
     standing_role: Role = "dim"
+    shorter: str = ""
 
 
 def outcome_sign(outcome: Outcome, signs: Signs) -> str:
@@ -69,10 +74,16 @@ def state_role(run: Run) -> Role:
     return "running" if run.is_live else "dim"
 
 
-def draw_run(run: Run | None, signs: Signs, now: float, limit: float) -> Drawn:
-    """What a run's cell says."""
+def draw_run(
+    run: Run | None, signs: Signs, now: float, limit: float, elsewhere: Attempt | None = None
+) -> Drawn:
+    """What a run's cell says; `elsewhere` is its attempt where a batch system has it."""
     if run is None:
         return Drawn(" ", "", "", "faint")
+    if elsewhere is not None and run.is_live and wording.is_waiting(elsewhere):
+        text, *shorter = wording.waits_short(elsewhere, now)
+        role: Role = "warn" if wording.waits_for_people(elsewhere) else "dim"
+        return Drawn(signs.queued, text, "", role, shorter=shorter[0] if shorter else "")
     reroll = signs.reroll if run.rerolls else ""
     if run.state is RunState.FINISHED and run.outcome is not None:
         text = wording.score(run.score) if run.score is not None else wording.OUTCOME_SHORT[run.outcome]

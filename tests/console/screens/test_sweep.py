@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable
 from typing import Any
 
 import pytest
 
 from competitions import registry
+from console.cli import program
 from console.screens.dialogs import ConfirmScreen
 from console.screens.run import RunScreen
 from console.tui.widgets.line_list import LineList
@@ -22,7 +24,7 @@ from state.lifecycle import Outcome, RunState
 from state.records import RequestState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
-from tests.console.world import NOW
+from tests.console.world import HOUR, NOW
 
 SWEEP = "sweep:aide-o3-lite"
 
@@ -343,3 +345,32 @@ async def test_the_order_is_reversed_by_key(opened: OpenConsole) -> None:
         await console.sees("LOW ↓")
         await console.press("o")
         await console.sees("order: what needs you first")
+
+
+async def test_what_slurm_says_of_jobs_is_told_from_the_matrix_to_the_run(
+    opened: OpenConsole, capsys: pytest.CaptureFixture[str], places: Places
+) -> None:
+    async with opened(worlds.on_slurm, screen="overview", size=(160, 48)) as console:
+        await console.sees("Slurm does not answer since 03:02:11", "aide-slurm")
+        await console.press("2")
+        await console.sees("7 running (8 wait in Slurm)", "… Priority ~04:44", "… held", "! i infra")
+        await console.press("v", *"jjjjj")
+        await console.sees("dogs-vs-cats-redux-kernels-edition seed 1 · running on gpu03")
+        await console.press(*"jjjjjjjj")
+        await console.sees("starting Priority: other jobs go first, may start ~04:44, priority 4,321")
+        await console.press("enter")
+        await console.sees("may start ~04:44, priority 4,321 (slurm:gpu, job 4265)")
+        await console.press("escape", *"kkkkkkkkk", "enter", "tab")
+        await console.sees("Slurm: its node failed", "NODE_FAIL; heartbeat 812 of gpu04")
+    # The command tells the same.
+    assert program.run([f"--state-dir={places.state_dir}", "runs", "list", "--json"]) == 0
+    jobs = {run["id"]: run["job"] for run in json.loads(capsys.readouterr().out)}
+    assert jobs[14] == {
+        "placement": "slurm:gpu",
+        "number": "4265",
+        "node": "",
+        "waits_for": "Priority",
+        "starts_at": NOW + 1.5 * HOUR,
+        "priority": 4321,
+    }
+    assert (jobs[6]["node"], jobs[5], jobs[24]) == ("gpu03", None, None)

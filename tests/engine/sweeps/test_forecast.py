@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.checks import Mend
 from engine.control import EngineStatus
 from engine.control.status import publish
 from engine.options.sweep import Launch, SweepOptions, resolve
 from engine.places import Places
-from engine.sweeps.checks import HostCapacity, Mend
+from engine.sweeps.checks import HostCapacity
 from engine.sweeps.forecast import PastRuns, forecast, past_runs, runs_at_once, schedule
 from environment.runner.process.containment import held_limits
 from environment.runner.protocol import BUBBLEWRAP

@@ -1,0 +1,68 @@
+"""`placements`: where runs can be placed, how much room is there, and what would keep their jobs from running."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from console import wording
+from console.cli.common import Json, new_group, places_of
+from console.cli.output import say, say_checks, say_json, say_table
+
+app = new_group("List and check placements: this host, and the profiles of a batch system.")
+
+
+@app.command("list")
+def list_(context: typer.Context, json: Json = False) -> None:
+    """List this host and every profile of config.toml, with our runs there; asks Slurm once."""
+    from engine.placements.checks import known_placements
+
+    found = known_placements(places_of(context))
+    if json:
+        say_json([asdict(one) for one in found])
+        return
+
+    def number(value: int | None) -> str:
+        return wording.UNKNOWN if value is None else f"{value:,}"
+
+    say_table(
+        found,
+        {
+            "placement": lambda one: one.placement,
+            "partition": lambda one: one.partition or wording.UNKNOWN,
+            "account": lambda one: one.account or wording.UNKNOWN,
+            "qos": lambda one: one.qos or wording.UNKNOWN,
+            "running": lambda one: str(one.running),
+            "waiting": lambda one: str(one.waiting),
+            "room": lambda one: number(one.room),
+            "of": lambda one: number(one.most),
+            "runtime": lambda one: one.runtime,
+            "usable": lambda one: "yes" if one.answers else f"no: {one.problem}",
+        },
+        right=("running", "waiting", "room", "of"),
+    )
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    placement: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="here, slurm, or slurm:PROFILE for another profile.")
+    ] = "slurm",
+    json: Json = False,
+) -> None:
+    """Check everything that jobs of a placement need, without one; exit code 1 where something is missing."""
+    from engine.placements.checks import check_placement
+
+    found = tuple(check_placement(places_of(context), placement))
+    is_good = all(one.good for one in found)
+    if json:
+        say_json({"placement": placement, "good": is_good, "checks": [asdict(one) for one in found]})
+    else:
+        say_checks(found)
+        say()
+        say(f"jobs can be placed on {placement}" if is_good else f"jobs can't be placed on {placement} yet")
+    if not is_good:
+        raise typer.Exit(1)
