@@ -180,7 +180,9 @@ class Shim:
         bubblewrap.write_tables(grader)
         if self._image is not None:
             self._made = socket.socket(socket.AF_UNIX)
-            self._made.bind(_short(grader / _MADE_SOCKET, Path.cwd()))
+            os.chdir(grader)  # the path of a Unix socket has at most 108 bytes
+            self._made.bind(_MADE_SOCKET)
+            os.chdir("/")
             self._made.listen()
 
     def _link_data(self) -> None:
