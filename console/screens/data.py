@@ -184,6 +184,11 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
         if row is not None:
             self.app.push_screen(DatasetScreen(row.key, self.board))
 
+    def action_act(self, what: str) -> None:
+        """Do something with the chosen datasets, unless the filter hides them all."""
+        if not self.all_marks_hidden():
+            super().action_act(what)
+
     def action_mark_all(self) -> None:
         """Mark everything that is shown, or remove those marks."""
         self.mark(self.marks.all_toggled(self.shown_keys()))
@@ -221,8 +226,7 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
             ]
         if self.marks:
             needed = _needs_text(needs(self.chosen(), free))
-            marked = f" {self.app.signs.marked} {len(self.marks.keys)} marked"
-            pieces += [(marked, "accent"), (f"  {needed}", "dim")]
+            pieces += [(f" {self.marked_text()}", "accent"), (f"  {needed}", "dim")]
         return (cut(tuple(pieces), self.size.width),) if pieces else ()
 
     def _draw_detail(self) -> None:

@@ -198,19 +198,19 @@ class SweepScreen(MarkedScreen[int]):
 
     def action_relaunch(self) -> None:
         """Relaunch the marked runs, or the one under the cursor."""
-        self.app.act(runs.relaunch, self._chosen())
+        self._act(lambda chosen: self.app.act(runs.relaunch, chosen))
 
     def action_stop(self) -> None:
         """Stop the marked runs, or the one under the cursor."""
-        self.app.act(runs.stop, self._chosen())
+        self._act(lambda chosen: self.app.act(runs.stop, chosen))
 
     def action_regrade(self) -> None:
         """Grade the marked runs again, or the one under the cursor, where grading has failed."""
-        self.app.act(runs.regrade, self._chosen())
+        self._act(lambda chosen: self.app.act(runs.regrade, chosen))
 
     def action_classify(self) -> None:
         """Correct the class of the marked failures, or of the one under the cursor."""
-        open_classify(self.app, self._chosen())
+        self._act(partial(open_classify, self.app))
 
     def action_order(self) -> None:
         """Show the competitions and runs in the next order."""
@@ -222,7 +222,7 @@ class SweepScreen(MarkedScreen[int]):
 
     def action_merged_log(self) -> None:
         """Read the logs of the marked runs as one."""
-        self.app.push_screen(MergedScreen([run.id for run in self._chosen()]))
+        self._act(lambda chosen: self.app.push_screen(MergedScreen([run.id for run in chosen])))
 
     def action_integrity(self) -> None:
         """Show what detectors have found in its runs."""
@@ -298,8 +298,8 @@ class SweepScreen(MarkedScreen[int]):
             pieces.append((f"unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}   ", "warn"))
         if self._sorting != BENCHMARK:
             pieces.append((f"order: {order_name(self._sorting)}", "dim"))
-        marked = f"{self.app.signs.marked} {len(self.marks.keys)} marked "
-        return (spread(tuple(pieces), ((marked, "accent"),) if self.marks else (), width),)
+        marked: Pieces = ((f"{self.marked_text()} ", "accent"),) if self.marks else ()
+        return (spread(tuple(pieces), marked, width),)
 
     def _draw_about(self) -> None:
         """One line on what the cursor stands on, so that a cell need not say everything."""
@@ -336,6 +336,11 @@ class SweepScreen(MarkedScreen[int]):
 
     def _shown(self) -> list[Run]:
         return self._board.in_matrix(self._filter) if self._board else []
+
+    def _act(self, does: Callable[[list[Run]], object]) -> None:
+        """Do something with the marked runs, or the one under the cursor."""
+        if not self.all_marks_hidden():
+            does(self._chosen())
 
     def _chosen(self) -> list[Run]:
         keys = self.chosen_keys()
@@ -462,10 +467,14 @@ def _matrix_columns(
 ) -> list[Column[CompetitionRow]]:
     """The competition, its seeds, and how it stands."""
 
+    def shows(place: int, row: CompetitionRow) -> bool:
+        run = row.runs[place]
+        return run is not None and chosen.accepts(run, row.split)
+
     def seed(place: int) -> Callable[[CompetitionRow], Cell]:
         def cell(row: CompetitionRow) -> Cell:
             run = row.runs[place]
-            if run is None or (chosen and not chosen.accepts(run, row.split)):
+            if run is None or not shows(place, row):
                 return ""
             return _cell(run, context, marked=run.id in marks)
 
@@ -490,7 +499,15 @@ def _matrix_columns(
         Column("competition", name, 38, grows=56, by=RunOrder.NAME),
         *(
             # Room for a mark, a sign, hours and minutes or five decimals, and a standing in brackets.
-            Column(f" seed {place + 1}", seed(place), 12, grows=grows, gap=1, by=RunOrder.NEED, chosen=True)
+            Column(
+                f" seed {place + 1}",
+                seed(place),
+                12,
+                grows=grows,
+                gap=1,
+                by=RunOrder.NEED,
+                chosen=partial(shows, place) if chosen else True,
+            )
             for place in range(max(1, board.sweep.spec.seeds))
         ),
         Column("medal", medals, 6, drop=1, right=True, gap=1, by=RunOrder.MEDALS),

@@ -111,8 +111,23 @@ class MarkedScreen(FilteredScreen, Generic[Key]):
         raise NotImplementedError
 
     def chosen_keys(self) -> Iterable[Key | None]:
-        """What an action is about: what is marked, or else the key under the cursor."""
-        return self.marks.keys or (self.cursor_key(),)
+        """What an action is about: what is marked and shown, or without any marks the key under the cursor."""
+        return self.marks.keys.intersection(self.shown_keys()) if self.marks else (self.cursor_key(),)
+
+    def all_marks_hidden(self) -> bool:
+        """Whether the filter hides everything that is marked, so that an action is about nothing; then it is said."""
+        hidden = bool(self.marks) and not self.chosen_keys()
+        if hidden:
+            self.app.say("the filter hides everything that is marked: clear one of them with Esc")
+        return hidden
+
+    def marked_text(self) -> str:
+        """How many are marked, and how many of them an action leaves alone because the filter hides them."""
+        if not self.marks:
+            return ""
+        hidden = len(self.marks.keys.difference(self.shown_keys()))
+        left_out = f" ({hidden} hidden, left out)" if hidden else ""
+        return f"{self.app.signs.marked} {len(self.marks.keys)} marked{left_out}"
 
     def keys_between(self, one: Key, other: Key) -> Iterable[Key]:
         """The range that two shown keys span."""

@@ -21,11 +21,17 @@ Part = TypeVar("Part", bound=Hashable)
 
 @dataclass(frozen=True)
 class ColumnSpan:
-    """From where to where a column goes on a line, and what a click on its title sorts by."""
+    """From where to where a column goes on a line.
+
+    Attributes:
+        by: what a click on its title sorts by; nothing if empty.
+        selectable: whether the cursor may choose it on this line; one that it may not keeps its place among others.
+    """
 
     begin: int
     end: int
     by: str = ""
+    selectable: bool = True
 
     @property
     def width(self) -> int:

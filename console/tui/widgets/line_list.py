@@ -31,7 +31,7 @@ class TitleClicked(Message):
 
 
 class LineList(ScrollView, can_focus=True, inherit_bindings=False):
-    """Lines with a cursor that may also choose a column; it stays with its line's key when lines change."""
+    """Lines with a cursor that may also choose a column; when lines change it stays with its key, and in view."""
 
     DEFAULT_CSS = """
     LineList { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
@@ -73,9 +73,10 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def column(self) -> int:
-        """Which column the cursor chooses on its line."""
+        """Which column the cursor chooses on its line: the nearest one to where it was that has something to choose."""
         line = self._line_at_cursor()
-        return min(self._column, len(line.cells) - 1) if line is not None and line.cells else 0
+        choices = () if line is None else _selectable(line)
+        return min(choices, key=lambda each: abs(each - self._column), default=0)
 
     @property
     def column_by(self) -> str:
@@ -100,6 +101,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             heading: a line above them that stays in view.
         """
         key, before, heading_before = self.key, self._lines, self._heading
+        place_before, top = self._cursor, round(self.scroll_y)
+        was_seen = top <= place_before < top + self._page()
         self._lines, self._heading = tuple(lines), heading
         place = self._place_of(key)
         self._cursor = self._nearest(min(self._cursor, len(lines) - 1)) if place is None else place
@@ -111,12 +114,15 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         if size.height != self.virtual_size.height or len(before) != len(self._lines):
             self.virtual_size = size
             self.refresh()
+            if was_seen and before:
+                self._stay_in_view(self._cursor - place_before)
         else:
             if heading != heading_before:
                 self.refresh(Region(0, 0, self.size.width, 1))
-            top = round(self.scroll_y)
             shown = range(top, min(top + self._page(), len(self._lines)))
             self._refresh_lines({y for y in shown if before[y] != self._lines[y]})
+            if was_seen and self._cursor != place_before:
+                self._keep_in_view()
 
     def put_cursor(self, key: Hashable, column: int | None = None) -> bool:
         """Put the cursor on the line with a key; return whether there is one."""
@@ -146,7 +152,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         mark = strip(((sign, "accent"),), 1, palette)
         if not self.has_focus:
             return Strip.join([mark, drawn.crop(1, width)])
-        if not line.cells:
+        if not _selectable(line):
             return Strip.join([mark, overlaid(drawn.crop(1, width), palette.cursor)])
         first, cell, bold = line.cells[0], line.cells[self.column], Style(bold=True)
         name = overlaid(drawn.crop(1, first.begin), bold)
@@ -172,8 +178,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         if not line.selectable:
             return
         again = place == self._cursor
-        for column, cell in enumerate(line.cells):
-            if cell.begin <= event.x < cell.end:
+        for column in _selectable(line):
+            if line.cells[column].begin <= event.x < line.cells[column].end:
                 again = again and column == self.column
                 self._column = column
         self._go(place)
@@ -202,8 +208,10 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     def action_column(self, step: int) -> None:
         """Choose the next column."""
         line = self._line_at_cursor()
-        if line is not None and line.cells:
-            self._column = min(max(self.column + step, 0), len(line.cells) - 1)
+        choices = () if line is None else _selectable(line)
+        if choices:
+            place = choices.index(self.column) + step
+            self._column = choices[min(max(place, 0), len(choices) - 1)]
             self._refresh_lines({self._cursor})
             self.post_message(self.CursorMoved())
 
@@ -241,6 +249,12 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self._keep_in_view()
         self.post_message(self.CursorMoved())
 
+    def _stay_in_view(self, moved: int) -> None:
+        """Keep the cursor's line where it is seen, though lines have come or gone above it; the top stays the top."""
+        if moved and round(self.scroll_y):
+            self._scroll(max(0, round(self.scroll_y) + moved))
+        self._keep_in_view()
+
     def _keep_in_view(self) -> None:
         height = self._page()
         if height <= 0:
@@ -250,9 +264,13 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         above = self._cursor - 1 if headed else self._cursor
         top = round(self.scroll_y)
         if above < top:
-            self.scroll_to(y=above, animate=False)
+            self._scroll(above)
         elif self._cursor >= top + height:
-            self.scroll_to(y=self._cursor - height + 1, animate=False)
+            self._scroll(self._cursor - height + 1)
+
+    def _scroll(self, top: int) -> None:
+        # Forced: lines that have just come may be the first ones that need a scroll bar.
+        self.scroll_to(y=top, animate=False, force=True)
 
     def _refresh_lines(self, places: set[int]) -> None:
         top = round(self.scroll_y)
@@ -263,3 +281,8 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         ]
         if regions:
             self.refresh(*regions)
+
+
+def _selectable(line: Line) -> tuple[int, ...]:
+    """The places among a line's columns that the cursor may choose."""
+    return tuple(place for place, cell in enumerate(line.cells) if cell.selectable)

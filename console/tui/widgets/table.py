@@ -17,7 +17,7 @@ its rows are; which row comes first is decided by whoever makes the list.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from rich.cells import cell_len
@@ -68,7 +68,7 @@ class Column(Generic[Row]):
         role: in which its text is drawn, and `title_role` its title.
         gap: how many cells are left empty before it.
         by: what a click on its title sorts by; nothing if empty.
-        chosen: whether the cursor may choose it on a row.
+        chosen: whether the cursor may choose it on a row, or on which rows.
     """
 
     title: str
@@ -81,7 +81,7 @@ class Column(Generic[Row]):
     title_role: Role = "dim"
     gap: int = 2
     by: str = ""
-    chosen: bool = False
+    chosen: bool | Callable[[Row], bool] = False
 
 
 def column_of(column: TextColumn[Row], width: int, **layout: Any) -> Column[Row]:
@@ -141,10 +141,16 @@ class Table(Generic[Row]):
     def line(self, row: Row, key: Hashable = None) -> Line:
         """A row; the cursor may stand on it if it has a key."""
         marked = self._mark is not None and self._mark(row)
-        return self.line_of([column.cell(row) for column in self._columns], key, marked=marked)
+        line = self.line_of([column.cell(row) for column in self._columns], marked=marked)
+        chosen = tuple(
+            span if column.chosen is True else replace(span, selectable=column.chosen(row))
+            for column, span in self._shown()
+            if column.chosen
+        )
+        return replace(line, key=key, cells=chosen, selectable=key is not None)
 
-    def line_of(self, cells: Sequence[Cell], key: Hashable = None, *, marked: bool = False) -> Line:
-        """A row whose cells are made already, one for each column, as that of totals; by its key it can be chosen."""
+    def line_of(self, cells: Sequence[Cell], *, marked: bool = False) -> Line:
+        """A row whose cells are made already, one for each column, as that of totals; the cursor stands on none."""
         pieces: list[Piece] = [(f" {self._signs.marked}", "accent")] if marked else []
         used = 2 if marked else 0
         for column, span, cell in zip(self._columns, self._spans, cells, strict=True):
@@ -160,8 +166,7 @@ class Table(Generic[Row]):
             elif isinstance(cell, Forms):
                 cell = fitting(cell.forms, span.width)
             pieces += self._fitted(cell, span.width, right=column.right)
-        chosen = tuple(span for column, span in self._shown() if column.chosen)
-        return Line(tuple(pieces), key, chosen, selectable=key is not None)
+        return Line(tuple(pieces))
 
     def _shown(self) -> list[tuple[Column[Row], ColumnSpan]]:
         return [(column, span) for column, span in zip(self._columns, self._spans, strict=True) if span.width]

@@ -71,6 +71,42 @@ async def test_the_filter_narrows_while_typing_and_escape_clears_it(opened: Open
         await console.sees("G 0.93051")
 
 
+async def test_the_cursor_never_stands_on_a_run_that_the_filter_hides(
+    opened: OpenConsole, asked: list[Any]
+) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("slash", *["colon" if letter == ":" else letter for letter in "class:infra"])
+        await console.press("enter")
+        await console.sees("3 of 45")
+        found = set()
+        for key in ("home", "left", "left", "right", "down", "right", "down", "left", "left", "right"):
+            await console.press(key)
+            found.add(cursor_run(console))
+        assert len(found) == 3 and all("infrastructure" in about for about in found)
+        await console.press("s")
+        await console.sees("only")
+        assert asked == [] and not isinstance(console.app.screen, ConfirmScreen)
+
+
+async def test_marks_that_the_filter_hides_are_left_out_and_that_is_said(
+    opened: OpenConsole, asked: list[Any]
+) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("a", "slash", *["colon" if letter == ":" else letter for letter in "class:infra"])
+        await console.press("enter")
+        await console.sees("8 marked (5 hidden, left out)")
+        await console.press("r")
+        await console.sees("3 runs lost to infrastructure")
+        await console.press("y")
+        await console.sees("done as you asked")
+        assert len(asked[0][1]["runs"]) == 3
+        await console.press("slash", "ctrl+u", *"nothing", "enter", "r")
+        await console.sees("the filter hides everything that is marked")
+        assert len(asked) == 1
+
+
 async def test_a_filter_that_is_left_is_as_before(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
         await console.sees("LOW")
