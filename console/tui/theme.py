@@ -23,6 +23,7 @@ Role = Literal[
     "good",
     "running",
     "warn",
+    "invalid",
     "bad",
     "mark",
     "hit",
@@ -34,26 +35,28 @@ Role = Literal[
 _SHADES = ("faint", "bad", "good", "warn", "accent", "bronze", "running", "text")
 
 
-# The colours of each theme, by what they are for; the last one names those that every terminal has, as its owner chose.
+# The colours of each theme, by what they are for; the last one names those that every terminal has, as its owner
+# chose. Those of outcomes are far apart, also for colour-blind eyes.
 _COLOURS = {
     # what        night      day        contrast   terminal
     "background": ("#0f1115", "#fbfbf8", "#000000", "default"),
     "raised": ("#171a21", "#f0f0ea", "#101010", "default"),
-    "cursor": ("#262c38", "#dfe6f2", "#202020", "default"),
+    "cursor": ("#262c38", "#e1e8f3", "#202020", "default"),
     "text": ("#d6d9df", "#23272e", "#ffffff", "default"),
-    "dim": ("#8b93a1", "#636b78", "#d0d0d0", "white"),
+    "dim": ("#9299a6", "#5f6672", "#b4b4b6", "white"),
     "faint": ("#454c59", "#b9bec7", "#909090", "bright_black"),
     "accent": ("#7fb2ff", "#1d5fc4", "#8ec7ff", "bright_blue"),
-    "gold": ("#f2cc4d", "#806000", "#ffe14d", "bright_yellow"),
-    "silver": ("#cfd8e3", "#5c6b7c", "#ffffff", "bright_white"),
-    "bronze": ("#cf8f5c", "#9c5420", "#ffb070", "yellow"),
-    "good": ("#83c98a", "#267334", "#7dff8a", "green"),
-    "running": ("#63b3ed", "#0b6cb0", "#6fd3ff", "cyan"),
-    "warn": ("#f0a04b", "#a65500", "#ffb03b", "magenta"),
-    "bad": ("#f2766f", "#c22f2a", "#ff8a80", "red"),
+    "gold": ("#f2d24d", "#5a4600", "#fce35f", "bright_yellow"),
+    "silver": ("#d2e6f2", "#14365c", "#c8effc", "bright_white"),
+    "bronze": ("#e09a68", "#a7490e", "#fb9234", "yellow"),
+    "good": ("#4cb84a", "#2c7048", "#77c86e", "green"),
+    "running": ("#40bcfc", "#1555e3", "#7bb0ff", "cyan"),
+    "warn": ("#f0a04b", "#954c00", "#ffb03b", "magenta"),
+    "invalid": ("#bf86cb", "#7a2391", "#cb9fd3", "bright_magenta"),
+    "bad": ("#f2666b", "#b3202e", "#ffaaa6", "red"),
 }
 # What stands in for colours in a theme that has none.
-_BOLD = frozenset({"strong", "accent", "gold", "silver", "bronze", "warn", "bad"})
+_BOLD = frozenset({"strong", "accent", "gold", "silver", "bronze", "warn", "invalid", "bad"})
 _DIM = frozenset({"dim", "faint", "mark"})
 _REVERSED = frozenset({"mark", "hit"})
 

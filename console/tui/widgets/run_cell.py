@@ -15,8 +15,8 @@ OUTCOME_ROLES: dict[Outcome, Role] = {
     Outcome.BRONZE: "bronze",
     Outcome.ABOVE_MEDIAN: "good",
     Outcome.BELOW_MEDIAN: "dim",
-    Outcome.INVALID: "warn",
-    Outcome.NO_SUBMISSION: "warn",
+    Outcome.INVALID: "invalid",
+    Outcome.NO_SUBMISSION: "invalid",
 }
 
 

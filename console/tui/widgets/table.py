@@ -34,6 +34,7 @@ Row = TypeVar("Row")
 REST = 10_000
 # Below this width a name says nothing.
 _NARROWEST = 8
+_SHORTEST_TITLE = 4
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,12 @@ def column_of(column: TextColumn[Row], width: int, **layout: Any) -> Column[Row]
 class Table(Generic[Row]):
     """Some columns, fitted to a width.
 
-    Widths follow one rule. Where the columns do not fit, those are left out that may be: first those in which no row
-    has anything, then by their number. If the others are still too wide, columns that grow are cut, the last one
-    first, so that names, which stand first, are cut last. What is left over goes to columns that grow, the first one
-    first, as far as a row needs it.
+    Widths follow one rule: names, the columns that grow up to a width, are cut last, and what is empty gives its room
+    up first. As long as every name has what it needs, columns keep their widths, so that nothing moves when figures
+    change. Where that is too wide, room comes, in this order, from columns that may be left out and in which no row has
+    anything, from what rows do not use of the others, from texts that take all the room there is (`REST`), and from
+    columns that may be left out, by their number. Only then are names cut, the last one first, down to their width; of
+    what is still too wide, names that may be left out are, and all that grows is cut.
 
     Args:
         columns: from left to right.
@@ -196,39 +199,54 @@ class Table(Generic[Row]):
 
     def _widths(self, rows: Sequence[Row]) -> list[int]:
         """How wide each column is by the one rule; 0 is left out."""
-        widths = [column.width for column in self._columns]
-        gaps = [column.gap for column in self._columns]
-        spare = self._width - self._margin - sum(widths) - sum(gaps[1:])
-        for place in self._dropped_first(rows) if spare < 0 else ():
-            spare += widths[place] + gaps[place]
-            widths[place] = 0
-            if spare >= 0:
-                break
-        growing = [place for place, column in enumerate(self._columns) if column.grows and widths[place]]
-        for place in growing[::-1] if spare < 0 else ():
-            taken = min(-spare, max(0, widths[place] - _NARROWEST))
-            widths[place] -= taken
-            spare += taken
-        for place in growing if spare > 0 else ():
-            needed = self._columns[place].grows
-            if needed != REST:
-                needed = min(
-                    needed, max((self._natural(self._columns[place], row) for row in rows), default=0)
-                )
-            given = min(spare, max(0, needed - widths[place]))
-            widths[place] += given
-            spare -= given
-        return widths
+        columns = self._columns
+        places = range(len(columns))
+        names = [place for place in places if columns[place].width < columns[place].grows < REST]
+        texts = [place for place in places if columns[place].grows == REST]
+        needed = [max((self._natural(column, row) for row in rows), default=0) for column in columns]
+        widths = [
+            min(max(columns[place].width, needed[place]), columns[place].grows)
+            if place in names
+            else columns[place].width
+            for place in places
+        ]
 
-    def _dropped_first(self, rows: Sequence[Row]) -> list[int]:
-        """The places of the columns that may be left out, in the order in which they are."""
-        return sorted(
-            (place for place, column in enumerate(self._columns) if column.drop),
-            key=lambda place: (
-                any(self._columns[place].cell(row) for row in rows),
-                -self._columns[place].drop,
-            ),
-        )
+        def spare() -> int:
+            shown = [place for place in places if widths[place]]
+            gaps = sum(columns[place].gap for place in shown[1:])
+            return self._width - self._margin - gaps - sum(widths[place] for place in shown)
+
+        def narrow(which: Sequence[int], least: Callable[[int], int]) -> None:
+            """Take room from columns, the last one first, until everything fits."""
+            for place in which[::-1]:
+                missing = -spare()
+                if widths[place] and missing > 0:
+                    widths[place] -= min(missing, max(0, widths[place] - least(place)))
+
+        def leave_out(which: Sequence[int]) -> None:
+            for place in sorted(which, key=lambda place: -columns[place].drop):
+                if spare() < 0:
+                    widths[place] = 0
+
+        droppable = [place for place in places if columns[place].drop]
+        leave_out([place for place in droppable if not needed[place]])
+        # Of a title that is longer than what stands below it, the beginning is enough.
+        title = [min(cell_len(column.title), _SHORTEST_TITLE) for column in columns]
+        narrow(places, lambda place: min(widths[place], max(needed[place], title[place])))
+        narrow(texts, lambda _place: _NARROWEST)
+        leave_out([place for place in droppable if place not in names])
+        narrow(names, lambda place: columns[place].width)
+        leave_out(droppable)
+        narrow([place for place in places if columns[place].grows], lambda _place: _NARROWEST)
+        for most in (
+            {place: min(columns[place].grows, needed[place]) for place in names},
+            {place: column.width for place, column in enumerate(columns)},
+            dict.fromkeys(texts, REST),
+        ):
+            for place, width in most.items():
+                if widths[place]:
+                    widths[place] += min(max(0, spare()), max(0, width - widths[place]))
+        return widths
 
     @staticmethod
     def _natural(column: Column[Row], row: Row) -> int:

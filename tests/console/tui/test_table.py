@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from console.tui.keys import SCREENS
 from console.tui.painting import Line, width_of
 from console.tui.theme import ASCII
 from console.tui.widgets.table import REST, Column, Rest, Table
 from console.views.lists import SortOrder
+from tests.console import worlds
+from tests.console.conftest import OpenConsole
+from tests.console.stillness import stillness
 
 ROWS = [("spaceship-titanic", 1, "", "late"), ("a-rather-long-name-of-a-competition", 22, "", "")]
 COLUMNS = [
@@ -36,9 +44,79 @@ def test_names_take_what_they_need_before_anything_else_grows() -> None:
 
 
 def test_what_is_empty_is_left_out_before_what_is_not_and_names_are_cut_last() -> None:
-    assert text(table(33).heading()).split() == ["name", "seed", "why"]
-    assert text(table(26).heading()).split() == ["name", "why"]
-    assert text(table(18).line(ROWS[0])).startswith("  spacesh~  late")
+    assert text(table(50).heading()).split() == ["name", "seed", "why"]
+    assert text(table(45).heading()).split() == ["name", "why"]
+    assert "a-rather-long-name-of-a-competition" in text(table(45).line(ROWS[1]))
+    assert text(table(18).line(ROWS[0])).startswith("  spaceship~  late")
+
+
+def wasted_beside_cut_names(drawn: Table[Any], rows: Sequence[Any]) -> list[str]:
+    """What gives a cut name none of its room: columns wider than any row needs them, and empty ones."""
+    columns, spans = drawn._columns, drawn._spans
+    needed = [max((drawn._natural(column, row) for row in rows), default=0) for column in columns]
+    is_cut = any(
+        column.width < column.grows < REST and 0 < span.width < min(need, column.grows)
+        for column, span, need in zip(columns, spans, needed, strict=True)
+    )
+    return [
+        f"{column.title}: {span.width} cells for {need}"
+        for column, span, need in zip(columns, spans, needed, strict=True)
+        if (is_cut and span.width > max(need, min(len(column.title), 4)))
+        or (is_cut and span.width and column.drop and not need)
+    ]
+
+
+@given(
+    names=st.lists(st.integers(0, 70), min_size=1, max_size=5),
+    others=st.lists(
+        st.tuples(st.integers(0, 30), st.integers(1, 20), st.integers(0, 3), st.integers(0, 12)), max_size=7
+    ),
+    width=st.integers(60, 220),
+)
+def test_no_name_is_cut_beside_room_that_nobody_needs(
+    names: list[int], others: list[tuple[int, int, int, int]], width: int
+) -> None:
+    def of_length(length: int) -> Callable[[int], str]:
+        return lambda row: "x" * (length if row == 0 else length // 2)
+
+    columns = [Column[int]("name", lambda row: "n" * names[row], 10, grows=56)]
+    columns += [
+        Column(title * "t", of_length(length), room, drop=drop) for length, room, drop, title in others
+    ]
+    columns.append(Column("what", of_length(40), 12, grows=REST))
+    rows = range(len(names))
+    drawn = Table(columns, rows, width, ASCII)
+    assert not wasted_beside_cut_names(drawn, rows)
+    assert all(width_of(drawn.line(row).pieces) <= width for row in rows)
+
+
+async def test_no_screen_cuts_a_name_beside_room_that_nobody_needs(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[tuple[str, ...], Callable[[int], tuple[Table[Any], Sequence[Any]]]] = {}
+    init = Table.__init__
+
+    def keep(self: Any, columns: Any, rows: Any, width: int, signs: Any, **options: Any) -> None:
+        init(self, columns, rows, width, signs, **options)
+
+        def at(width: int) -> tuple[Table[Any], Sequence[Any]]:
+            made = Table.__new__(Table)
+            init(made, columns, rows, width, signs, **options)
+            return made, rows
+
+        seen[tuple(column.title for column in columns)] = at
+
+    monkeypatch.setattr(Table, "__init__", keep)
+    async with opened(worlds.scored) as console:
+        for mode, *_ in SCREENS:
+            console.app.show(mode)
+            await stillness(console.app, console.pilot)
+        await console.press("2", "v", "5", "enter")
+        await stillness(console.app, console.pilot)
+        assert len(seen) >= 8
+        for at in seen.values():
+            for width in range(60, 221, 5):
+                assert not wasted_beside_cut_names(*at(width)), f"at {width}"
 
 
 @pytest.mark.parametrize("width", range(1, 100))
