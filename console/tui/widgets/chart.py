@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
@@ -45,38 +45,94 @@ class Series:
 
 
 def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: bool) -> list[Pieces]:
-    """A series in exactly `height` lines and a line of time below; no points make no chart."""
+    """A series in exactly `height` lines and a line of time below; no points make no chart.
+
+    Every mark has a line of its own, as far as there are enough. What is as good as a mark, but not as the next one, is
+    drawn on its line or between the two: distances grow with those of the values, but what something is worth can be
+    read in any height.
+    """
     if not series.points or width < _SCALE + 10 or height < 2:
         return []
     low, high = _range(series)
     room = width - _SCALE - 2
     canvas = Canvas(room, height)
-    placed = [(_share(at, *series.span), _up(value, low, high, series)) for at, value in series.points]
+    rules = _rules(series, low, high, height)
+    up = _placing(series, low, high, height, rules)
+    placed = [(_share(at, *series.span), up(value)) for at, value in series.points]
     # The first point is a line from itself to itself.
     for before, point in pairwise([placed[0], *placed]):
         corner = (point[0], before[1]) if series.steps else before
         canvas.line(before, corner)
         canvas.line(corner, point)
-    rules = {min(height - 1, int((1 - _up(m.value, low, high, series)) * height)): m for m in series.marks}
     top, bottom = (low, high) if series.upside_down else (high, low)
     lines: list[Pieces] = []
     for place, row in enumerate(canvas.rows(ascii_only=ascii_only)):
-        rule = rules.get(place)
+        marks = rules.get(place, ())
         scale = {0: series.number(top), height - 1: series.number(bottom)}.get(place, "")
-        if rule is not None:
-            scale = rule.name
+        if marks:
+            scale = marks[0].name if len(marks) == 1 else " ".join(mark.name[:1].upper() for mark in marks)
         head: list[Piece] = [
-            (f"{scale[:_SCALE]:>{_SCALE}} ", rule.role if rule is not None else "dim"),
+            (f"{scale[:_SCALE]:>{_SCALE}} ", marks[0].role if marks else "dim"),
             ("|" if ascii_only else "┤" if scale else "│", "faint"),
         ]
-        lines.append((*head, *_row(row, rule, series.role, signs)))
+        lines.append((*head, *_row(row, bool(marks), series.role, signs)))
     lines.append(_time_line(series.span, room))
     return lines
 
 
-def _row(row: str, rule: Mark | None, role: Role, signs: Signs) -> Pieces:
+def _rules(series: Series, low: float, high: float, height: int) -> Mapping[int, tuple[Mark, ...]]:
+    """The marks by their lines, the better ones above; below the last one there is a line for what is worse."""
+    groups = [
+        tuple(group)
+        for _worth, group in groupby(
+            sorted(series.marks, key=lambda mark: -_worth(mark.value, series)), lambda mark: mark.value
+        )
+    ]
+    last, rules = max(0, height - 2), dict[int, tuple[Mark, ...]]()
+    above = -1
+    for place, group in enumerate(groups):
+        wanted = int((1 - _up(group[0].value, low, high, series)) * height)
+        # Those that follow need lines, too.
+        line = max(0, min(max(wanted, above + 1), last - (len(groups) - 1 - place)))
+        above = max(above, line)
+        rules[above] = (*rules.get(above, ()), *group)
+    return rules
+
+
+def _placing(
+    series: Series, low: float, high: float, height: int, rules: Mapping[int, tuple[Mark, ...]]
+) -> Callable[[float], float]:
+    """Where a value goes between 0 and 1; with marks each stretch between two has its lines for itself."""
+    if not rules:
+        return lambda value: _up(value, low, high, series)
+    ends = sorted((_worth(low, series), _worth(high, series)))
+    # A line has four dots; a mark stands on the lowest of its own.
+    anchors = [(_worth(marks[-1].value, series), 4 * line + 4) for line, marks in sorted(rules.items())]
+    stretches = [
+        *zip([(ends[1], 0), *anchors], anchors, strict=False),
+        (anchors[-1], (ends[0], 4 * height)),
+    ]
+
+    def up(value: float) -> float:
+        worth = _worth(value, series)
+        for (better, top), (worse, bottom) in stretches:
+            if worth >= worse or bottom == 4 * height:
+                share = (worth - worse) / (better - worse) if better > worse else 0.0
+                dots = max(1, bottom - top)
+                down = bottom - 1 - min(dots - 1, max(0, int(share * dots)))
+                return 1 - down / max(1, 4 * height - 1)
+        raise AssertionError("the last stretch takes all that is left")
+
+    return up
+
+
+def _worth(value: float, series: Series) -> float:
+    return -value if series.upside_down else value
+
+
+def _row(row: str, is_rule: bool, role: Role, signs: Signs) -> Pieces:
     """A row of the canvas; where it is empty, a rule shows through."""
-    if rule is None:
+    if not is_rule:
         return ((row, role),)
     return tuple(
         (signs.level * len(cells), "faint") if is_empty else (cells, role)

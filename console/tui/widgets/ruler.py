@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from competitions.model import Thresholds
 from console import wording
-from console.tui.painting import Piece, Pieces
+from console.tui.painting import Piece, Pieces, cut, width_of
 from console.tui.theme import Role, Signs
 
 _MARKS: tuple[tuple[str, Role], ...] = (("G", "gold"), ("S", "silver"), ("B", "bronze"), ("median", "dim"))
@@ -24,7 +24,7 @@ def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tu
     line, edge = signs.rule, 4
     least = len(start) + 2 * edge + sum(map(len, labels)) + len(labels) + len(end)
     if width < least:
-        return _compact(cuts, score, signs)
+        return _compact(cuts, score, width, signs)
     gaps = _gaps(values, width - least)
     pieces: list[Piece] = [(start + line * edge, "dim")]
     ticks: list[int] = []
@@ -71,16 +71,33 @@ def distances(cuts: Thresholds, score: float) -> str:
     return ", ".join(parts)
 
 
-def _compact(cuts: Thresholds, score: float | None, signs: Signs) -> tuple[Pieces, ...]:
+def _compact(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tuple[Pieces, ...]:
+    """The ruler with letters for marks, what they stand for below them."""
     values = (cuts.gold, cuts.silver, cuts.bronze, cuts.median)
-    marks: Pieces = tuple(
-        (f"{sign} {wording.score(value, 8)}  ", role)
+    digits = next((each for each in (8, 7, 6) if sum(_label_widths(values, each)) <= width), 5)
+    labels: Pieces = tuple(
+        piece
         for (sign, role), value in zip(_MARKS, values, strict=True)
-    )
+        for piece in ((f"{sign[0]} {wording.score(value, digits)}", role), ("  ", "text"))
+    )[:-1]
+    line, room = signs.rule, max(0, width - 4 * len(_MARKS))
+    pieces: list[Piece] = [(signs.left + 2 * line, "dim")]
+    ticks = []
+    for (sign, role), gap in zip(_MARKS, (*_gaps(values, room), 0), strict=True):
+        ticks.append(width_of(pieces))
+        pieces += [(sign[0], role), (line * (gap + 1), "faint")]
+    pieces.append((3 * line + signs.right, "dim"))
     if score is None or math.isnan(score):
-        return (marks,)
-    text = f"{signs.pointer} {wording.score(score, 9)}"
-    return marks, ((text, medal_role(cuts, score)), (f"  {distances(cuts, score)}", "dim"))
+        return tuple(pieces), labels
+    place = _place(score, values, ticks, width_of(pieces), cuts, beyond=2)
+    role = medal_role(cuts, score)
+    pointer: Pieces = ((" " * place, "text"), (signs.pointer, role))
+    text: Pieces = ((wording.score(score, 9), role), (f"  {distances(cuts, score)}", "dim"))
+    return tuple(pieces), pointer, cut(labels, width), cut(text, width)
+
+
+def _label_widths(values: tuple[float, ...], digits: int) -> list[int]:
+    return [len(wording.score(value, digits)) + 4 for value in values]
 
 
 def _gaps(values: tuple[float, ...], room: int) -> list[int]:
@@ -91,14 +108,20 @@ def _gaps(values: tuple[float, ...], room: int) -> list[int]:
     return [int(room * each / total) for each in apart]
 
 
-def _place(score: float, values: tuple[float, ...], ticks: list[int], end: int, cuts: Thresholds) -> int:
+def _place(
+    score: float, values: tuple[float, ...], ticks: list[int], end: int, cuts: Thresholds, *, beyond: int = 3
+) -> int:
+    """Under which cell a score is: under a mark or right of it what is as good, and left of the next what is not."""
     sign = -1.0 if cuts.is_lower_better else 1.0
     worth, marks = sign * score, [sign * value for value in values]
     if worth > marks[0]:
-        return ticks[0] - 3
+        return ticks[0] - beyond
+    for mark, tick in zip(marks, ticks, strict=True):
+        if worth == mark:
+            return tick
     for (high, low), (left, right) in zip(pairwise(marks), pairwise(ticks), strict=True):
-        if worth >= low:
-            share = (high - worth) / (high - low) if high > low else 0.0
-            return left + round(share * (right - left))
-    beyond = (marks[3] - worth) / max(marks[0] - marks[3], 1e-12)
-    return min(end - 1, ticks[3] + 3 + round(beyond * max(1, end - ticks[3] - 4)))
+        if worth > low:
+            share = (high - worth) / (high - low)
+            return min(right - 1, max(left + 1, left + round(share * (right - left))))
+    further = (marks[3] - worth) / max(marks[0] - marks[3], 1e-12)
+    return min(end - 1, ticks[3] + beyond + round(further * max(1, end - ticks[3] - beyond - 1)))

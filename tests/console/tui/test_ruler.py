@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from competitions.model import Thresholds
 from console.tui.painting import width_of
 from console.tui.theme import UNICODE
+from console.tui.widgets.chart import Mark, Series, chart
 from console.tui.widgets.ruler import distances, ruler
 
 LOWER = Thresholds(0.16506, 0.26996, 0.29381, 0.418785, True, "high", 1242)
@@ -18,9 +23,13 @@ def pointer(cuts: Thresholds, score: float, width: int) -> tuple[str, int]:
     return drawn[0], drawn[1].index(UNICODE.pointer)
 
 
-@pytest.mark.parametrize("width", [80, 100, 120, 200])
+@pytest.mark.parametrize("width", [30, 38, 45, 60, 76, 80, 100, 120, 200])
 @pytest.mark.parametrize(
-    ("cuts", "scores"), [(LOWER, (0.1, 0.2, 0.28411, 0.3, 0.9)), (HIGHER, (0.99, 0.94, 0.91, 0.85, 0.1))]
+    ("cuts", "scores"),
+    [
+        (LOWER, (0.1, 0.16506, 0.2, 0.26996, 0.28411, 0.29381, 0.3, 0.418785, 0.9)),
+        (HIGHER, (0.99, 0.95, 0.94, 0.93, 0.91, 0.90, 0.85, 0.80, 0.1)),
+    ],
 )
 def test_better_scores_are_further_left_and_between_their_cuts(
     cuts: Thresholds, scores: tuple[float, ...], width: int
@@ -28,23 +37,20 @@ def test_better_scores_are_further_left_and_between_their_cuts(
     places = [pointer(cuts, score, width)[1] for score in scores]
     assert places == sorted(places) and len(set(places)) == len(places)
     line = pointer(cuts, scores[0], width)[0]
-    marks = [line.index(" G ") + 1, line.index(" S ") + 1, line.index(" B ") + 1, line.index(" median") + 1]
-    assert (
-        places[0]
-        < marks[0]
-        <= places[1]
-        <= marks[1]
-        <= places[2]
-        <= marks[2]
-        <= places[3]
-        <= marks[3]
-        < places[4]
-    )
+    marks = [place for place, letter in enumerate(line) if letter in "GSB" or line[place : place + 1] == "m"]
+    assert places[1::2] == marks
+
+
+@pytest.mark.parametrize("width", range(38, 200, 7))
+def test_every_cut_keeps_its_label_in_any_width(width: int) -> None:
+    drawn = "".join(text for line in ruler(LOWER, None, width, UNICODE) for text, _role in line)
+    for label in ("G 0.16", "S 0.2", "B 0.29", " 0.41"):
+        assert label in drawn
 
 
 @pytest.mark.parametrize("width", range(30, 200, 7))
 def test_it_never_is_wider_than_its_room(width: int) -> None:
-    assert all(width_of(line) <= max(width, 60) for line in ruler(LOWER, None, width, UNICODE))
+    assert all(width_of(line) <= max(width, 34) for line in ruler(LOWER, 0.28, width, UNICODE))
 
 
 def test_ties_and_equal_cuts_are_drawn() -> None:
@@ -57,3 +63,44 @@ def test_the_next_cut_is_told() -> None:
     assert distances(LOWER, 0.28411) == "0.0097 better than bronze needs, 0.01415 short of silver"
     assert distances(HIGHER, 0.93) == "exactly what silver needs, 0.02 short of gold"
     assert distances(HIGHER, 0.1) == "0.7 short of median"
+
+
+def charted(cuts: tuple[float, ...], score: float, height: int, *, lower: bool) -> tuple[list[str], int]:
+    """The labels of a chart's lines, and on which of them a score is drawn."""
+    marks = [
+        Mark(cut, name, "dim") for cut, name in zip(cuts, ("gold", "silver", "bronze", "median"), strict=True)
+    ]
+    series = Series(
+        [(0.0, score), (1.0, score)], (0.0, 1.0), "text", str, marks, steps=True, upside_down=lower
+    )
+    lines = [
+        "".join(text for text, _ in line) for line in chart(series, 60, height, UNICODE, ascii_only=True)
+    ]
+    return [line[:11].strip() for line in lines[:-1]], next(y for y, line in enumerate(lines) if "*" in line)
+
+
+@given(
+    apart=st.tuples(*[st.floats(0.001, 100) for _cut in range(3)]),
+    at=st.floats(-0.5, 4.5),
+    height=st.integers(5, 14),
+    lower=st.booleans(),
+)
+def test_in_a_chart_every_cut_has_its_line_and_no_score_is_beyond_a_cut_that_it_has_not_reached(
+    apart: tuple[float, ...], at: float, height: int, lower: bool
+) -> None:
+    sign = 1.0 if lower else -1.0
+    cuts = tuple(sign * sum(apart[:count]) for count in range(4))
+    # Below 0 it is better than gold; 0 to 1 lies between gold and silver, and so on.
+    whole = min(3, max(0, math.floor(at)))
+    score = cuts[whole] + sign * (at - whole) * (apart[whole] if whole < 3 else apart[2])
+    labels, line = charted(cuts, score, height, lower=lower)
+    lines = [labels.index(name) for name in ("gold", "silver", "bronze", "median")]
+    assert lines == sorted(set(lines))
+    passed = [y for y, cut in zip(lines, cuts, strict=True) if sign * (cut - score) >= 0]
+    ahead = [y for y in lines if y not in passed]
+    assert all(line <= y for y in passed) and all(line > y for y in ahead)
+
+
+def test_cuts_that_are_equal_share_a_line_with_all_their_names() -> None:
+    labels, line = charted((0.9, 0.9, 0.8, 0.7), 0.85, 5, lower=False)
+    assert labels[0] == "G S" and 0 < line <= labels.index("bronze")
