@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widget import Widget
@@ -20,11 +19,13 @@ from console.actions.action import NotApplicable, Question
 from console.tui.keys import TABLE, Context, bindings, hidden_by, key_name, key_names, rebound_keys
 from console.tui.painting import Piece, Pieces, foreign
 from console.tui.screen import fit_to_terminal
-from console.tui.theme import Role
-from console.tui.widgets.inputs import TypingLine
+from console.tui.theme import Role, Signs
+from console.tui.widgets.inputs import Prompt, TypingLine
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.run_cell import outcome_role, outcome_sign
+from console.views.lists import words_accept
 from foundation.problems import Problem
-from state.lifecycle import FailureClass
+from state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
@@ -35,6 +36,9 @@ _AROUND = 16
 _WIDEST = 82
 _WIDEST_NAME = 46
 _MOST_ITEMS = 8
+_CLASS_WIDTH = max(len(words) for words in wording.FAILURE_WORDS.values())
+# How much room the help gives the names of keys, and signs.
+_NAMES_WIDTH = 16
 # Contexts whose names do not say enough.
 _TITLES: dict[str, str] = {
     "app": "Everywhere",
@@ -46,6 +50,7 @@ _TITLES: dict[str, str] = {
     "experiment": "One experiment",
     "compare": "Comparing",
     "export": "Exporting",
+    "help": "In this help",
     "confirm": "Confirmation",
     "classify": "Correcting a class",
 }
@@ -102,30 +107,126 @@ class Dialog(ModalScreen[ScreenResultType]):
 
 
 class HelpScreen(Dialog[None]):
-    """Every key that works on the screen below."""
+    """Every key that works on the screen below, and what every sign means; a search leaves what has its words."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,f1,q,enter", "dismiss", "close", show=False)
-    ]
+    CONTEXTS: ClassVar[tuple[Context, ...]] = ("help",)
+    BINDINGS = bindings("help")
     BOX = VerticalScroll
 
     def __init__(self, contexts: tuple[Context, ...]) -> None:
-        super().__init__("Keys", "esc closes")
+        super().__init__("Keys and signs")
         self._contexts = contexts
+        self._words = ""
+
+    def compose(self) -> ComposeResult:
+        """Compose the box and, below it, where the search is typed."""
+        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        self._hint = f"{keys('help.search')} searches, {keys('help.close')} closes"
+        yield from super().compose()
+        yield Prompt("/", "words of what a key does or a sign means", id="search")
 
     def lines(self) -> Iterable[Pieces]:
-        """Return the keys by context."""
-        lines: list[Pieces] = []
+        """Return the keys by context, then the signs, as far as they have the words."""
+        app = self.app
+        # By title: the lines, each with the words that it is found by beside its own.
+        parts: list[tuple[str, list[tuple[str, Pieces]]]] = []
         for context in (*self._contexts, "app"):
-            keys = self.app.settings.keys.of(context)
-            if not keys:
-                continue
-            lines += [(), ((context_title(context), "strong"),)]
-            for key in keys:
-                names = " ".join(key_name(name, ascii_only=self.app.settings.ascii_only) for name in key.keys)
-                inert = key.changes and self.app.readonly
-                lines.append(((f"  {names:<16}", "accent"), (key.help, "faint" if inert else "text")))
-        return lines[1:]
+            found: list[tuple[str, Pieces]] = []
+            for key in app.settings.keys.of(context):
+                names = " ".join(key_name(name, ascii_only=app.settings.ascii_only) for name in key.keys)
+                role: Role = "faint" if key.changes and app.readonly else "text"
+                found.append((key.label, ((f"  {names:<{_NAMES_WIDTH}} ", "accent"), (key.help, role))))
+            parts.append((context_title(context), found))
+        signs: list[tuple[str, Pieces]] = [
+            ("", ((f"  {sign:<{_NAMES_WIDTH}} ", role), (meaning, "text")))
+            for sign, role, meaning in sign_meanings(app.signs)
+        ]
+        lines: list[Pieces] = []
+        if self._words:
+            lines += [(("/ ", "accent"), (foreign(self._words, 60).rstrip(), "text"))]
+        for title, found in (*parts, ("Signs", signs)):
+            kept = [
+                line
+                for words, line in found
+                if words_accept(self._words, title, words, *(text for text, _role in line))
+            ]
+            if kept:
+                lines += [(), ((title, "strong"),), *kept]
+        if self._words and len(lines) == 1:
+            lines += [(), (("  no key and no sign has these words", "dim"),)]
+        return lines if self._words else lines[1:]
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Search while typing."""
+        self._words = message.value.strip()
+        self.draw()
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Keep what was found."""
+        self.on_prompt_changed(message)
+        self.query_one("#box").focus()
+
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """Take back what was typed."""
+        self.on_prompt_done(Prompt.Done(message.prompt, message.value))
+
+    def action_search(self) -> None:
+        """Type what to search for."""
+        self.query_one(Prompt).open(self._words)
+
+    def action_box(self, scroll: str) -> None:
+        """Scroll the box."""
+        getattr(self.query_one("#box"), scroll)(animate=False)
+
+    def action_close(self) -> None:
+        """Show everything again after a search, or close."""
+        if self._words:
+            self._words = ""
+            self.draw()
+        else:
+            self.dismiss()
+
+
+def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:
+    """Return every sign that stands for something, how it is drawn, and for what."""
+    return [
+        *(
+            (outcome_sign(outcome, signs), outcome_role(outcome), wording.OUTCOME_WORDS[outcome])
+            for outcome in Outcome
+        ),
+        (
+            signs.running,
+            "running",
+            "starting, running, or being collected or graded; a dataset: being prepared",
+        ),
+        ("[S]", "running", f"what a live run would get now, here silver; [{signs.dot}]: nothing graded yet"),
+        (signs.queued, "dim", "queued, or waiting"),
+        (signs.failed, "bad", "failed; behind it the class of the failure:"),
+        *(
+            (
+                f"{signs.failed} {wording.FAILURE_LETTERS[kind]}",
+                "bad",
+                f"{wording.FAILURE_WORDS[kind]}: {means}",
+            )
+            for kind, means in _MEANS.items()
+        ),
+        (signs.stopped, "dim", "stopped"),
+        (signs.paused, "warn", "a paused sweep: no more runs start"),
+        (signs.done, "good", "finished, prepared, or done"),
+        (
+            f"0.5{signs.reroll}",
+            "text",
+            "re-rolled: relaunched after it finished or failed by the agent's own doing",
+        ),
+        (signs.marked, "accent", "marked: actions are about what is marked"),
+        (signs.cursor, "accent", "the cursor"),
+        ("?", "warn", "a dataset whose rules nobody has accepted"),
+        (f"{signs.invalid} ", "warn", "a dataset that Kaggle no longer has"),
+        (f"{signs.dot} ", "dim", "a dataset that is not there, or a step that is not needed"),
+        (wording.UNKNOWN, "dim", "not known"),
+        (f"{signs.up} {signs.down}", "accent", "the column that sorts, smallest or largest first"),
+        (signs.pointer, "text", "where a score stands among the cut-offs for medals"),
+    ]
 
 
 def context_title(context: str) -> str:
@@ -219,7 +320,8 @@ class ClassifyScreen(Dialog[None]):
         yield ()
         for place, kind in enumerate(FailureClass):
             chosen = place == self._chosen
-            words = f"{wording.FAILURE_LETTERS[kind]} {wording.FAILURE_WORDS[kind]:<18}"
+            # Without the letters that stand for classes in cells: here they would look like keys.
+            words = f"{wording.FAILURE_WORDS[kind]:<{_CLASS_WIDTH}}  "
             yield (
                 (f"{self.app.signs.cursor if chosen else ' '} ", "accent"),
                 (words, "strong" if chosen else "text"),

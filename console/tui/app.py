@@ -300,9 +300,10 @@ class ConsoleApp(TerminalApp):
 
     def opens_field(self, key: str) -> bool:
         """Whether a key opens a line to type into, for which the keys behind it are held."""
-        if not isinstance(self.screen, ConsoleScreen):
-            return False
-        known = self.settings.keys.of(*self.screen.contexts(), "app")
+        if isinstance(self.screen, ConsoleScreen):
+            known = self.settings.keys.of(*self.screen.contexts(), "app")
+        else:
+            known = self.settings.keys.of(*getattr(self.screen, "CONTEXTS", ()))
         return any(
             key in each.keys and each.opens_field and not (self.readonly and each.changes) for each in known
         )

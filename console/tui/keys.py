@@ -38,6 +38,7 @@ Context = Literal[
     "integrity",
     "settings",
     "welcome",
+    "help",
     "confirm",
     "classify",
 ]
@@ -78,7 +79,9 @@ class Key:
     @property
     def opens_field(self) -> bool:
         """Whether it opens a line to type into."""
-        return self.does in ("filter", "app.command_line") or self.does.startswith(("ask(", "review("))
+        return self.does in ("filter", "search", "app.command_line") or self.does.startswith(
+            ("ask(", "review(")
+        )
 
 
 # The numbered screens: name, key, title, and what they are about.
@@ -312,6 +315,15 @@ TABLE: tuple[Key, ...] = (
     _change("welcome.demo", "d", "demo", "demo", "Open the demo: it runs by itself", 1),
     Key("welcome.grade", "s", "app.go('grade')", "grade a submission", "Grade one submission file", 2),
     _change("welcome.engine", "e", "engine", "start engine", "Start the engine on this state", 3),
+    # Help
+    Key("help.search", "slash", "search", "search", "Show only what has these words", 1),
+    Key("help.down", "down j", "box('scroll_down')", "down", "One line down"),
+    Key("help.up", "up k", "box('scroll_up')", "up", "One line up"),
+    Key("help.page_down", "pagedown space ctrl+d", "box('scroll_page_down')", "page down", "One page down"),
+    Key("help.page_up", "pageup b ctrl+u", "box('scroll_page_up')", "page up", "One page up"),
+    Key("help.top", "g home", "box('scroll_home')", "top", "To the beginning"),
+    Key("help.bottom", "G end", "box('scroll_end')", "bottom", "To the end"),
+    Key("help.close", "escape question_mark f1 q enter", "close", "close", "Clear the search, then close", 2),
     # Confirmation
     Key("confirm.yes", "y", "answer(True)", "yes", "Do it", 1),
     Key("confirm.no", "n escape q", "answer(False)", "no", "Leave it", 2),

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 from textual import events
 
+from console import wording
+from console.screens.dialogs import sign_meanings
 from console.tui import commands
 from console.tui.keys import SCREENS
+from console.tui.theme import ASCII, UNICODE, Signs
+from console.tui.widgets.run_cell import outcome_sign
 from engine import control
 from engine.control.status import EngineStatus
 from engine.places import Places
+from state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 
@@ -52,6 +58,39 @@ async def test_help_shows_the_keys_of_the_screen_and_closes(opened: OpenConsole)
         await console.sees("Mark every shown run that failed", "In lists")
         await console.press("escape")
         await console.misses("In lists")
+
+
+async def test_help_is_searched_and_says_what_every_sign_means(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.press("question_mark")
+        await console.sees("In lists")
+        await console.press("slash", *"pause", "enter")
+        await console.sees("Let no new runs start", "a paused sweep: no more runs start")
+        await console.misses("Mark every shown run that failed")
+        await console.press("escape")
+        await console.sees("In lists")
+        await console.press("G")
+        await console.sees("where a score stands among the cut-offs")
+        await console.press("g")
+        await console.misses("where a score stands among the cut-offs")
+        await console.press("slash", *"nonsense", "enter")
+        await console.sees("no key and no sign has these words")
+        await console.press("escape", "escape")
+        await console.misses("Keys and signs")
+
+
+@pytest.mark.parametrize("signs", [UNICODE, ASCII], ids=["unicode", "ascii"])
+def test_no_sign_that_stands_for_something_is_missing_in_the_help(signs: Signs) -> None:
+    # What a sign's place says already, and what only draws something else.
+    drawing = {"rule", "level", "ellipsis", "plus_minus", "left", "right", "enter", "times"}
+    drawing |= {"bar_full", "bar_parts", "bar_empty", "bar_segment", "bar_begin", "axis"}
+    # The timeline says itself what these are.
+    drawing |= {"now", "expected"}
+    told = " ".join(sign for sign, _role, _meaning in sign_meanings(signs)).split()
+    letters = set("".join(told))
+    for field in fields(Signs):
+        assert field.name in drawing or getattr(signs, field.name) in letters, field.name
+    assert letters >= set(wording.FAILURE_LETTERS.values()) | {outcome_sign(each, signs) for each in Outcome}
 
 
 @pytest.mark.parametrize(

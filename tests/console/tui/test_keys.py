@@ -10,7 +10,7 @@ from textual.dom import DOMNode
 from console.screens.board import BoardScreen
 from console.screens.compare import CompareScreen
 from console.screens.data import DataScreen, DatasetScreen
-from console.screens.dialogs import ClassifyScreen, ConfirmScreen
+from console.screens.dialogs import ClassifyScreen, ConfirmScreen, HelpScreen
 from console.screens.events import EventsScreen
 from console.screens.experiment import ExperimentScreen
 from console.screens.export import ExportScreen
@@ -48,6 +48,7 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "events": EventsScreen,
     "integrity": IntegrityScreen,
     "welcome": WelcomeScreen,
+    "help": HelpScreen,
     "confirm": ConfirmScreen,
     "classify": ClassifyScreen,
     "file": FileScreen,
