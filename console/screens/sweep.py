@@ -599,9 +599,9 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         Column("state", state, 12, by=RunOrder.NEED),
         Column("score", score, 10, right=True, gap=1),
         Column("standing", standing, 12, gap=1, by=RunOrder.MEDALS),
-        Column("attempt", lambda run: str(run.attempts), 7, right=True, gap=1, role="dim"),
+        Column("attempt", lambda run: str(run.attempts), 7, drop=3, right=True, gap=1, role="dim"),
         Column("took", took, 7, drop=2, right=True, gap=1, role="dim"),
-        Column("quiet", quiet, 6, drop=3, right=True, gap=1, role="dim", by=RunOrder.QUIET),
+        Column("quiet", quiet, 6, drop=4, right=True, gap=1, role="dim", by=RunOrder.QUIET),
         Column("what", what, 16, grows=REST, drop=1, role="dim"),
     ]
 

@@ -34,7 +34,7 @@ Row = TypeVar("Row")
 REST = 10_000
 # Below this width a name says nothing.
 _NARROWEST = 8
-_SHORTEST_TITLE = 4
+_SHORTEST_TITLE = 5
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Table(Generic[Row]):
     Widths follow one rule: names, the columns that grow up to a width, are cut last, and what is empty gives its room
     up first. As long as every name has what it needs, columns keep their widths, so that nothing moves when figures
     change. Where that is too wide, room comes, in this order, from columns that may be left out and in which no row has
-    anything, from what rows do not use of the others, from texts that take all the room there is (`REST`), and from
-    columns that may be left out, by their number. Only then are names cut, the last one first, down to their width; of
+    anything, from what rows do not use of the others, from columns that may be left out, by their number, and from
+    texts that take all the room there is (`REST`). Only then are names cut, the last one first, down to their width; of
     what is still too wide, names that may be left out are, and all that grows is cut.
 
     Args:
@@ -231,10 +231,11 @@ class Table(Generic[Row]):
         droppable = [place for place in places if columns[place].drop]
         leave_out([place for place in droppable if not needed[place]])
         # Of a title that is longer than what stands below it, the beginning is enough.
-        title = [min(cell_len(column.title), _SHORTEST_TITLE) for column in columns]
+        title = [min(cell_len(column.title) + bool(column.by), _SHORTEST_TITLE) for column in columns]
         narrow(places, lambda place: min(widths[place], max(needed[place], title[place])))
+        leave_out([place for place in droppable if place not in (*names, *texts)])
         narrow(texts, lambda _place: _NARROWEST)
-        leave_out([place for place in droppable if place not in names])
+        leave_out([place for place in droppable if place in texts])
         narrow(names, lambda place: columns[place].width)
         leave_out(droppable)
         narrow([place for place in places if columns[place].grows], lambda _place: _NARROWEST)

@@ -197,7 +197,7 @@ async def test_the_table_keeps_the_cursor_on_its_run(opened: OpenConsole) -> Non
         before = cursor_run(console)
         assert "aptos2019-blindness-detection seed 2" in before
         await console.press("v")
-        await console.sees("attempt  what")
+        await console.sees("took  what", "standing")
         assert cursor_run(console) == before
         await console.press("v", "f")
         await console.sees("aptos2019")
