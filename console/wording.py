@@ -245,9 +245,10 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 86_400}d{whole % 86_400 // 3600:02d}h"
 
 
-def rank(percentile: float) -> str:
+def rank(percentile: float, *, short: bool = False) -> str:
     """Write which teams a score beats."""
-    return f"better than {percentile:.1f} % of the teams on Kaggle"
+    of_whom = "teams" if short else "the teams on Kaggle"
+    return f"{'beats' if short else 'better than'} {percentile:.1f} % of {of_whom}"
 
 
 def span(seconds: float) -> str:

@@ -458,11 +458,11 @@ def version_facts(version: Version) -> dict[str, Any]:
 
 def _version(context: typer.Context, text: str) -> Version:
     """Find what `17`, `17.1`, `17@3` or `sweep/competition/1@best` names."""
-    from console.views.code import split_name, version_of
+    from console.views.code import Wanted, split_name, version_of
 
     name, attempt, submission = split_name(text)
     with reading_state(context) as database:
-        return version_of(database, find_run(database, name).id, attempt, submission)
+        return version_of(database, Wanted(find_run(database, name).id, attempt, submission))
 
 
 @app.command()

@@ -49,6 +49,7 @@ _TITLES: dict[str, str] = {
     "dataset": "One dataset",
     "experiment": "One experiment",
     "compare": "Comparing",
+    "diff": "Comparing code",
     "export": "Exporting",
     "help": "In this help",
     "confirm": "Confirmation",

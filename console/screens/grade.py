@@ -18,7 +18,7 @@ from console import wording
 from console.tui.keys import key_names
 from console.tui.painting import Line, Piece, Pieces, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
-from console.tui.theme import Role, Signs
+from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.inputs import Field, FilePaths, LabelledField
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
@@ -289,7 +289,8 @@ _OUTCOMES = {
 
 def _metric_line(found: Competition, edition: Edition, signs: Signs, width: int) -> Pieces:
     """Which metric decides, which way is better, and by which edition is graded."""
-    metric = f"{found.metric.name}, {wording.better(found.thresholds)}"
+    arrow = better_arrow(found.thresholds, signs)
+    metric = f"{found.metric.name}, {wording.better(found.thresholds)} {arrow}"
     text = f" {signs.dot} ".join((metric, found.complexity, f"edition {edition}"))
     return _labelled("metric", (foreign(text, width - _LABEL - 2).rstrip(), "dim"))
 
@@ -310,7 +311,11 @@ def _report(graded: GradedFile, width: int, signs: Signs) -> tuple[Pieces, ...]:
         letter = outcome_sign(_EARNED[earned], signs)
         lines.append(_labelled("valid", ("yes", "good")))
         worth: Piece = (f"     {letter}  {earned}", medal_role(cuts, report.score))
-        lines.append(_labelled("score", (f"{report.score:.5f}", "strong"), worth))
+        lines.append(
+            _labelled(
+                "score", (f"{report.score:.5f}", "strong"), (f" {better_arrow(cuts, signs)}", "dim"), worth
+            )
+        )
         if report.percentile is not None:
             lines.append(_labelled("rank", (wording.rank(report.percentile), "text")))
     lines.append(())

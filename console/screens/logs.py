@@ -36,19 +36,29 @@ class FileScreen(LogScreen):
 
     CONTEXTS = ("file", "log")
 
-    def __init__(self, path: Path, *, line: int = 0) -> None:
+    def __init__(self, path: Path, *, line: int = 0, name: str = "") -> None:
+        """Prepare.
+
+        Args:
+            path: of the file.
+            line: around which it is opened; 0 for its beginning.
+            name: what it is called where its own name says nothing, as that of an object does.
+        """
         super().__init__()
         self._path = path
         self._line = line
+        self._called = name
 
     def on_mount(self) -> None:
         """Open it."""
-        self.query_one(LogPane).view.show_file(self._path, line=self._line)
+        self.query_one(LogPane).view.show_file(self._path, line=self._line, name=self._called)
         self.redraw()
 
     def redraw(self) -> None:
         """Draw its name."""
-        name = foreign_end(str(self._path), self.size.width - 2, ellipsis=self.app.signs.ellipsis)
+        name = foreign_end(
+            self._called or str(self._path), self.size.width - 2, ellipsis=self.app.signs.ellipsis
+        )
         self.query_one("#header", Painted).show(((" ", "text"), (name, "strong")))
         self.query_one(LogPane).draw_status()
 

@@ -13,12 +13,13 @@ from textual.widget import Widget
 
 from console import wording
 from console.actions import runs
+from console.screens.code import CodeScreen, DiffScreen
 from console.screens.dialogs import open_classify
 from console.screens.logs import FileScreen, LogScreen
 from console.tui.keys import Context
 from console.tui.painting import Line, Piece, Pieces, bar, foreign, joined, spread_fitting, width_of
 from console.tui.screen import Queries
-from console.tui.theme import Role, Signs
+from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.chart import Mark, Series, chart
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogPane
@@ -27,6 +28,8 @@ from console.tui.widgets.ruler import medal_role, ruler
 from console.tui.widgets.run_cell import draw_run, outcome_role, outcome_sign, state_role
 from console.tui.widgets.table import REST, Column, Table
 from console.views.calls import MOST_OF_BUDGET, CallHistory, many, money, short_cost, tokens_in_words
+from console.views.code import Wanted
+from console.views.lists import Marks
 from console.views.run import (
     MOST_ENTRIES,
     FileEntry,
@@ -61,6 +64,8 @@ _READERS: dict[str, Callable[[RunFacts], Any]] = {
 _GROWING = ("resources", "submissions", "calls")
 
 _EVIDENCE_LINES = 6
+# Narrower screens have no room for whole sentences beside the score.
+_WIDE = 110
 
 
 class RunScreen(LogScreen):
@@ -74,6 +79,7 @@ class RunScreen(LogScreen):
         self._run_id = run_id
         self._pane = pane
         self._facts: RunFacts | None = None
+        self._marks: Marks[int] = Marks()
         # What panes show from files, by pane.
         self._read: dict[str, Any] = {}
 
@@ -144,6 +150,30 @@ class RunScreen(LogScreen):
                             "the file is gone: older snapshots are thinned out when they take much room"
                         )
 
+    def action_code(self) -> None:
+        """Open the code at the submission under the cursor, or at the best one."""
+        if self._facts is not None and self._facts.attempt is not None:
+            chosen = self._submission()
+            which = "" if chosen is None else str(chosen.sequence)
+            self.app.push_screen(CodeScreen(Wanted(self._run_id, self._facts.attempt.number, which)))
+        else:
+            self.app.say("the run was never launched")
+
+    def action_mark(self) -> None:
+        """Mark the submission under the cursor, or remove its mark."""
+        chosen = self._submission()
+        if chosen is not None:
+            self._marks = self._marks.toggled(chosen.id)
+            self.redraw()
+
+    def action_diff(self) -> None:
+        """Compare two submissions, or of the timeline an attempt with the one before."""
+        pair = self._pair()
+        if isinstance(pair, str):
+            self.app.say(pair)
+        else:
+            self.app.push_screen(DiffScreen(*pair))
+
     def action_pane(self, step: int) -> None:
         """Show the next pane, or the one before."""
         self._show_pane(PANES[(PANES.index(self._pane) + step) % len(PANES)])
@@ -173,6 +203,41 @@ class RunScreen(LogScreen):
         if self._facts is not None and self._facts.directory is not None:
             self.app.copy_path(self._facts.directory)
 
+    def _submission(self) -> Submission | None:
+        """The submission under the cursor."""
+        if self._facts is None or self._pane != "submissions":
+            return None
+        key = self.query_one("#list", LineList).key
+        return next((each for each in self._facts.submissions if each.id == key), None)
+
+    def _pair(self) -> tuple[Wanted, Wanted] | str:
+        """Which two are to be compared, the earlier one first, or why there are none."""
+        facts = self._facts
+        if facts is None or facts.attempt is None:
+            return "the run was never launched"
+        key = self.query_one("#list", LineList).key
+        if self._pane == "timeline" and isinstance(key, tuple) and key[0] == "attempt":
+            if key[1] == 1:
+                return "there is no earlier attempt to compare with"
+            return Wanted(self._run_id, key[1] - 1), Wanted(self._run_id, key[1])
+        by_id = {each.id: each for each in facts.submissions}
+        chosen = {each: by_id[each] for each in self._marks.keys if each in by_id}
+        current = self._submission() or facts.best or next(reversed(facts.submissions), None)
+        if current is not None and len(chosen) < 2:
+            chosen[current.id] = current
+        if current is not None and len(chosen) < 2:
+            before = [each for each in facts.submissions if each.sequence < current.sequence]
+            chosen |= {each.id: each for each in before[-1:]}
+        if len(chosen) != 2:
+            return (
+                "there are no two submissions to compare"
+                if len(chosen) < 2
+                else "mark two submissions, not more"
+            )
+        ordered = sorted(chosen.values(), key=lambda each: each.sequence)
+        left, right = (Wanted(self._run_id, facts.attempt.number, str(each.sequence)) for each in ordered)
+        return left, right
+
     def _show_pane(self, pane: str) -> None:
         self._pane = pane
         log, lines = self.query_one(LogPane), self.query_one("#list", LineList)
@@ -201,7 +266,7 @@ class RunScreen(LogScreen):
         if self._pane == "submissions":
             drawn = _score_chart(facts, width - 2, max(5, min(14, height // 2 - 3)), now, signs)
             checks = self._read.get("submissions", Validations())
-            return [*drawn, *_submissions(facts, checks, now, width, signs)]
+            return [*drawn, *_submissions(facts, checks, self._marks, now, width, signs)]
         if self._pane == "resources":
             return _resources(facts, self._read.get("resources"), width - 2, height, now, signs)
         if self._pane == "calls":
@@ -293,7 +358,18 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
         ]
     if run.score is not None:
         stands.append((f" {wording.score(run.score, 9)}", "text"))
+        if facts.competition is not None:
+            arrow = better_arrow(facts.competition.thresholds, signs)
+            stands.append((f" {arrow}", "dim"))
     groups: list[Pieces] = [tuple(stands)]
+    best = facts.best
+    if best is not None and best.score != run.score:
+        word = f" {wording.OUTCOME_WORDS[best.standing]}" if best.standing is not None else ""
+        groups.append(
+            (("best ", "dim"), (f"{wording.score(best.score, 9)}{word}", outcome_role(best.standing)))
+        )
+    if facts.percentile is not None:
+        groups.append(((wording.rank(facts.percentile, short=width < _WIDE), "text"),))
     if run.suspected and run.failure_class is None:
         groups.append(((f"suspected: {run.suspected}", "warn"),))
     if facts.attempt is not None and facts.attempt.isolated is False:
@@ -385,7 +461,9 @@ def _waiting(facts: RunFacts) -> str:
     return f"; its dataset is {dataset.state}{problem}"
 
 
-def _submissions(facts: RunFacts, checks: Validations, now: float, width: int, signs: Signs) -> list[Line]:
+def _submissions(
+    facts: RunFacts, checks: Validations, marks: Marks[int], now: float, width: int, signs: Signs
+) -> list[Line]:
     """Draw the ruler, then list every snapshot of the submission, newest first."""
     lines: list[Line] = []
     if facts.competition is not None:
@@ -403,17 +481,35 @@ def _submissions(facts: RunFacts, checks: Validations, now: float, width: int, s
         [
             Column[Submission]("at", lambda each: wording.elapsed(each.elapsed_seconds), 6, role="dim"),
             Column("#", lambda each: str(each.sequence), 4, right=True, role="dim", drop=2),
+            Column("", lambda each: _which(each, facts), 10, gap=1, role="accent"),
             Column("standing", lambda each: _standing_of(each, signs), 20),
-            Column("score", lambda each: _score(each.score), 11, right=True, gap=0),
+            Column(_score_title(facts, signs), lambda each: _score(each.score), 11, right=True, gap=0),
             Column("size", lambda each: wording.size(each.bytes), 9, right=True, role="dim", drop=1),
             Column("message", _message, 7, grows=REST),
         ],
         facts.submissions,
         width,
         signs,
+        mark=lambda each: each.id in marks,
     )
     lines.append(table.heading())
     return lines + [table.line(each, key=each.id) for each in reversed(facts.submissions)]
+
+
+def _which(each: Submission, facts: RunFacts) -> str:
+    """Tell the best submission, and the one that counts: the final one, or while the run is live the newest."""
+    words = ["best"] if each == facts.best else []
+    if each.final:
+        words.append("final")
+    elif facts.run.is_live and each == facts.submissions[-1]:
+        words.append("now")
+    return " ".join(words)
+
+
+def _score_title(facts: RunFacts, signs: Signs) -> str:
+    if facts.competition is None:
+        return "score"
+    return f"score {better_arrow(facts.competition.thresholds, signs)}"
 
 
 def _standing_of(each: Submission, signs: Signs) -> Pieces:
@@ -429,7 +525,7 @@ def _score(score: float | None) -> str:
 
 def _message(each: Submission) -> Pieces:
     refused = each.standing in (Outcome.INVALID, Outcome.NO_SUBMISSION) or each.score is None
-    return (("final  " if each.final else "", "accent"), ((each.message or "") if refused else "", "warn"))
+    return (((each.message or "") if refused else "", "warn"),)
 
 
 def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Signs) -> list[Line]:
@@ -786,7 +882,8 @@ def _config(facts: RunFacts, order: Order | None, width: int, now: float, signs:
         rows += order_facts(order)
     if facts.competition is not None:
         metric = facts.competition.metric.name
-        rows.append(("metric", f"{metric}, {wording.better(facts.competition.thresholds)}"))
+        arrow = better_arrow(facts.competition.thresholds, signs)
+        rows.append(("metric", f"{metric}, {wording.better(facts.competition.thresholds)} {arrow}"))
         rows += [
             ("known defect", text)
             for text in facts.competition.defects_in("corrected" if spec.edition == "corrected" else "v1")

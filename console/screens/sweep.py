@@ -8,6 +8,7 @@ from functools import partial
 
 from console import wording
 from console.actions import runs, sweeps
+from console.screens.code import DiffScreen
 from console.screens.dialogs import open_classify
 from console.screens.logs import MergedScreen
 from console.tui.list_screen import MarkedScreen
@@ -25,12 +26,14 @@ from console.tui.painting import (
 )
 from console.tui.screen import Queries
 from console.tui.session import SessionValues
-from console.tui.theme import Role, Signs
+from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.line_list import TitleClicked
 from console.tui.widgets.run_cell import Drawn, draw_run, state_role
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views.calls import MOST_OF_BUDGET, SweepCosts, money, short_cost, tokens_in_words
+from console.views.code import Wanted
 from console.views.lists import Marks, SortOrder
+from console.views.splits import percentile_of
 from console.views.sweep import (
     BENCHMARK,
     CompetitionRow,
@@ -224,6 +227,18 @@ class SweepScreen(MarkedScreen[int]):
     def action_merged_log(self) -> None:
         """Read the logs of the marked runs as one."""
         self._act(lambda chosen: self.app.push_screen(MergedScreen([run.id for run in chosen])))
+
+    def action_diff(self) -> None:
+        """Compare code and configuration of the two marked runs, or of the marked one and the one under the cursor."""
+        chosen = {run.id: run for run in self._chosen()}
+        current = self._run()
+        if len(chosen) == 1 and current is not None:
+            chosen[current.id] = current
+        if len(chosen) != 2:
+            self.app.say("mark two runs to compare them")
+            return
+        left, right = (Wanted(run_id) for run_id in chosen)
+        self.app.push_screen(DiffScreen(left, right))
 
     def action_integrity(self) -> None:
         """Show what detectors have found in its runs."""
@@ -488,8 +503,8 @@ def _matrix_columns(
         won, finished = row.medals
         return ((f"{won}/{finished}" if finished else "", "text" if won else "dim"),)
 
-    def best(row: CompetitionRow) -> str:
-        return "" if row.best is None else wording.score(row.best, 9)
+    def best(row: CompetitionRow) -> Cell:
+        return "" if row.best is None else _score(row.best, row, context.signs)
 
     def bronze(row: CompetitionRow) -> str:
         return wording.score(row.thresholds.bronze if row.thresholds else None, 9)
@@ -537,6 +552,12 @@ def _drawn(run: Run, context: _Context) -> Drawn:
     return draw_run(run, context.signs, context.now, context.limit, context.elsewhere.get(run.id))
 
 
+def _score(score: float, row: CompetitionRow, signs: Signs) -> Pieces:
+    """A score, and in which direction better ones are."""
+    arrow = f" {better_arrow(row.thresholds, signs)}" if row.thresholds else ""
+    return ((wording.score(score, 8), "text"), (arrow, "faint"))
+
+
 def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
     """How a split stands, one cell for each column of the matrix."""
     whole = sum(seed is not None and seed.is_final for seed in group.per_seed)
@@ -563,8 +584,8 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         drawn = _drawn(run, context)
         return ((f"{drawn.sign} {run.state.value}", drawn.role),)
 
-    def score(run: Run) -> str:
-        return wording.score(run.score, 10) if run.score is not None else ""
+    def score(run: Run) -> Cell:
+        return "" if run.score is None else _score(run.score, rows[run.competition_id], context.signs)
 
     def standing(run: Run) -> Cell:
         drawn = _drawn(run, context)
@@ -642,7 +663,10 @@ def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
         standing = f"now {wording.OUTCOME_WORDS[run.standing]}" if run.standing else "nothing graded yet"
         pieces += [dot, (standing, "dim")]
     if run.score is not None:
-        pieces += [dot, (f"score {wording.score(run.score, 9)}", "text")]
+        pieces += [dot, ("score ", "text"), *_score(run.score, row, context.signs)]
+        beaten = percentile_of(run)
+        if beaten is not None:
+            pieces += [dot, (wording.rank(beaten, short=True), "text")]
     if run.submissions:
         pieces += [dot, (wording.plural(run.submissions, "submission"), "dim")]
     if run.is_live and run.last_activity_at is not None:

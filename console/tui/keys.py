@@ -22,6 +22,8 @@ Context = Literal[
     "log",
     "file",
     "merged",
+    "code",
+    "diff",
     "overview",
     "sweep",
     "run",
@@ -161,6 +163,7 @@ TABLE: tuple[Key, ...] = (
     Key("sweep.turn", "O", "turn", "reverse", "Reverse the order"),
     Key("sweep.merged", "L", "merged_log", "merged log", "The logs of the marked runs as one, by time"),
     _change("sweep.pause", "p", "pause", "pause", "Let no new runs start, or go on"),
+    Key("sweep.diff", "d", "diff", "diff", "Compare code and configuration of the two marked runs"),
     Key("sweep.integrity", "i", "integrity", "integrity", "What detectors have found in its runs"),
     Key("sweep.back", "escape", "back", "back", "Clear marks, then the filter"),
     # Run
@@ -170,6 +173,11 @@ TABLE: tuple[Key, ...] = (
     _change("run.stop", "s", "stop", "stop", "Stop this run", 6),
     Key("run.copy", "Y", "copy", "copy path", "Copy the path of the run's directory"),
     Key("run.open", "enter", "open", "open", "Open the file or snapshot under the cursor"),
+    Key("run.code", "v", "code", "code", "The code at the submission under the cursor, or at the best", 8),
+    Key("run.mark", "space", "mark", "mark", "Mark a submission, to compare it with another"),
+    Key(
+        "run.diff", "d", "diff", "diff", "Compare the marked submissions, or this one with the one before", 9
+    ),
     _change("run.regrade", "ctrl+g", "regrade", "regrade", "Grade again now, where grading has failed"),
     _change("run.classify", "c", "classify", "class", "Correct the class of a failure"),
     Key("run.back", "escape", "back", "back", "Back to where you came from", 7),
@@ -201,6 +209,22 @@ TABLE: tuple[Key, ...] = (
     # File
     Key("file.back", "escape", "back", "back", "Back to the run", 1),
     Key("file.copy", "Y", "copy", "copy path", "Copy the path of the file"),
+    # Code
+    Key("code.open", "enter", "open", "open", "Open the file under the cursor", 1),
+    Key("code.before", "left_square_bracket", "step(-1)", "before", "The code at the submission before", 2),
+    Key(
+        "code.after", "right_square_bracket", "step(1)", "after", "The code at the next submission, or now", 3
+    ),
+    Key("code.diff", "d", "diff", "diff", "Compare with the submission before", 4),
+    Key("code.back", "escape", "back", "back", "Back", 5),
+    # Comparing code
+    Key("diff.open", "enter", "open", "lines", "To the lines of the file under the cursor", 1),
+    Key("diff.next", "n", "file(1)", "next file", "To the next file", 2),
+    Key("diff.previous", "N", "file(-1)", "previous file", "To the file before"),
+    Key("diff.beside", "v", "beside", "side by side", "Side by side, or one below the other", 3),
+    Key("diff.wrap", "w", "wrap", "wrap", "Wrap long lines, or cut them", 4),
+    Key("diff.swap", "x", "swap", "swap", "Swap the two", 5),
+    Key("diff.back", "escape", "back", "back", "Back", 6),
     # Datasets
     Key("data.open", "enter", "open", "detail", "Everything about the dataset under the cursor", 1),
     Key("data.mark", "space", "mark", "mark", "Mark or unmark the dataset", 2),
@@ -252,7 +276,7 @@ TABLE: tuple[Key, ...] = (
         "board.open", "enter", "open", "competitions", "Open the experiment under the cursor on that split", 1
     ),
     Key("board.export", "e", "export", "export", "Preview the row's export, then write it", 2),
-    Key("board.mark", "space", "mark", "mark", "Mark an experiment, to compare it with another", 3),
+    Key("board.mark", "space", "mark", "mark", "Mark an experiment, to compare it with another"),
     Key("board.compare", "c", "compare", "compare", "Compare the marked experiments by competition", 4),
     Key("board.sort", "s", "sort", "sort", "Sort by the column under the cursor; again: reverse", 5),
     Key("board.turn", "S", "turn", "reverse", "Reverse the order"),

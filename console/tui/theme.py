@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from rich.color import Color
 from rich.style import Style
 from textual.theme import Theme
+
+if TYPE_CHECKING:
+    from competitions.model import Thresholds
 
 Role = Literal[
     "text",
@@ -242,3 +245,8 @@ ASCII = Signs(
     axis="|",
     times="x",
 )
+
+
+def better_arrow(thresholds: Thresholds, signs: Signs) -> str:
+    """Return the arrow in the direction of better scores."""
+    return signs.down if thresholds.is_lower_better else signs.up

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from competitions.model import Competition
 from console import wording
-from console.views.run import order_facts
+from console.views.run import best_of, order_facts
 from console.views.splits import competition
 from environment.runner import protocol, secrets
 from environment.runner.code_snapshots import (
@@ -48,10 +48,24 @@ _DURATION, _BYTES = "_seconds", "_bytes"
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """A version as it is asked for: of the latest attempt, and its best submission, unless others are named.
+
+    Attributes:
+        submission: its number, `best`, `final` or `now`.
+    """
+
+    run_id: int
+    attempt: int | None = None
+    submission: str = ""
+
+
+@dataclass(frozen=True)
 class Version:
     """One submission of an attempt, or the attempt as it is now where `submission` is None.
 
     Attributes:
+        handed_in: the numbers of the attempt's submissions.
         best: whether no other submission of the attempt has a better score.
     """
 
@@ -61,7 +75,24 @@ class Version:
     attempt: Attempt
     competition: Competition | None
     submission: Submission | None
+    handed_in: tuple[int, ...] = ()
     best: bool = False
+
+    @property
+    def wanted(self) -> Wanted:
+        """By which it is found again."""
+        which = NOW if self.submission is None else str(self.submission.sequence)
+        return Wanted(self.run.id, self.attempt.number, which)
+
+    def neighbour(self, step: int) -> Wanted | None:
+        """Return the submission after it, or before; behind the last one is the code as it is now."""
+        order = [*map(str, self.handed_in), NOW]
+        place = order.index(self.wanted.submission) + step
+        return replace(self.wanted, submission=order[place]) if 0 <= place < len(order) else None
+
+    def is_as(self, other: Version) -> bool:
+        """Return whether code and grade of another one are the same, whatever else has happened in the run."""
+        return self.wanted == other.wanted and self.submission == other.submission
 
     @property
     def folder(self) -> Path:
@@ -75,19 +106,18 @@ class Version:
         return f"{self.run.id}{attempt}@{NOW if self.submission is None else self.submission.sequence}"
 
     @property
-    def title(self) -> str:
-        """Which one it is, for people."""
-        run = self.run
-        which = "now" if self.submission is None else f"submission {self.submission.sequence}"
-        if self.submission is None and run.has_ended:
-            which = "as it was left"
-        signs = [word for word, true in ((BEST, self.best), (FINAL, self._is_final)) if true]
-        told = f" ({', '.join(signs)})" if signs else ""
-        return f"run {run.id} {run.competition_id} s{run.seed} attempt {self.attempt.number} {which}{told}"
+    def words(self) -> str:
+        """What is special about it: `best`, `final`, or that it is what the run has now, or has left."""
+        if self.submission is None:
+            return "as it was left" if self.run.has_ended else "as it is now"
+        signs = ((BEST, self.best), (FINAL, self.submission.final))
+        return ", ".join(word for word, true in signs if true)
 
     @property
-    def _is_final(self) -> bool:
-        return self.submission is not None and self.submission.final
+    def title(self) -> str:
+        """Which one it is, what says most first."""
+        words = f" ({self.words})" if self.words else ""
+        return f"{self.name}{words}  {self.run.competition_id} s{self.run.seed}, {self.run.sweep_id}"
 
 
 @dataclass(frozen=True)
@@ -193,15 +223,6 @@ class Difference:
         return not (self.settings or self.files or self.problems)
 
 
-def best_of(handed_in: Sequence[Submission], facts: Competition | None) -> Submission | None:
-    """Return the submission with the best score, the earliest of several; None where none has a score."""
-    scored = [one for one in handed_in if one.score is not None and one.valid]
-    if facts is None or not scored:
-        return None
-    sign = 1 if facts.thresholds.is_lower_better else -1
-    return min(scored, key=lambda one: (sign * (one.score or 0.0), one.sequence))
-
-
 def split_name(text: str) -> tuple[str, int | None, str]:
     """Part a name into run, attempt and submission: `17`, `17.1`, `17@3`, `sweep/competition/2@best`.
 
@@ -218,14 +239,21 @@ def split_name(text: str) -> tuple[str, int | None, str]:
     return found["run"], int(found["attempt"]) if found["attempt"] else None, found["submission"] or ""
 
 
-def version_of(database: Database, run_id: int, attempt: int | None = None, submission: str = "") -> Version:
-    """Find a version: of the latest attempt unless one is named, and its best submission unless one is named.
+def find_versions(database: Database, wanted: Sequence[Wanted]) -> list[Version] | Problem:
+    """Find several versions; a problem where there is no such one."""
+    try:
+        return [version_of(database, each) for each in wanted]
+    except Problem as problem:
+        return problem
 
-    Where there is no submission with a score it is the final one, else the newest, else the code as it is now.
+
+def version_of(database: Database, wanted: Wanted) -> Version:
+    """Find a version; without a submission with a score it is the final one, the newest, or the code as it is now.
 
     Raises:
-        UsageProblem: there is no such attempt or submission.
+        UsageProblem: there is no such run, attempt or submission.
     """
+    run_id, attempt, submission = wanted.run_id, wanted.attempt, wanted.submission
     run = runs.get(database, run_id)
     made = {each.number: each for each in runs.attempts(database, run_id)}
     number = attempt or max(made, default=0)
@@ -258,6 +286,7 @@ def version_of(database: Database, run_id: int, attempt: int | None = None, subm
         attempt=made[number],
         competition=facts,
         submission=chosen,
+        handed_in=tuple(one.sequence for one in handed_in),
         best=chosen is not None and chosen == best,
     )
 

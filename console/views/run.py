@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from competitions.model import Competition
 from console.views.calls import CallHistory, known_prices, read_on
-from console.views.splits import competition
+from console.views.splits import competition, percentile_of
 from engine.model_costs import Spending, prices_for, spending_of
 from environment.runner import protocol
 from environment.runner.protocol import Order
@@ -46,6 +46,7 @@ class RunFacts:
         latest_spending: of these, those of the latest attempt, which has the run's whole budget.
         price_problem: why config.toml's prices are not among those used.
         traffic: what has passed by the proxy of the latest attempt.
+        percentile: the percentage of Kaggle's teams that its score beats; None where their scores are not known.
     """
 
     state_dir: Path
@@ -60,6 +61,12 @@ class RunFacts:
     latest_spending: Spending
     price_problem: str = ""
     traffic: tuple[NetworkUse, ...] = ()
+    percentile: float | None = None
+
+    @property
+    def best(self) -> Submission | None:
+        """The submission of the latest attempt with the best score."""
+        return best_of(self.submissions, self.competition)
 
     @property
     def attempt(self) -> Attempt | None:
@@ -142,10 +149,20 @@ def run_facts(database: Database, run_id: int, config_file: Path) -> RunFacts:
         spending=spending_of(uses, table),
         latest_spending=spending_of(latest, table),
         price_problem=prices.problem if uses else "",
+        percentile=percentile_of(run),
         traffic=tuple(
             use for use in network_use.of_run(database, run_id) if use.attempt_id == attempts[-1].id
         ),
     )
+
+
+def best_of(handed_in: Sequence[Submission], facts: Competition | None) -> Submission | None:
+    """Return the submission with the best score, the earliest of several; None where none has a score."""
+    scored = [one for one in handed_in if one.score is not None and one.valid]
+    if facts is None or not scored:
+        return None
+    sign = 1 if facts.thresholds.is_lower_better else -1
+    return min(scored, key=lambda one: (sign * (one.score or 0.0), one.sequence))
 
 
 def read_listing(facts: RunFacts) -> Listing:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 from competitions import registry
+from competitions.leaderboards import percentile
 from competitions.model import Competition, Thresholds
-from foundation.problems import Problem
+from foundation.problems import DataProblem, Problem
+from state.records import Run
 
 ORDER = ("low", "medium", "high", "dev", "other")
 
@@ -31,3 +33,12 @@ def thresholds(competition_id: str) -> Thresholds | None:
     """A competition's cut-offs, where they are known."""
     found = competition(competition_id)
     return None if found is None else found.thresholds
+
+
+def percentile_of(run: Run) -> float | None:
+    """The percentage of Kaggle's teams that a run's score beats; None where their scores are not known."""
+    found = competition(run.competition_id)
+    try:
+        return None if found is None else percentile(found, run.score)
+    except DataProblem:
+        return None  # `leaderboards check` and grading tell what is wrong with the file

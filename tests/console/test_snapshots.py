@@ -49,6 +49,8 @@ CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
     "overview_counted": (worlds.counted, "overview", (), LIGHT, False),
     "sweep_counted": (worlds.counted, "sweep:aide-counted", (), DARK, False),
     "board_counted": (worlds.counted, "board", (), LIGHT, False),
+    "code": (worlds.coded, "run:1", ("tab", "tab", "j", "v"), DARK, False),
+    "code_diff": (worlds.coded, "sweep:aide-o3-lite", ("space", "right", "space", "d"), DARK, False),
     "data": (worlds.preparing, "data", ("j", "j", "j", "j", "j"), DARK, False),
     "data_marked_ascii": (worlds.preparing, "data", ("j", "space", "j", "j", "M"), MONOCHROME, True),
     "dataset": (worlds.preparing, "data", ("j", "j", "j", "j", "j", "enter"), DARK, False),

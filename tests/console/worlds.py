@@ -496,3 +496,46 @@ def make_features(df, cols):
             now=NOW - 300,
         )
     return world
+
+
+def coded(places: Places) -> World:
+    """Two runs of a competition with the code at each submission, one of them still at work."""
+    world = open_world(places)
+    competition = registry.splits()["low"][0]
+    world.prepared(competition)
+    world.sweep("aide-o3-lite", (competition,), seeds=2)
+    cuts = registry.get(competition).thresholds
+    one = world.launch(world.run("aide-o3-lite", competition, 1), ago=9 * HOUR)
+    for number, (score, standing) in enumerate(
+        ((cuts.median, Outcome.BELOW_MEDIAN), (cuts.gold, Outcome.GOLD), (cuts.bronze, Outcome.BRONZE)),
+        start=1,
+    ):
+        world.snapshot(one, number, score, standing, ago=(9 - 2 * number) * HOUR)
+        world.code(one, number, _CODE | {"main.py": _main(number)})
+    other = world.launch(world.run("aide-o3-lite", competition, 2), ago=8 * HOUR)
+    world.snapshot(other, 1, cuts.silver, Outcome.SILVER, ago=2 * HOUR)
+    world.code(
+        other, 1, {"main.py": _main(5), "src/train.py": "import torch\n", "utils.py": _CODE["utils.py"]}
+    )
+    world.engine(live=2, queued=0)
+    return world
+
+
+_CODE: dict[str, str | bytes] = {
+    "utils.py": "def seed_everything(seed):\n    random.seed(seed)\n",
+    "data/folds.csv": "id,fold\n1,0\n2,1\n",
+    "weights.pt": b"\0" * 5000,
+}
+
+
+def _main(version: int) -> str:
+    """A script of which each version changes the model, and the fifth most of it."""
+    head = ["import pandas as pd", "from utils import seed_everything", "", "seed_everything(1)"]
+    steps = [f"x{place} = features(train, {place})" for place in range(12)]
+    model = f"model = boost(depth={version}, rounds={version * 500}, learning_rate={0.1 / version:.3f}, early=True)"
+    if version == 5:
+        steps = [
+            f"x = embed(train, {place}, 'a name that is long enough to be cut in half a screen')"
+            for place in range(4)
+        ]
+    return "\n".join([*head, *steps, model, "model.fit(x)", "predict(model).to_csv('submission.csv')", ""])

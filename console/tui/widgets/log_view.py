@@ -151,10 +151,10 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         if path != (None if self._file is None else self._file.path):
             self._open(None if path is None else LogFile(path))
 
-    def show_file(self, path: Path, *, line: int = 0) -> None:
-        """Show a file that is no log, from its beginning or around a line, with the colours of its language."""
+    def show_file(self, path: Path, *, line: int = 0, name: str = "") -> None:
+        """Show a file that is no log, from its beginning or around a line, in the colours that its name asks for."""
         self._numbers = self._numbers or line > 0
-        self._open(LogFile(path, one_part), _lexer_for(path.name))
+        self._open(LogFile(path, one_part), _lexer_for(Path(name or path).name))
         if line:
             self._run(lambda cursor: cursor.to_line(line), long=True)
         else:

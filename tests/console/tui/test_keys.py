@@ -8,6 +8,7 @@ import pytest
 from textual.dom import DOMNode
 
 from console.screens.board import BoardScreen
+from console.screens.code import CodeScreen, DiffScreen
 from console.screens.compare import CompareScreen
 from console.screens.data import DataScreen, DatasetScreen
 from console.screens.dialogs import ClassifyScreen, ConfirmScreen, HelpScreen
@@ -53,6 +54,8 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "classify": ClassifyScreen,
     "file": FileScreen,
     "merged": MergedScreen,
+    "code": CodeScreen,
+    "diff": DiffScreen,
     "experiment": ExperimentScreen,
     "compare": CompareScreen,
     "export": ExportScreen,

@@ -1,0 +1,413 @@
+"""Screens of agents' code: the files as they were at a submission, and what differs between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
+from itertools import zip_longest
+
+from console import wording
+from console.sanitize import plain
+from console.screens.logs import FileScreen
+from console.tui.list_screen import ListScreen
+from console.tui.painting import Line, Piece, Pieces, cells_of, cut, fit, foreign, heading, spread
+from console.tui.screen import Queries
+from console.tui.theme import Role, Signs
+from console.tui.widgets.run_cell import outcome_role
+from console.tui.widgets.table import REST, Column, Table
+from console.views.code import (
+    Code,
+    Difference,
+    FileChange,
+    Row,
+    Setting,
+    Version,
+    Wanted,
+    code_of,
+    compare,
+    find_versions,
+)
+from environment.runner.code_snapshots import KeptFile, LeftOut
+from foundation.problems import Problem
+
+# Wide enough for two columns of code with their numbers.
+_SIDE_BY_SIDE = 120
+_TAB = 4
+_LONGEST = 4000
+# Of all files together: more is read on the command line.
+_MOST_ROWS = 5000
+
+
+class CodeScreen(ListScreen):
+    """The files of an agent at one submission; the submissions before and after it are one key away."""
+
+    CONTEXTS = ("code", "list")
+    MODE = "sweep"
+
+    def __init__(self, wanted: Wanted) -> None:
+        super().__init__()
+        self._wanted = wanted
+        self._version: Version | None = None
+        self._found: Code | Problem | None = None
+
+    def queries(self) -> Queries:
+        """Which submission that is."""
+        return {"versions": (partial(find_versions, wanted=[self._wanted]), self._take)}
+
+    def redraw(self) -> None:
+        """Draw the files."""
+        shown, found, width = self.line_list, self._found, self.line_list.line_width
+        if isinstance(found, Problem):
+            self.header.show(*(_named(self._version, "", width, self.app.signs) if self._version else ()))
+            shown.show(list(_problem(found, width)))
+        elif found is not None:
+            self.header.show(*_named(found.version, found.note, width, self.app.signs))
+            shown.show(_files(found, width, self.app.signs))
+        elif self._version is not None:
+            self.header.show(*_named(self._version, "", width, self.app.signs))
+            shown.show([Line((("  reading the code", "dim"),))])
+
+    def action_open(self) -> None:
+        """Open the file under the cursor."""
+        found, key = self._found, self.line_list.key
+        if not isinstance(found, Code) or key is None:
+            return
+        kept = next(each for each in found.files if each.path == key)
+        place = found.place(kept)
+        if place is None:
+            self.app.say("the pane Files of the run opens what is there now")
+        else:
+            self.app.push_screen(FileScreen(place, name=kept.path))
+
+    def action_step(self, step: int) -> None:
+        """Show the code at the next submission, or the one before."""
+        other = None if self._version is None else self._version.neighbour(step)
+        if other is not None:
+            self._show(other)
+        else:
+            self.app.say("there is no later submission" if step > 0 else "there is no earlier submission")
+
+    def action_diff(self) -> None:
+        """Compare with the submission before."""
+        version = self._version
+        before = None if version is None else version.neighbour(-1)
+        if version is None or before is None:
+            self.app.say("there is no earlier submission to compare with")
+        else:
+            self.app.push_screen(DiffScreen(before, version.wanted))
+
+    def _show(self, wanted: Wanted) -> None:
+        self._wanted, self._found, self._version = wanted, None, None
+        self.query_again()
+
+    def _take(self, found: Sequence[Version] | Problem) -> None:
+        if isinstance(found, Problem):
+            self._found = found
+        elif self._version is None or not self._version.is_as(found[0]):
+            self._version = found[0]
+            self.in_background(partial(_read, found[0]), self._take_code, latest="code")
+
+    def _take_code(self, found: Code | Problem) -> None:
+        self._found = found
+        self.draw()
+
+
+class DiffScreen(ListScreen):
+    """What differs between two submissions, attempts or runs: configuration, files, and their lines."""
+
+    CONTEXTS = ("diff", "list")
+    MODE = "sweep"
+
+    def __init__(self, left: Wanted, right: Wanted) -> None:
+        super().__init__()
+        self._pair = (left, right)
+        self._versions: tuple[Version, ...] = ()
+        self._found: Difference | Problem | None = None
+        # None: side by side where there is room.
+        self._beside: bool | None = None
+        self._wrap = False
+        self._drawn: tuple[object, list[Line]] = (None, [])
+
+    def queries(self) -> Queries:
+        """Which two these are."""
+        return {"versions": (partial(find_versions, wanted=self._pair), self._take)}
+
+    def redraw(self) -> None:
+        """Draw the comparison; what is compared does not change while it is looked at."""
+        shown, found = self.line_list, self._found
+        width, signs = shown.line_width, self.app.signs
+        if isinstance(found, Problem):
+            self.header.show()
+            shown.show(list(_problem(found, width)))
+        elif found is None:
+            self.header.show(*_pair(self._versions, width, signs) if self._versions else ())
+            shown.show([Line((("  comparing", "dim"),))])
+        else:
+            self.header.show(*_pair((found.left, found.right), width, signs), *_cautions(found, width))
+            beside = self._is_beside()
+            about = (id(found), width, beside, self._wrap, signs)
+            if self._drawn[0] != about:
+                self._drawn = (about, list(_differences(found, width, signs, beside=beside, wrap=self._wrap)))
+            shown.show(self._drawn[1])
+
+    def action_open(self) -> None:
+        """Go from the list of files to the lines of the one under the cursor, or to where it is configured."""
+        key = self.line_list.key
+        if isinstance(key, tuple) and key[0] == "file":
+            self._go_to(("lines", key[1]))
+
+    def action_file(self, step: int) -> None:
+        """Go to the next file's lines, or to those of the one before."""
+        heads = [line.key for line in self.line_list.lines if _is_of(line.key, "lines")]
+        if not heads:
+            self.app.say("no file differs")
+            return
+        places = {line.key: place for place, line in enumerate(self.line_list.lines) if line.key is not None}
+        here = places.get(self.line_list.key, 0)
+        others = [key for key in heads if (places[key] - here) * step > 0]
+        if others:
+            self._go_to(others[0] if step > 0 else others[-1])
+        else:
+            self.app.say("there is no later file" if step > 0 else "there is no earlier file")
+
+    def _go_to(self, key: Hashable) -> None:
+        """Put the cursor on a line, at the top, so that what follows it is seen."""
+        shown = self.line_list
+        shown.put_cursor(key)
+        place = next(place for place, line in enumerate(shown.lines) if line.key == key)
+        shown.scroll_to(y=place, animate=False)
+
+    def action_beside(self) -> None:
+        """Show the two side by side, or one below the other."""
+        self._beside = not self._is_beside()
+        self.redraw()
+
+    def action_wrap(self) -> None:
+        """Wrap long lines, or cut them."""
+        self._wrap = not self._wrap
+        self.redraw()
+
+    def action_swap(self) -> None:
+        """Swap the two."""
+        self._pair = self._pair[::-1]
+        self._versions, self._found = (), None
+        self.query_again()
+
+    def _take(self, found: Sequence[Version] | Problem) -> None:
+        if isinstance(found, Problem):
+            self._found = found
+        elif not self._versions or not all(map(Version.is_as, self._versions, found)):
+            self._versions = tuple(found)
+            self.in_background(partial(compare, *found), self._take_difference, latest="diff")
+
+    def _is_beside(self) -> bool:
+        return self.size.width >= _SIDE_BY_SIDE if self._beside is None else self._beside
+
+    def _take_difference(self, found: Difference) -> None:
+        self._found = found
+        self.draw()
+
+
+def _read(version: Version) -> Code | Problem:
+    try:
+        return code_of(version)
+    except Problem as problem:
+        return problem
+
+
+def _is_of(key: object, kind: str) -> bool:
+    return isinstance(key, tuple) and bool(key) and key[0] == kind
+
+
+def _problem(problem: Problem, width: int) -> Iterator[Line]:
+    for text in str(problem).splitlines():
+        yield from (Line(((f"  {part}", "warn"),)) for part in cells_of(plain(text), max(20, width - 4)))
+
+
+def _named(version: Version, note: str, width: int, signs: Signs) -> tuple[Pieces, ...]:
+    """Which submission it is, and how good that was."""
+    handed_in = version.submission
+    right: list[Piece] = []
+    if handed_in is not None and handed_in.score is not None:
+        right.append((f"{wording.score(handed_in.score, 9)} ", "text"))
+    if handed_in is not None and handed_in.standing is not None:
+        right.append((f"{wording.OUTCOME_WORDS[handed_in.standing]} ", outcome_role(handed_in.standing)))
+    words = f" ({version.words})" if version.words else ""
+    where = f"  {version.run.competition_id} s{version.run.seed}, {version.run.sweep_id}"
+    title: Pieces = (
+        (f" {version.name}", "strong"),
+        (words, "accent"),
+        (foreign(where, max(20, width - 40), ellipsis=signs.ellipsis).rstrip(), "dim"),
+    )
+    lines: list[Pieces] = [spread(title, tuple(right), width)]
+    if note:
+        lines.append(((f" {foreign(note, width - 2).rstrip()}", "warn"),))
+    return tuple(lines)
+
+
+def _pair(versions: Sequence[Version], width: int, signs: Signs) -> tuple[Pieces, ...]:
+    """Name the two, one below the other, each with its sign."""
+    lines: list[Pieces] = []
+    for sign, role, version in zip("-+", ("bad", "good"), versions, strict=True):
+        (named, *_) = _named(version, "", width - 2, signs)
+        drawn: Role = "bad" if role == "bad" else "good"
+        lines.append(((f" {sign}", drawn), *named))
+    return tuple(lines)
+
+
+def _cautions(found: Difference, width: int) -> tuple[Pieces, ...]:
+    return tuple(
+        ((f" {foreign(text, width - 2).rstrip()}", "warn"),) for text in (*found.problems, *found.notes)
+    )
+
+
+def _files(code: Code, width: int, signs: Signs) -> list[Line]:
+    table = Table(_FILES, code.files, width, signs)
+    lines = [table.heading(), *(table.line(each, key=each.path) for each in code.files)]
+    if not code.files:
+        lines.append(Line((("  there is no code", "dim"),)))
+    if code.left_out:
+        more = f"{len(code.left_out) + code.more_left_out:,}"
+        lines += [Line(), Line(heading("not kept", width, signs, note=more))]
+        missing = Table(_LEFT_OUT, code.left_out, width, signs)
+        lines += [missing.line(each) for each in code.left_out]
+    return lines
+
+
+_FILES = (
+    Column[KeptFile]("size", lambda each: wording.size(each.bytes), 9, right=True, role="dim"),
+    Column[KeptFile]("file", lambda each: each.path, 10, grows=REST),
+)
+_LEFT_OUT = (
+    Column[LeftOut](
+        "", lambda each: "" if each.bytes < 0 else wording.size(each.bytes), 9, right=True, role="dim"
+    ),
+    Column[LeftOut]("", lambda each: each.path, 16, grows=60, role="dim"),
+    Column[LeftOut]("", lambda each: each.why, 16, grows=REST, role="dim"),
+)
+
+
+def _differences(found: Difference, width: int, signs: Signs, *, beside: bool, wrap: bool) -> Iterator[Line]:
+    """Draw configuration, then files, then their lines."""
+    count = _differing(len(found.settings)) if found.settings else "the same"
+    yield Line(heading("configuration", width, signs, note=count))
+    settings = Table(_settings(found), found.settings, width, signs)
+    if found.settings:
+        yield settings.heading()
+    for each in found.settings:
+        yield settings.line(each, key=("setting", each.name))
+    if found.problems:
+        return
+    yield Line()
+    same = f"{_differing(len(found.files))}, {found.same_files:,} the same"
+    yield Line(heading("files", width, signs, note=same))
+    table = Table(_CHANGES, found.files, width, signs)
+    for change in found.files:
+        yield table.line(change, key=("file", change.path))
+    shown = 0
+    for change in found.files:
+        yield Line()
+        yield _head(change, width, signs)
+        if change.note:
+            yield Line(((f"  {foreign(change.note, width - 3).rstrip()}", "warn"),))
+        for number, hunk in enumerate(change.hunks):
+            if shown > _MOST_ROWS:
+                yield Line((("  more lines differ: 'runs diff' shows all of them", "dim"),))
+                return
+            yield Line(((f"  {hunk.heading}", "dim"),), key=("hunk", change.path, number), selectable=True)
+            drawn = (
+                _beside(hunk.rows, width, signs, wrap) if beside else _below(hunk.rows, width, signs, wrap)
+            )
+            for place, pieces in enumerate(drawn):
+                shown += 1
+                yield Line(pieces, key=("row", change.path, number, place), selectable=True)
+
+
+def _differing(count: int) -> str:
+    return f"{count:,} {'differs' if count == 1 else 'differ'}"
+
+
+def _head(change: FileChange, width: int, signs: Signs) -> Line:
+    counted = f"+{change.added:,} -{change.removed:,}" if change.added or change.removed else change.status
+    name = foreign(change.path, max(10, width - len(counted) - 12)).rstrip()
+    return Line(heading(name, width, signs, note=counted), key=("lines", change.path), selectable=True)
+
+
+def _settings(found: Difference) -> Sequence[Column[Setting]]:
+    return (
+        Column("", lambda each: each.name, 18, role="dim"),
+        Column(found.left.name, lambda each: each.left or "none", 14, grows=60),
+        Column(found.right.name, lambda each: each.right or "none", 14, grows=REST),
+    )
+
+
+_STATUS: dict[str, Pieces] = {
+    "added": (("+", "good"),),
+    "removed": (("-", "bad"),),
+    "changed": (("~", "accent"),),
+    "unknown": (("?", "warn"),),
+}
+_CHANGES = (
+    Column[FileChange]("", lambda each: _STATUS[each.status], 1),
+    Column[FileChange](
+        "", lambda each: ((f"+{each.added:,}" if each.added else "", "good"),), 7, right=True, gap=1
+    ),
+    Column[FileChange](
+        "", lambda each: ((f"-{each.removed:,}" if each.removed else "", "bad"),), 7, right=True, gap=1
+    ),
+    Column[FileChange]("", lambda each: each.path, 20, grows=80),
+    Column[FileChange]("", lambda each: each.note, 10, grows=REST, role="dim", drop=1),
+)
+_ROLES: dict[str, Role] = {"-": "bad", "+": "good", " ": "text"}
+
+
+def _parts(text: str, room: int, *, wrap: bool, signs: Signs) -> list[str]:
+    """A line of foreign code, harmless: cut to a width, or in as many parts as it takes."""
+    harmless = plain(text.expandtabs(_TAB), limit=_LONGEST if wrap else 4 * room)
+    return cells_of(harmless, room) if wrap else [fit(harmless, room, ellipsis=signs.ellipsis)]
+
+
+def _below(rows: Sequence[Row], width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
+    """Draw the lines one below the other."""
+    for row in rows:
+        left, right = (f"{number or '':>5}" for number in (row.left, row.right))
+        for place, part in enumerate(_parts(row.text, max(10, width - 15), wrap=wrap, signs=signs)):
+            numbers = f"{left}{right}" if not place else " " * 10
+            yield ((f"{numbers} ", "dim"), (f"{row.sign} {part}", _ROLES[row.sign]))
+
+
+def _beside(rows: Sequence[Row], width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
+    """Draw the lines side by side; of lines that were replaced each beside the one in its place."""
+    half = (width - 2) // 2
+    for left, right in _paired(rows):
+        sides = (
+            list(_half(left, left.left if left else None, half, signs, wrap)),
+            list(_half(right, right.right if right else None, width - 2 - half, signs, wrap)),
+        )
+        for one, other in zip_longest(*sides):
+            yield (*(one or ((" " * half, "text"),)), ("  ", "text"), *(other or ()))
+
+
+def _half(row: Row | None, number: int | None, width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
+    if row is None:
+        yield ((" " * width, "text"),)
+        return
+    room = max(10, width - 8)
+    for place, part in enumerate(_parts(row.text, room, wrap=wrap, signs=signs)):
+        shown = f"{number or '':>5} " if not place else " " * 6
+        yield cut(((shown, "dim"), (f"{row.sign} {fit(part, room)}", _ROLES[row.sign])), width)
+
+
+def _paired(rows: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
+    removed: list[Row] = []
+    added: list[Row] = []
+    for row in rows:
+        if row.sign == "-":
+            removed.append(row)
+        elif row.sign == "+":
+            added.append(row)
+        else:
+            yield from zip_longest(removed, added)
+            removed, added = [], []
+            yield row, row
+    yield from zip_longest(removed, added)

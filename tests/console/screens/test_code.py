@@ -1,0 +1,69 @@
+"""The screens of code: files at a submission, and what differs between two of them."""
+
+from __future__ import annotations
+
+from engine.places import Places
+from environment.runner import protocol
+from tests.console import worlds
+from tests.console.conftest import OpenConsole
+
+
+async def test_the_best_submission_leads_to_its_code_and_the_code_to_its_files(opened: OpenConsole) -> None:
+    async with opened(worlds.coded, screen="run:1") as console:
+        await console.press("tab", "tab")
+        await console.sees("2 best", "3 now")
+        await console.press("tab", "v")
+        await console.sees("1@2 (best)", "main.py", "weights.pt", "it is binary")
+        await console.press("j", "enter")
+        await console.sees(" main.py", "boost(depth=2")
+        await console.press("escape", "right_square_bracket")
+        await console.sees("1@3", "bronze")
+        await console.press("right_square_bracket")
+        await console.sees("1@now (as it is now)")
+        await console.press("right_square_bracket")
+        await console.sees("there is no later submission")
+
+
+async def test_two_marked_submissions_are_compared_the_earlier_one_first(opened: OpenConsole) -> None:
+    async with opened(worlds.coded, screen="run:1") as console:
+        await console.press("tab", "tab")
+        await console.sees("2 best")
+        await console.press("space", "j", "j", "space", "d")
+        await console.sees("- 1@1", "+ 1@3", "boost(depth=1", "boost(depth=3", "1 differs, 2 the same")
+        await console.press("x")
+        await console.sees("- 1@3", "+ 1@1")
+
+
+async def test_a_submission_is_compared_with_the_one_before_it(opened: OpenConsole) -> None:
+    async with opened(worlds.coded, screen="run:1") as console:
+        await console.press("tab", "tab")
+        await console.sees("2 best")
+        await console.press("d")
+        await console.sees("- 1@2", "+ 1@3")
+        await console.press("escape", "G", "d")
+        await console.sees("there are no two submissions to compare")
+
+
+async def test_two_marked_runs_are_compared_and_files_are_reached_by_key(opened: OpenConsole) -> None:
+    async with opened(worlds.coded, screen="sweep:aide-o3-lite", size=(80, 24)) as console:
+        await console.sees("LOW")
+        await console.press("d")
+        await console.sees("mark two runs")
+        await console.press("space", "right", "d")
+        await console.sees("- 1@2 (best)", "+ 2@1 (best)", "seed  ", "4 differ, 1 the same")
+        await console.press("n", "n")
+        await console.sees("main.py", "- x0 = features", "- x11 = features")
+        await console.press("n", "n", "n")
+        await console.sees("there is no later file")
+        await console.press("N")
+        await console.sees("+ import torch")
+
+
+async def test_code_that_is_gone_is_told_where_it_would_be(opened: OpenConsole, places: Places) -> None:
+    async with opened(worlds.coded, screen="run:1") as console:
+        (manifest,) = places.runs_dir.glob(f"*/*/seed-1/attempt-1/{protocol.CODE_SNAPSHOTS}/2.json")
+        manifest.unlink()
+        await console.press("v")
+        await console.sees("the code at submission 2 of run 1 is not there")
+        await console.press("d")
+        await console.sees("configuration", "is not there")
