@@ -137,7 +137,12 @@ def test_the_code_at_the_final_submission_is_there_before_the_directory_is_compl
     if known:
         secrets.leave(folder, SecretLaunch((), ("sesame-open",)))
     attempt = attempt_in(folder)
-    eventually(lambda: attempt.step() or attempt.stage is Stage.DONE)
+
+    def is_done() -> bool:
+        attempt.step()
+        return attempt.stage is Stage.DONE
+
+    eventually(is_done)
     found = read_snapshot(folder, 1)
     told = [line for line in lines(folder / protocol.EVENTS) if line["kind"] == "code_not_kept"]
     if known:
