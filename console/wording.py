@@ -344,11 +344,11 @@ def bounds(interim: Interim) -> str:
     return f"final {interim.low:.1f} to {interim.high:.1f} %"
 
 
-def medals_so_far(interim: Interim) -> str:
+def medals_so_far(medals: int, ended: int, runs: int) -> str:
     """Write how many runs have a medal of those that have ended: `14 medals of 41 ended`."""
-    if not interim.ended:
-        return f"none of {plural(interim.runs, 'run')} ended"
-    return f"{plural(interim.medals, 'medal')} of {interim.ended:,} ended"
+    return (
+        f"{plural(medals, 'medal')} of {ended:,} ended" if ended else f"none of {plural(runs, 'run')} ended"
+    )
 
 
 def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple[str, ...]:
@@ -358,7 +358,7 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
     if interim.is_final and cell is not None:
         figures = mean_and_error(cell, plus_minus)
         return f"any medal {figures}", f"medal {figures}", f"medal {cell.figures(1, plus_minus)} %"
-    so_far, final = medals_so_far(interim), bounds(interim)
+    so_far, final = medals_so_far(interim.medals, interim.ended, interim.runs), bounds(interim)
     seeds = plural(interim.seeds, "seed") + (f": no {plus_minus}" if interim.seeds == 1 else "")
     whole = "" if cell is None else f", seeds whole so far: {cell.figures(1, plus_minus)} %"
     close = f"{interim.low:.0f} to {interim.high:.0f} %"

@@ -15,7 +15,7 @@ import typer
 
 from console import wording
 from console.actions import sweeps as actions
-from console.cli.common import EditionFlag, Json, new_group, perform, places_of, reading_state
+from console.cli.common import EditionFlag, Json, invocation_of, new_group, perform, places_of, reading_state
 from console.cli.output import complain, say, say_answer, say_checks, say_json, say_table
 from console.cli.runs import Yes, run_facts, say_runs
 from console.cli.status import say_sweeps, spec_text, sweep_facts
@@ -285,6 +285,52 @@ def show(
         say(costs_in_words(costs))
     say()
     say_runs(members, elsewhere)
+
+
+@app.command()
+def timeline(
+    context: typer.Context,
+    sweep_id: Annotated[
+        str,
+        typer.Argument(metavar="[SWEEP]", help="Its name, or a beginning of it; all sweeps if not given."),
+    ] = "",
+    width: Annotated[
+        int | None,
+        typer.Option(min=40, metavar="COLUMNS", help="How wide to draw; the terminal's if not given."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Draw attempts as bars over time, slot by slot, with lost GPUs, restarts, medals and the expected end."""
+    import shutil
+    import sys
+
+    from console.views import timeline as view
+
+    now = time.time()
+    with reading_state(context) as database:
+        found = view.timeline(database, sweep_id or None, now)
+    if json:
+        say_json(None if found is None else found.document())
+        return
+    if found is None or not found.lanes:
+        say("nothing has been launched yet")
+        return
+    from console.tui.theme import ASCII, UNICODE
+    from console.tui.widgets.gantt import gantt, laid_out, legend, summary
+
+    is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    signs = ASCII if invocation_of(context).appearance.ascii or not is_unicode else UNICODE
+    columns = width or shutil.get_terminal_size((100, 24)).columns
+    rows = len(found.lanes) + 8
+    window = view.whole_window(found, now)
+    lines = [
+        summary(found, sweep_id, now, signs),
+        *([legend(found, signs)] if found.marks else []),
+        (),
+        *gantt(found, window, columns, laid_out(found, rows), now=now, signs=signs),
+    ]
+    for line in lines:
+        say("".join(text for text, _role in line).rstrip())
 
 
 @app.command()

@@ -139,6 +139,11 @@ class OverviewScreen(ConsoleScreen):
         if chosen:
             self.app.show_run(chosen[0].id, pane="log")
 
+    def action_timeline(self) -> None:
+        """Show the timeline of the line's sweep, or of all sweeps where it is about none."""
+        target = self._target()
+        self.app.show_timeline(None if target is None else target.sweep_id)
+
     def action_relaunch(self) -> None:
         """Relaunch the failed run of the line."""
         chosen = self._runs()

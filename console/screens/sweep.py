@@ -240,6 +240,11 @@ class SweepScreen(MarkedScreen[int]):
         left, right = (Wanted(run_id) for run_id in chosen)
         self.app.push_screen(DiffScreen(left, right))
 
+    def action_timeline(self) -> None:
+        """Show its attempts over time."""
+        if self._board is not None:
+            self.app.show_timeline(self._board.sweep.id)
+
     def action_integrity(self) -> None:
         """Show what detectors have found in its runs."""
         if self._board is not None:

@@ -257,6 +257,12 @@ class ConsoleApp(TerminalApp):
             self.pop_screen()
         self.push_screen(RunScreen(run_id, pane=pane))
 
+    def show_timeline(self, sweep_id: str | None) -> None:
+        """Open the timeline of a sweep, or of all sweeps, over the screen that is seen."""
+        from console.screens.timeline import TimelineScreen
+
+        self.push_screen(TimelineScreen(sweep_id))
+
     def show_integrity(self, title: str, run_ids: Collection[int] | None = None) -> None:
         """Open what detectors have found in some runs, or in all, over the screen that is seen."""
         from console.screens.integrity import IntegrityScreen

@@ -47,6 +47,10 @@ def _sweep(app: ConsoleApp, words: list[str]) -> None:
     app.show_sweep(words[0] if words else None)
 
 
+def _timeline(app: ConsoleApp, words: list[str]) -> None:
+    app.show_timeline(words[0] if words else None)
+
+
 def _run(app: ConsoleApp, words: list[str]) -> None:
     if not words[0].isdigit():
         raise UsageProblem(f"'{words[0]}' is not the number of a run")
@@ -81,6 +85,7 @@ _TAKING = {
 }
 COMMANDS: tuple[Command, ...] = (
     *(_TAKING.get(name) or Command(name, "", about, _go(name)) for name, _key, _title, about in SCREENS),
+    Command("timeline", "[SWEEP]", "Attempts of a sweep, or of all, over time", _timeline),
     Command("run", "NUMBER", "One run: log, timeline, submissions", _run, needs=1),
     Command(
         "integrity",
@@ -122,7 +127,11 @@ def execute(app: ConsoleApp, text: str) -> None:
 
 def completions(sweeps: tuple[str, ...], competitions: tuple[str, ...]) -> list[str]:
     """Return everything that the command line can complete to."""
-    taking = [f"{name} {sweep}" for name in ("sweep", "pause", "resume", "concurrency") for sweep in sweeps]
+    taking = [
+        f"{name} {sweep}"
+        for name in ("sweep", "timeline", "pause", "resume", "concurrency")
+        for sweep in sweeps
+    ]
     return [
         *(command.name for command in COMMANDS),
         *(f"theme {name}" for name in THEME_NAMES),

@@ -14,7 +14,7 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
-from state import events, runs, sweeps
+from state import events, runs
 from state.database import Database
 from state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
 from state.records import HERE, IMPORTED, Attempt, Event, Run, Sweep
@@ -137,7 +137,7 @@ class Timeline:
         begin: when the first attempt began; `now` where there is none.
         ends: when the last run will have ended; None where nothing is left to do, or where that depends on a person.
         medals: the moments at which runs ended with a medal, in order, and which.
-        queued: how many runs wait.
+        queued: how many runs wait; `ended` is how many have ended.
     """
 
     sweep_ids: tuple[str, ...]
@@ -148,6 +148,7 @@ class Timeline:
     marks: tuple[Mark, ...]
     medals: tuple[tuple[float, Outcome], ...]
     queued: int
+    ended: int
     runs: int
 
     @property
@@ -267,13 +268,9 @@ def read_timeline(database: Database, chosen: Sequence[Sweep], now: float) -> Ti
             )
         ),
         queued=sum(run.state is RunState.QUEUED for run in every),
+        ended=sum(run.has_ended for run in every),
         runs=len(every),
     )
-
-
-def named_sweeps(database: Database, name: str) -> list[Sweep]:
-    """The sweeps of a timeline by its name: one sweep, or all of them where it is empty."""
-    return [sweeps.get(database, name)] if name else sweeps.all_sweeps(database)
 
 
 def counted_marks(marks: Iterable[Mark]) -> Mapping[MarkKind, int]:

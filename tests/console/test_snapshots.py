@@ -66,6 +66,8 @@ CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
     "board_export": (worlds.scored, "board", ("e",), DARK, False),
     "integrity": (worlds.suspected, "board", ("enter", "i"), DARK, False),
     "integrity_ascii": (worlds.suspected, "board", ("enter", "i", "j", "c"), MONOCHROME, True),
+    "timeline": (worlds.night, "sweep:aide-night", ("t", "f"), DARK, False),
+    "timeline_ascii": (worlds.night, "sweep:aide-night", ("t", "f"), MONOCHROME, True),
     "host": (worlds.busy, "host", (), DARK, False),
     "host_slurm": (worlds.on_slurm, "host", (), DARK, False),
     "sweep_slurm": (worlds.on_slurm, "sweep:aide-slurm", ("j", "j", "right", "right"), DARK, False),

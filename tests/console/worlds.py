@@ -17,7 +17,7 @@ from engine.placements.commands import Node
 from engine.placements.nodes import Nodes
 from engine.places import Places
 from engine.scoreboard.reports import About, import_reports
-from state import budgets, datasets, experiments, integrity, outages, runs, sweeps
+from state import budgets, datasets, events, experiments, integrity, outages, runs, sweeps, transitions
 from state.database import open_for_writing
 from state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
 from state.lifecycle import FailureClass, Outcome, SweepState
@@ -359,6 +359,54 @@ def scored(places: Places) -> World:
     )
     import_reports(places.state_dir, [OPERAND], About("operand", agent="Operand ensemble", llms="gpt-5"))
     world.engine()
+    return world
+
+
+@_built_once
+def night(places: Places) -> World:
+    """Six slots over 40 hours: results of all kinds, a GPU lost under four runs and their relaunch, six live runs."""
+    world = open_world(places)
+    chosen = (*registry.splits()["low"][:8], *registry.splits()["medium"][:4])
+    for competition in chosen:
+        world.prepared(competition)
+    world.sweep("aide-night", chosen, began=41 * HOUR, concurrency=6, gpus=1)
+    free = [40 * HOUR] * 6
+    outcomes = (
+        Outcome.GOLD,
+        Outcome.BELOW_MEDIAN,
+        Outcome.BRONZE,
+        Outcome.INVALID,
+        Outcome.ABOVE_MEDIAN,
+        Outcome.SILVER,
+    )
+    outage = 14 * HOUR
+    for place, run in enumerate(runs.of_sweep(world.database, "aide-night")):
+        slot = free.index(max(free))
+        began, took = free[slot], (6 + 3 * (place * 5 % 4)) * HOUR
+        if began < took:
+            if began > 0:
+                attempt = world.launch(run.id, ago=began)
+                world.snapshot(attempt, 1, 0.5, outcomes[place % 6], ago=began / 2)
+                free[slot] = 0.0
+            continue
+        attempt = world.launch(run.id, ago=began)
+        if began > outage > began - took and place % 3:
+            world.fail(
+                attempt, FailureClass.INFRASTRUCTURE, "GPU lost: Failed to initialize NVML", ago=outage
+            )
+            transitions.requeued(world.database, run.id, by="op", now=NOW - outage + 600)
+            attempt = world.launch(run.id, ago=outage - 700)
+            world.finish(attempt, outcomes[place % 6], 0.5, ago=outage - 700 - 4 * HOUR)
+            free[slot] = outage - 700 - 4 * HOUR - 60
+        elif place % 7 == 3:
+            world.fail(attempt, FailureClass.CRASH, "the agent ended with exit code 1", ago=began - took / 3)
+            free[slot] = began - took / 3 - 60
+        else:
+            world.finish(attempt, outcomes[place % 6], 0.5, ago=began - took)
+            free[slot] = began - took - 60
+    with world.database.transaction():
+        events.append(world.database, NOW - outage + 1200, "engine.started", "engine 4242 is up")
+    world.engine(live=6, queued=9)
     return world
 
 

@@ -24,6 +24,7 @@ from console.screens.overview import OverviewScreen
 from console.screens.run import RunScreen
 from console.screens.settings import SettingsScreen
 from console.screens.sweep import SweepScreen
+from console.screens.timeline import TimelineScreen
 from console.screens.welcome import WelcomeScreen
 from console.tui.app import ConsoleApp
 from console.tui.config import read_settings
@@ -47,6 +48,7 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "host": HostScreen,
     "launch": LaunchScreen,
     "events": EventsScreen,
+    "timeline": TimelineScreen,
     "integrity": IntegrityScreen,
     "welcome": WelcomeScreen,
     "help": HelpScreen,

@@ -1,0 +1,195 @@
+"""The timeline screen: the attempts of a sweep, or of all sweeps, as bars over time, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.widget import Widget
+
+from console import wording
+from console.tui.painting import Piece, Pieces, cut, foreign, spread_fitting
+from console.tui.screen import ConsoleScreen, Queries
+from console.tui.theme import Signs
+from console.tui.widgets.gantt import Layout, bar_facts, gantt, laid_out, legend
+from console.tui.widgets.painted import Painted
+from console.views import timeline as view
+from console.views.timeline import Window
+from engine.scoreboard.timeline import Bar, Timeline
+
+# How far a key scrolls, in parts of what is seen.
+_SCROLL = 0.5
+_ZOOM = 0.5
+
+
+class TimelineScreen(ConsoleScreen):
+    """A Gantt chart with one attempt chosen, which the last lines describe."""
+
+    CONTEXTS = ("timeline",)
+    MODE = "sweep"
+    AUTO_FOCUS = ""
+
+    def __init__(self, sweep_id: str | None) -> None:
+        super().__init__()
+        self._sweep_id = sweep_id
+        self._found: Timeline | None = None
+        self._chosen: Bar | None = None
+        # None: the whole, which grows with time.
+        self._window: Window | None = None
+        self._top = 0
+
+    def body(self) -> Iterable[Widget]:
+        """Return what it is about, the chart, and what is chosen."""
+        yield Painted(id="header")
+        yield Painted(id="chart")
+        yield Painted(id="chosen")
+
+    def queries(self) -> Queries:
+        """Return the timeline of the sweep, or of all."""
+        wanted = self._sweep_id
+        return {"timeline": (lambda database: view.timeline(database, wanted, self.app.now()), self._take)}
+
+    def redraw(self) -> None:
+        """Draw it as it is at this moment."""
+        found, chart, signs = self._found, self.query_one("#chart", Painted), self.app.signs
+        width = self.size.width - 1
+        if found is None or not found.lanes:
+            nothing = "nothing has been launched yet" if found is not None else "there is no sweep yet"
+            self.query_one("#header", Painted).show(((f" {nothing}", "dim"),))
+            chart.show()
+            self.query_one("#chosen", Painted).show((), ())
+            return
+        layout = self._keep_in_view(found)
+        chart.show(
+            *gantt(
+                found,
+                self._seen(found),
+                width,
+                layout,
+                top=self._top,
+                chosen=self._chosen,
+                now=self._now,
+                signs=signs,
+            )
+        )
+        self.query_one("#header", Painted).show(*self._header(found, layout, width, signs))
+        facts = bar_facts(self._chosen, self._now, signs) if self._chosen is not None else ((), ())
+        self.query_one("#chosen", Painted).show(*(cut(line, width) for line in facts))
+
+    def action_open(self) -> None:
+        """Open the run of the chosen attempt."""
+        self._open("timeline")
+
+    def action_log(self) -> None:
+        """Open the log of the chosen attempt's run."""
+        self._open("log")
+
+    def action_beside(self, step: int) -> None:
+        """Choose the attempt before or behind on the lane."""
+        if self._found is not None and self._chosen is not None:
+            self._choose(view.beside(self._found, self._chosen, step))
+
+    def action_across(self, step: int) -> None:
+        """Choose an attempt of the same time on another lane."""
+        if self._found is not None and self._chosen is not None:
+            self._choose(view.across(self._found, self._chosen, step, self._chosen.begin))
+
+    def action_edge(self, end: int) -> None:
+        """Choose the attempt that began first, or last."""
+        bars = self._found.bars if self._found is not None else []
+        if bars:
+            self._choose((min if end < 0 else max)(bars, key=lambda bar: bar.begin))
+
+    def action_next_failed(self) -> None:
+        """Choose the failed attempt that ended next."""
+        failed = None if self._found is None else view.next_failed(self._found, self._chosen)
+        if failed is None:
+            self.app.say("no attempt has failed here")
+        else:
+            self._choose(failed)
+
+    def action_zoom(self, step: int) -> None:
+        """See less of the time around the chosen attempt, or more."""
+        found = self._found
+        if found is not None and self._chosen is not None:
+            whole = view.whole_window(found, self._now)
+            around = min(self._chosen.until(self._now), max(self._chosen.begin, self._seen(found).begin))
+            window = self._seen(found).zoomed(_ZOOM if step > 0 else 1 / _ZOOM, around, whole)
+            self._window = None if window == whole else window
+            self.redraw()
+
+    def action_scroll(self, step: int) -> None:
+        """See earlier or later time."""
+        if self._found is not None and self._window is not None:
+            whole = view.whole_window(self._found, self._now)
+            self._window = self._window.shifted(step * _SCROLL, whole)
+            self.redraw()
+
+    def action_whole(self) -> None:
+        """See all of the time again."""
+        self._window = None
+        self.redraw()
+
+    def action_step(self, step: int) -> None:
+        """Show the next sweep, or the one before; behind the last all of them together."""
+        known = [*self.app.known_sweeps, None]
+        if self._sweep_id in known and len(known) > 1:
+            self._sweep_id = known[(known.index(self._sweep_id) + step) % len(known)]
+            self._found = self._chosen = self._window = None
+            self.query_again()
+
+    @property
+    def _now(self) -> float:
+        """The time, by the minute: what is drawn need not change more often."""
+        return self.app.now() // 60 * 60
+
+    def _take(self, found: Timeline | None) -> None:
+        self._found = found
+        if found is not None:
+            chosen = view.same_bar(found, self._chosen)
+            self._chosen = chosen if chosen is not None else view.first_choice(found)
+
+    def _seen(self, found: Timeline) -> Window:
+        return self._window if self._window is not None else view.whole_window(found, self._now)
+
+    def _choose(self, bar: Bar) -> None:
+        self._chosen = bar
+        if self._found is not None and self._window is not None:
+            whole = view.whole_window(self._found, self._now)
+            self._window = self._window.with_bar(bar, self._now, whole)
+        self.redraw()
+
+    def _keep_in_view(self, found: Timeline) -> Layout:
+        """Scroll so that the lane of what is chosen is seen."""
+        layout = laid_out(found, self.query_one("#chart", Painted).size.height)
+        if self._chosen is not None:
+            place = view.lane_of(found, self._chosen)
+            self._top = min(self._top, place, max(0, len(found.lanes) - layout.lanes))
+            self._top = max(self._top, place - layout.lanes + 1)
+        return layout
+
+    def _open(self, pane: str) -> None:
+        if self._chosen is not None:
+            self.app.show_run(self._chosen.run_id, pane=pane)
+
+    def _header(self, found: Timeline, layout: Layout, width: int, signs: Signs) -> tuple[Pieces, ...]:
+        """Return which sweep this is and when it ends, and what happened to all of it."""
+        dot: Piece = (f" {signs.dot} ", "faint")
+        several = len(found.sweep_ids) > 1 or self._sweep_id is None
+        name = "all sweeps" if several else found.sweep_ids[0]
+        lanes = wording.plural(len(found.lanes), "slot")
+        if layout.lanes < len(found.lanes):
+            lanes = f"slots {self._top + 1}-{min(self._top + layout.lanes, len(found.lanes))} of {len(found.lanes)}"
+        medals = wording.medals_so_far(len(found.medals), found.ended, found.runs)
+        attempts = f"{wording.plural(len(found.bars), 'attempt')} of {wording.plural(found.runs, 'run')}"
+        title: Piece = (f" {foreign(name, 40).rstrip()}", "strong")
+        lefts: list[Pieces] = [
+            (title, dot, (medals, "text"), dot, (lanes, "dim"), dot, (attempts, "dim")),
+            (title, dot, (medals, "text"), dot, (lanes, "dim")),
+            (title, dot, (medals, "text")),
+        ]
+        ends = wording.expected_end(found.ends, self._now)
+        rights: list[Pieces] = [((f"{ends} " if ends else "", "text"),)]
+        lines = [spread_fitting(lefts, rights, width)]
+        if found.marks:
+            lines.append(cut(((" ", "text"), *legend(found, signs)), width))
+        return tuple(lines)

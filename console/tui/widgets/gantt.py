@@ -1,0 +1,320 @@
+"""A Gantt chart in cells: an axis of time, what happened to all, and a line for each lane of attempts.
+
+Bars are told apart by colour and by how they end: a letter or sign of the outcome, `!` with the letter of a failure.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from console import wording
+from console.sanitize import plain
+from console.tui.painting import Piece, Pieces, fit, foreign, heading
+from console.tui.theme import Role, Signs
+from console.tui.widgets.chart import Series, chart
+from console.tui.widgets.run_cell import outcome_role, outcome_sign
+from console.views.timeline import Window
+from engine.scoreboard.timeline import Bar, Lane, Mark, MarkKind, Timeline, counted_marks
+from state.lifecycle import FailureClass, RunState
+
+# As wide as the scale of a chart, so that curves below have the same axis.
+LABEL = 13
+_MARKS: Mapping[MarkKind, tuple[str, Role]] = {
+    MarkKind.GPU_LOST: ("g", "bad"),
+    MarkKind.OUTAGE: ("o", "warn"),
+    MarkKind.ENGINE: ("e", "accent"),
+    MarkKind.KILLED: ("k", "text"),
+    MarkKind.PAUSED: ("p", "warn"),
+    MarkKind.RESUMED: ("r", "text"),
+}
+_STEPS = (
+    *(60, 300, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600),
+    *(days * 86400 for days in (1, 2, 7, 14, 28, 56, 112, 365)),
+)
+_BETWEEN_TICKS = 9
+# A bar with fewer cells has no room for a name.
+_NAMED = 14
+_LEAST_CHART, _MOST_CHART = 3, 16
+
+_Cells = list[Piece]
+
+
+def mark_sign(kind: MarkKind) -> Piece:
+    """The letter of what happened, in its colour."""
+    return _MARKS[kind]
+
+
+def bar_end(bar: Bar, signs: Signs) -> Piece:
+    """The signs at the end of a bar: how it ended, or of a live one what it would get now."""
+    if bar.is_live or bar.state in (RunState.COLLECTING, RunState.GRADING):
+        standing = signs.dot if bar.standing is None else outcome_sign(bar.standing, signs)
+        return standing + signs.running, "running"
+    if bar.state is RunState.FAILED:
+        letter = wording.FAILURE_LETTERS[bar.failure or FailureClass.UNKNOWN]
+        return signs.failed + (_MARKS[MarkKind.GPU_LOST][0] if bar.lost_gpu else letter), "bad"
+    if bar.outcome is not None:
+        return outcome_sign(bar.outcome, signs), outcome_role(bar.outcome)
+    return signs.stopped, "dim"
+
+
+def axis(window: Window, width: int, now: float, signs: Signs) -> Pieces:
+    """The times, and where now is."""
+    room = width - LABEL
+    step = next((s for s in _STEPS if s / window.seconds * room >= _BETWEEN_TICKS), _STEPS[-1])
+    offset = time.localtime(window.begin).tm_gmtoff
+    line = [" "] * room
+    here = _column(window, now, room)
+    at = math.ceil((window.begin + offset) / step) * step - offset
+    while at < window.end:
+        place = int(window.share(at) * room)
+        is_midnight = (at + offset) % 86400 == 0
+        text = time.strftime("%m-%d" if is_midnight or step >= 86400 else "%H:%M", time.localtime(at))
+        if place + len(text) <= room and (here is None or not place - 1 <= here <= place + len(text)):
+            line[place : place + len(text)] = text
+        at += step
+    drawn = "".join(line)
+    label: Piece = (" " * LABEL, "text")
+    if here is None:
+        return (label, (drawn, "dim"))
+    return (label, (drawn[:here], "dim"), (signs.down, "accent"), (drawn[here + 1 :], "dim"))
+
+
+def marks_line(marks: Sequence[Mark], window: Window, width: int) -> Pieces:
+    """What happened to all, each as a letter; of several in one cell the most important."""
+    room = width - LABEL
+    cells: dict[int, MarkKind] = {}
+    ranks = {kind: rank for rank, kind in enumerate(MarkKind)}
+    for mark in marks:
+        place = _column(window, mark.at, room)
+        if place is not None and ranks[mark.kind] < ranks.get(cells.get(place, mark.kind), 99) + 1:
+            cells[place] = mark.kind
+    drawn: _Cells = [_MARKS[cells[place]] if place in cells else (" ", "text") for place in range(room)]
+    return (("      marks  ", "dim"), *_pieces(drawn))
+
+
+def lane_lines(
+    lane: Lane,
+    found: Timeline,
+    window: Window,
+    width: int,
+    *,
+    rows: int,
+    chosen: Bar | None,
+    now: float,
+    signs: Signs,
+) -> list[Pieces]:
+    """One lane in so many rows: its bars, below them their names, then nothing."""
+    room = width - LABEL
+    empty: _Cells = [(" ", "text")] * room
+    if found.ends is not None and (place := _column(window, found.ends.at, room)) is not None:
+        empty[place] = (signs.expected, "faint")
+    if (place := _column(window, now, room)) is not None:
+        empty[place] = (signs.now, "faint")
+    cells, names = list(empty), list(empty)
+    used = 0
+    for bar in lane.bars:
+        first = math.floor(window.share(bar.begin) * room)
+        last = math.ceil(window.share(bar.until(now)) * room)
+        if last < 0 or first >= room:
+            continue
+        start = max(first, used, 0)
+        is_chosen = chosen is not None and (bar.run_id, bar.attempt) == (chosen.run_id, chosen.attempt)
+        if start >= room or (start > first and start >= last > 0 and used):
+            # Shorter than a cell that is taken: the cell stands for several.
+            roles = ("hit" if is_chosen else bar_end(bar, signs)[1], cells[used - 1][1])
+            cells[used - 1] = ("+", next((role for role in ("hit", "bad") if role in roles), roles[1]))
+            continue
+        stop = min(room, max(start + 1, last))
+        drawn = _bar(bar, stop - start, starts=first >= 0, ends=last <= room, signs=signs, named=rows == 1)
+        cells[start:stop] = [(text, "hit" if is_chosen else role) for text, role in drawn]
+        name = _name(bar, stop - start - 1)
+        if rows > 1 and name:
+            names[start : start + len(name)] = [(letter, "dim") for letter in name]
+        used = stop
+    title = lane.node or "slot"
+    label = f"{fit(title, 8, right=True)} {lane.number:>2} "
+    labels = [label, *[" " * len(label)] * (rows - 1)]
+    return [
+        ((text, "dim"), (signs.axis, "faint"), *_pieces(each))
+        for text, each in zip(labels, (cells, names, empty), strict=False)
+    ]
+
+
+def medals_chart(
+    found: Timeline, window: Window, width: int, rows: int, now: float, signs: Signs
+) -> list[Pieces]:
+    """How many medals there were at each moment, on the same axis in so many rows; nothing without a medal."""
+    if not found.medals or rows < _LEAST_CHART:
+        return []
+    before = sum(at < window.begin for at, _medal in found.medals)
+    seen = [at for at, _medal in found.medals if window.begin <= at <= window.end]
+    points = [(0.0, float(before))]
+    points += [(at - window.begin, float(before + count)) for count, at in enumerate(seen, start=1)]
+    until = min(now, window.end) - window.begin
+    if until > points[-1][0]:
+        points.append((until, points[-1][1]))
+    series = Series(
+        points=points,
+        span=(0.0, window.seconds),
+        role="gold",
+        number=lambda value: wording.plural(round(value), "medal"),
+        steps=True,
+        floor=0.0,
+    )
+    # Its own line of time says how long the window is; the axis above says when.
+    return chart(series, width, rows, signs, ascii_only=signs.bar_parts == " ")[:-1]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What has how many rows where the whole has some.
+
+    Attributes:
+        lane: of one lane.
+        lanes: how many lanes are seen at once.
+        chart: of the chart of medals, without its heading; 0: there is no room for it.
+    """
+
+    lane: int
+    lanes: int
+    chart: int
+
+
+def laid_out(found: Timeline, height: int) -> Layout:
+    """Share out some rows: first a row for each lane, then the medals over time, then names below the bars."""
+    lanes, room = max(1, len(found.lanes)), height - 1 - bool(found.marks)
+    rows = next((rows for rows in (3, 2) if room >= rows * lanes + 1 + 2 * _LEAST_CHART), 1)
+    drawn = 0
+    if found.medals and room >= 3 * _LEAST_CHART:
+        drawn = min(_MOST_CHART, max(_LEAST_CHART, room - rows * lanes - 1))
+    return Layout(rows, max(1, (room - (drawn + 1 if drawn else 0)) // rows), drawn)
+
+
+def gantt(
+    found: Timeline,
+    window: Window,
+    width: int,
+    layout: Layout,
+    *,
+    top: int = 0,
+    chosen: Bar | None = None,
+    now: float,
+    signs: Signs,
+) -> list[Pieces]:
+    """Draw the axis, the marks, the lanes from `top` on, and the medals over time."""
+    lines = [axis(window, width, now, signs)]
+    if found.marks:
+        lines.append(marks_line(found.marks, window, width))
+    for lane in found.lanes[top : top + layout.lanes]:
+        lines += lane_lines(lane, found, window, width, rows=layout.lane, chosen=chosen, now=now, signs=signs)
+    drawn = medals_chart(found, window, width, layout.chart, now, signs)
+    return [*lines, heading("medals over time", width, signs), *drawn] if drawn else lines
+
+
+def summary(found: Timeline, name: str, now: float, signs: Signs) -> Pieces:
+    """Which sweep it is, what its runs have earned, and when it ends."""
+    dot: Piece = (f" {signs.dot} ", "faint")
+    pieces: list[Piece] = [
+        (foreign(found.sweep_ids[0] if name else "all sweeps", 40).rstrip(), "strong"),
+        dot,
+        (wording.medals_so_far(len(found.medals), found.ended, found.runs), "text"),
+        dot,
+        (wording.plural(len(found.lanes), "slot"), "dim"),
+        dot,
+        (f"{wording.plural(len(found.bars), 'attempt')} of {wording.plural(found.runs, 'run')}", "dim"),
+    ]
+    if found.ends is not None:
+        pieces += [dot, (wording.expected_end(found.ends, now), "text")]
+    return tuple(pieces)
+
+
+def legend(found: Timeline, signs: Signs) -> Pieces:
+    """What the marks mean that there are, and how many of each."""
+    pieces: _Cells = []
+    for kind, count in counted_marks(found.marks).items():
+        sign, role = mark_sign(kind)
+        pieces += [(sign, role), (f" {kind} {signs.times}{count}   ", "dim")]
+    return tuple(pieces)
+
+
+def bar_facts(bar: Bar, now: float, signs: Signs) -> tuple[Pieces, Pieces]:
+    """An attempt in two lines: which it is and what became of it; when it was, where, and why it ended so."""
+    dot: Piece = (f" {signs.dot} ", "faint")
+    again = f", attempt {bar.attempt} of {bar.of}" if bar.of > 1 else ""
+    end, role = bar_end(bar, signs)
+    if bar.state is RunState.FAILED:
+        became = wording.FAILURE_WORDS[bar.failure or FailureClass.UNKNOWN]
+    elif bar.outcome is not None:
+        became = wording.OUTCOME_WORDS[bar.outcome]
+    elif bar.is_live:
+        became = f"live, now {wording.OUTCOME_WORDS[bar.standing] if bar.standing else 'nothing graded yet'}"
+    else:
+        became = bar.state.value
+    first: list[Piece] = [
+        (f" {foreign(bar.competition_id, 60).rstrip()} seed {bar.seed}", "strong"),
+        (again, "dim"),
+        dot,
+        (f"{end} {became}", role),
+    ]
+    if bar.score is not None:
+        first += [dot, (f"score {wording.score(bar.score, 9)}", "text")]
+    first += [dot, (f"run {bar.run_id} of {foreign(bar.sweep_id, 40).rstrip()}", "dim")]
+    took = wording.span(bar.until(now) - bar.begin)
+    ended = "" if bar.end is None else f" to {wording.clock(bar.end)}"
+    second: list[Piece] = [(f" {wording.date_and_time(bar.begin)}{ended}, {took}", "text")]
+    if bar.node:
+        second += [dot, (f"on {foreign(bar.node, 30).rstrip()}", "dim")]
+    if bar.reroll:
+        second += [dot, ("re-rolled", "warn")]
+    if bar.cause:
+        second += [dot, (foreign(bar.cause, 400).rstrip(), "bad")]
+    return tuple(first), tuple(second)
+
+
+def _bar(bar: Bar, width: int, *, starts: bool, ends: bool, signs: Signs, named: bool) -> _Cells:
+    """A bar in exactly so many cells."""
+    tail, role = bar_end(bar, signs)
+    if not ends:
+        tail = ""
+    elif len(tail) > width:
+        tail = tail[-1] if bar.is_live else tail[0]
+    body = width - len(tail)
+    head = signs.bar_begin if starts and body else ""
+    again = f"{bar.attempt}{signs.reroll if bar.reroll else ''}" if bar.attempt > 1 else ""
+    if len(head) + len(again) < body:
+        head += again
+    name = f" {_name(bar, body - len(head) - 3)} " if named and body >= _NAMED else ""
+    cells: _Cells = [(letter, role) for letter in head]
+    cells += [(letter, "text") for letter in name]
+    cells += [(signs.bar_segment, role)] * (body - len(cells))
+    return [*cells, *((letter, role) for letter in tail)]
+
+
+def _name(bar: Bar, width: int) -> str:
+    """Its competition and seed, in at most so many cells; nothing where that would say nothing."""
+    seed = f" s{bar.seed}"
+    if width < len(seed) + 4:
+        return ""
+    # One cell for each letter: cells are counted by letters here.
+    name = "".join(
+        letter if letter.isascii() and letter.isprintable() else "?" for letter in plain(bar.competition_id)
+    )
+    return name[: width - len(seed)].rstrip("-") + seed
+
+
+def _column(window: Window, at: float, room: int) -> int | None:
+    """In which cell a moment lies; None where it is not seen."""
+    place = math.floor(window.share(at) * room)
+    return place if 0 <= place < room else None
+
+
+def _pieces(cells: Sequence[Piece]) -> Pieces:
+    """Join cells of one role."""
+    return tuple(
+        ("".join(text for text, _role in group), role)
+        for role, group in groupby(cells, key=lambda cell: cell[1])
+    )

@@ -1,0 +1,159 @@
+"""The timeline in the console and as a command: bars that are read without colours, choosing, zooming."""
+
+from __future__ import annotations
+
+import pytest
+
+from console.screens.run import RunScreen
+from console.screens.timeline import TimelineScreen
+from console.tui.theme import ASCII, MONOCHROME, UNICODE
+from console.tui.widgets.gantt import gantt, laid_out
+from console.views import timeline as view
+from engine.places import Places
+from engine.scoreboard.timeline import Timeline
+from state.lifecycle import RunState
+from tests.console import worlds
+from tests.console.conftest import OpenConsole
+from tests.console.world import HOUR, NOW
+
+SWEEP = "sweep:aide-night"
+
+
+@pytest.fixture
+def night(places: Places) -> Timeline:
+    world = worlds.night(places)
+    found = view.timeline(world.database, "aide-night", NOW)
+    world.database.close()
+    assert found is not None
+    return found
+
+
+def drawn(found: Timeline, width: int, height: int, *, ascii_only: bool = False) -> list[str]:
+    lines = gantt(
+        found,
+        view.whole_window(found, NOW),
+        width,
+        laid_out(found, height),
+        now=NOW,
+        signs=ASCII if ascii_only else UNICODE,
+    )
+    return ["".join(text for text, _role in line) for line in lines]
+
+
+async def test_from_overview_and_sweep_one_key_leads_to_the_attempts_over_time(opened: OpenConsole) -> None:
+    async with opened(worlds.night) as console:
+        await console.sees("needs you")
+        await console.press("t")
+        await console.sees(
+            "aide-night", "11 medals of 23 ended", "6 slots", "GPU lost ×4", "medals over time"
+        )
+        await console.press("escape")
+        await console.sees("needs you")
+        await console.press("colon", *"timeline", "enter")
+        await console.sees("all sweeps", "6 slots")
+
+
+async def test_arrows_choose_an_attempt_and_enter_opens_its_run(opened: OpenConsole) -> None:
+    async with opened(worlds.night, screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("t", "home")
+        await console.sees(
+            "aerial-cactus-identification seed 1", "G gold", "2026-03-12 11:14 to 17:13, 5h59m"
+        )
+        await console.press("right", "right")
+        await console.sees(
+            "dogs-vs-cats-redux-kernels-edition seed 2, attempt 1 of 2", "GPU lost: Failed to initialize"
+        )
+        await console.press("right")
+        await console.sees("cassava-leaf-disease-classification seed 1, attempt 2 of 2", "S silver")
+        await console.press("down")
+        await console.sees("detecting-insults-in-social-commentary seed 2", "x invalid submission")
+        await console.press("enter")
+        await console.until(lambda: isinstance(console.app.screen, RunScreen))
+        await console.press("escape", "f")
+        await console.sees("agent crash", "the agent ended with exit code 1")
+
+
+async def test_a_closer_look_keeps_the_chosen_attempt_in_view(opened: OpenConsole) -> None:
+    async with opened(worlds.night, screen=SWEEP, size=(80, 24)) as console:
+        await console.sees("LOW")
+        await console.press("t", "home")
+        await console.sees("aerial-cactus-identification seed 1", "03-13")
+        await console.press("plus", "plus", "plus")
+        await console.sees("12:00", "14:00")
+        assert "03-13" not in console.text()
+        await console.press("end")
+        await console.sees("dog-breed-identification seed 3", "02:00")
+        await console.press("0")
+        await console.sees("03-13", "12:00")
+
+
+def test_every_attempt_is_told_apart_without_colours(night: Timeline) -> None:
+    lines = drawn(night, 120, 12, ascii_only=True)
+    text = "\n".join(lines)
+    assert text.isascii()
+    lanes = [line[14:] for line in lines if "slot" in line]
+    ends = "".join(lanes)
+    assert ends.count("!g") == 4 and ends.count("!c") == 3
+    # Four were launched again, and six are live.
+    assert ends.count("2=") == 4 and ends.count(">") == 6
+    assert "g" in lines[1] and "e" in lines[1]
+    now = lines[0].index("v")
+    assert all(lane[now - 14] in ">|" for lane in lanes)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 17), (200, 51), (40, 4), (120, 1)])
+def test_it_fits_every_size(night: Timeline, width: int, height: int) -> None:
+    lines = drawn(night, width, height)
+    assert all(len(line) <= width for line in lines)
+    assert len(lines) <= max(height, 3)
+
+
+def test_what_is_chosen_is_seen_where_lanes_are_scrolled(night: Timeline) -> None:
+    layout = laid_out(night, 5)
+    assert layout.lanes < len(night.lanes)
+    lines = gantt(
+        night, view.whole_window(night, NOW), 80, layout, top=4, chosen=None, now=NOW, signs=UNICODE
+    )
+    assert any("slot  5" in "".join(text for text, _ in line) for line in lines)
+
+
+def test_a_window_stays_within_the_whole_and_around_what_is_chosen(night: Timeline) -> None:
+    whole = view.whole_window(night, NOW)
+    assert whole.begin == night.begin and night.ends is not None and whole.end > night.ends.at
+    window = whole
+    for _step in range(20):
+        window = window.zoomed(0.5, night.begin + 5 * HOUR, whole)
+        assert window.begin <= night.begin + 5 * HOUR <= window.end
+    assert window.seconds == pytest.approx(60.0)
+    assert window.zoomed(1e9, NOW, whole) == whole
+    assert whole.zoomed(0.5, whole.begin, whole).shifted(100, whole).end == pytest.approx(whole.end)
+    last = max(night.bars, key=lambda bar: bar.begin)
+    seen = whole.zoomed(0.1, whole.begin, whole).with_bar(last, NOW, whole)
+    assert seen.begin <= last.begin and last.until(NOW) <= seen.end
+
+
+def test_failures_are_gone_through_in_order_of_time_and_begin_again(night: Timeline) -> None:
+    failed = [bar for bar in night.bars if bar.state is RunState.FAILED]
+    seen = []
+    chosen = None
+    for _step in range(len(failed)):
+        chosen = view.next_failed(night, chosen)
+        assert chosen is not None and chosen.end is not None
+        seen.append(chosen.end)
+    assert seen == sorted(seen) and len(seen) == 7
+    assert view.next_failed(night, chosen) == view.next_failed(night, None)
+
+
+async def test_an_idle_timeline_writes_nothing(opened: OpenConsole) -> None:
+    async with opened(worlds.night, screen=SWEEP, palette=MONOCHROME) as console:
+        await console.sees("LOW")
+        await console.press("t")
+        await console.sees("medals over time")
+        chart = console.app.screen.query_one("#chart")
+        painted: list[object] = []
+        refresh = chart.refresh
+        chart.refresh = lambda *regions, **more: (painted.append(regions), refresh(*regions, **more))[1]  # type: ignore[method-assign,func-returns-value]
+        assert isinstance(console.app.screen, TimelineScreen)
+        console.app.screen.tick()
+        assert painted == []
