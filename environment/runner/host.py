@@ -103,16 +103,15 @@ def hardware_of(gpu_uuids: tuple[str, ...], reader: GpuReader) -> Hardware:
     )
 
 
-def given_gpus(visible: str, gpus: Sequence[Gpu], *, hides_others: bool) -> GivenGpus:
+def given_gpus(visible: str, gpus: Sequence[Gpu]) -> GivenGpus:
     """Find the devices that a batch system names in CUDA_VISIBLE_DEVICES, by what the driver says of them.
 
     Args:
         visible: the variable: places in the driver's order among what the job may open, or ids.
         gpus: all devices that the driver shows to the job; none where there is no driver.
-        hides_others: whether the agent will see no others, so that theirs are the first places.
 
     Raises:
-        EnvironmentProblem: a device is not among these, or can't be told from others in a sandbox.
+        EnvironmentProblem: there are none, or one is not among these.
     """
     names = [name.strip() for name in visible.split(",") if name.strip()]
     if not names:
@@ -124,22 +123,30 @@ def given_gpus(visible: str, gpus: Sequence[Gpu], *, hides_others: bool) -> Give
     if not gpus:
         return GivenGpus(visible)  # nothing to ask: what they are stays unknown
     if any(name.startswith(_PART_OF_GPU) for name in names):
-        if hides_others:
-            raise EnvironmentProblem(
-                "a part of a GPU can't be given to a sandbox",
-                f"CUDA_VISIBLE_DEVICES is {visible}",
-                "Use whole GPUs or shards, or the runtime 'plain'.",
-            )
         return GivenGpus(visible, tuple(names))
     found = [_gpu_named(name, gpus) for name in names]
-    minors = [gpu.minor for gpu in found if gpu.minor is not None]
+    nodes = [f"{_GPU_NODE}{gpu.minor}" for gpu in found if gpu.minor is not None]
     return GivenGpus(
-        ",".join(str(place) if name.isdecimal() else name for place, name in enumerate(names))
-        if hides_others
-        else visible,
-        tuple(gpu.uuid for gpu in found),
-        (*(f"{_GPU_NODE}{minor}" for minor in minors), *filter(os.path.exists, _DRIVER_NODES)),
+        visible, tuple(gpu.uuid for gpu in found), (*nodes, *filter(os.path.exists, _DRIVER_NODES))
     )
+
+
+def visible_alone(given: GivenGpus) -> str:
+    """Return what CUDA_VISIBLE_DEVICES is where no other devices are to be seen, so that places count from 0.
+
+    Raises:
+        EnvironmentProblem: they can't be shown alone.
+    """
+    if given.uuids and not given.nodes:
+        raise EnvironmentProblem(
+            "a part of a GPU can't be given to a sandbox",
+            f"CUDA_VISIBLE_DEVICES is {given.visible}",
+            "Use whole GPUs or shards, or the runtime 'plain'.",
+        )
+    if not given.uuids:
+        return given.visible
+    names = (name.strip() for name in given.visible.split(","))
+    return ",".join(str(place) if name.isdecimal() else name for place, name in enumerate(names))
 
 
 def _gpu_named(name: str, gpus: Sequence[Gpu]) -> Gpu:

@@ -119,9 +119,8 @@ def _note_gpus(folder: Path, order: Order) -> None:
     """Write down which devices the batch system gave to this job."""
     if not order.gpus:
         return
-    visible = os.environ.get(_VISIBLE, "")
     try:
-        given = given_gpus(visible, read_nvidia(), hides_others=order.runtime != protocol.PLAIN)
+        given = given_gpus(os.environ.get(_VISIBLE, ""), read_nvidia())
     except EnvironmentProblem as problem:
         if not protocol.was_asked_to_end(folder):
             text = f"on the node {_node()}: {problem.in_one_line()}"

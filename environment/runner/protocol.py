@@ -317,9 +317,9 @@ class GivenGpus:
     """gpus.json: the devices that a batch system gave to a job.
 
     Attributes:
-        visible: what CUDA_VISIBLE_DEVICES is for its agent, where that is.
+        visible: as it names them, in CUDA_VISIBLE_DEVICES.
         uuids: as the driver names them; empty where there is no driver to ask.
-        nodes: the files in /dev that a sandbox needs for them, and no other; empty likewise.
+        nodes: the files in /dev that a sandbox needs for them, and no other; empty likewise, and for parts of GPUs.
     """
 
     visible: str

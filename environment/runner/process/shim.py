@@ -30,6 +30,7 @@ from environment.container.redaction import redact_files
 from environment.container.run_log import CappedLog
 from environment.container.warden import Warden, die_with
 from environment.runner import layout, protocol, secrets
+from environment.runner.host import visible_alone
 from environment.runner.process import bubblewrap, choosing, containers, rootfs
 from environment.runner.process.containment import Containment, Limits
 from environment.runner.protocol import GivenGpus, Order
@@ -45,6 +46,8 @@ _LONGEST_RESTART_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
 _OOM_COUNTERS = (Path("/proc/vmstat"),)
 _SOCKET_PATH_BYTES = 108
+# Where no devices are but those that were given; Apptainer shows all that the job may open.
+_WITH_OWN_DEVICES = (protocol.BUBBLEWRAP, protocol.ROOTFS, protocol.PODMAN)
 _MADE_SOCKET = "made.sock"  # by which is known that a sandbox was made
 _PYTHON_OF_IMAGES = "/usr/bin/python3"
 _LAST_WORDS_BYTES = 1000
@@ -123,7 +126,9 @@ class Shim:
             own, hidden = launch.variables, launch.secrets
         self._make_folders()
         given = protocol.read_if_there(self._attempt / protocol.GPUS, GivenGpus)
-        own = own if given is None else (*own, ("CUDA_VISIBLE_DEVICES", given.visible))
+        if given is not None:
+            alone = self._runtime in _WITH_OWN_DEVICES
+            own = (*own, ("CUDA_VISIBLE_DEVICES", visible_alone(given) if alone else given.visible))
         for service in self._services:
             self._serve(service)
         self._wait_for_services()

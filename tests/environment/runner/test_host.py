@@ -50,23 +50,26 @@ NODE_GPUS = tuple(
 def test_the_devices_of_a_job_are_those_that_its_batch_system_names(
     visible: str, uuids: tuple[str, ...], nodes: tuple[str, ...], in_sandbox: str
 ) -> None:
-    hidden = host.given_gpus(visible, NODE_GPUS, hides_others=True)
-    assert (hidden.visible, hidden.uuids) == (in_sandbox, uuids)
-    assert hidden.nodes[: len(nodes)] == nodes
-    assert not [node for node in hidden.nodes[len(nodes) :] if node[-1].isdigit()]
-    assert host.given_gpus(visible, NODE_GPUS, hides_others=False).visible == visible
+    given = host.given_gpus(visible, NODE_GPUS)
+    assert (given.visible, given.uuids) == (visible, uuids)
+    assert given.nodes[: len(nodes)] == nodes
+    assert not [node for node in given.nodes[len(nodes) :] if node[-1].isdigit()]
+    assert host.visible_alone(given) == in_sandbox
 
 
 def test_devices_of_a_job_that_nothing_can_name_stay_unknown() -> None:
-    assert host.given_gpus("0,1", (), hides_others=True) == GivenGpus("0,1")
-    part = "MIG-0a"
-    assert host.given_gpus(part, NODE_GPUS, hides_others=False) == GivenGpus(part, (part,))
+    assert host.given_gpus("0,1", ()) == GivenGpus("0,1")
+    assert host.visible_alone(GivenGpus("0,1")) == "0,1"
+    part = host.given_gpus("MIG-0a", NODE_GPUS)
+    assert part == GivenGpus("MIG-0a", ("MIG-0a",))
+    with pytest.raises(EnvironmentProblem, match="a part of a GPU"):
+        host.visible_alone(part)
 
 
-@pytest.mark.parametrize("visible", ["", "2", "GPU-c", "NoDevFiles", "MIG-0a"])
+@pytest.mark.parametrize("visible", ["", "2", "GPU-c", "NoDevFiles"])
 def test_a_job_without_the_devices_that_it_asked_for_is_told(visible: str) -> None:
     with pytest.raises(EnvironmentProblem):
-        host.given_gpus(visible, NODE_GPUS, hides_others=True)
+        host.given_gpus(visible, NODE_GPUS)
 
 
 @pytest.mark.parametrize(
