@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
@@ -133,7 +134,8 @@ def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[I
     try:
         descriptor = os.open(path, flags)
     except OSError as error:
-        reason = "is a symbolic link" if path.is_symlink() else (error.strerror or str(error))
+        is_link = error.errno == errno.ELOOP and path.is_symlink()
+        reason = "is a symbolic link" if is_link else (error.strerror or str(error))
         raise DataProblem(f"{path.name} was not read", reason) from error
     try:
         found = os.fstat(descriptor)

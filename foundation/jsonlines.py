@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from foundation import files
+from foundation.problems import DataProblem
 
 _MAX_READ = 4 << 20
 
@@ -42,11 +43,16 @@ def append(path: Path, values: Sequence[dict[str, Any]], *, durable: bool = Fals
 
 def read(path: Path, offset: int = 0) -> Lines:
     """Read the whole lines from `offset` on; what is no JSON object (a torn or endless line) is passed over."""
-    if not path.exists():
-        return Lines((), offset)
-    with files.reading_untrusted(path) as stream:
-        stream.seek(offset)
-        content = stream.read(_MAX_READ)
+    try:
+        with files.reading_untrusted(path) as stream:
+            stream.seek(offset)
+            content = stream.read(_MAX_READ)
+    except DataProblem as problem:
+        if isinstance(
+            problem.__cause__, FileNotFoundError
+        ):  # not looked for before, which costs as much again
+            return Lines((), offset)
+        raise
     whole = content[: content.rfind(b"\n") + 1]
     if not whole and len(content) == _MAX_READ:
         return Lines((), offset + len(content))  # no line of ours is that long

@@ -87,6 +87,8 @@ class SharingAttempt:
     id: int
     directory: str
     sweep_id: str
+    placement: str
+    token: str
 
 
 _OCCUPYING = ", ".join(f"'{state}'" for state in sorted(OCCUPYING))
@@ -145,7 +147,7 @@ def attempts_at_work(database: Database) -> list[SharingAttempt]:
     """Read the attempts whose agents may live."""
     return database.records(
         SharingAttempt,
-        "SELECT attempts.id, directory, sweep_id FROM runs JOIN attempts ON attempts.run_id = runs.id"
+        "SELECT attempts.id, directory, sweep_id, placement, token FROM runs JOIN attempts ON attempts.run_id = runs.id"
         f" AND attempts.number = runs.attempts WHERE runs.state IN ({_OCCUPYING}) ORDER BY attempts.id",
     )
 

@@ -14,6 +14,7 @@ from engine.placements.slurm import Slurm, profile_named
 from engine.places import Places
 from foundation.clock import Clock
 from foundation.daemon_log import Log
+from state.budgets import SharingAttempt
 from state.records import HERE, Attempt
 
 __all__ = ["Look", "Placement", "Placements"]
@@ -58,6 +59,10 @@ class Placements:
     def of(self, attempt: Attempt) -> Placement:
         """Return the placement that an attempt was launched on, which never changes."""
         return self.named(attempt.placement)
+
+    def asked(self, attempt: SharingAttempt) -> int | None:
+        """Return a number that changes when an attempt asks for more of a shared budget; None where nobody knows."""
+        return None if attempt.placement == HERE or self._slurm is None else self._slurm.asked(attempt.token)
 
     def recover(self) -> None:
         """After a start of the engine: tidy up what the last one left half done."""

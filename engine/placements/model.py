@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from environment.runner.protocol import Heartbeat
 from state.records import Attempt
 from state.transitions import Failure
 
@@ -17,6 +18,8 @@ class Look:
     Attributes:
         version: changes whenever there may be news in the directory; None where only a look into it can tell.
         events_bytes: what the directory's events have grown to, at least; 0 where nobody knows.
+        beat: what its runner has said of its files, while nothing says that it may have ended since; None where only a
+            look into the directory can tell.
         job: the number by which a batch system knows it; empty where there is none.
         node: the host that it runs on; empty for this one, and where none is known.
         waits_for: why it does not run yet, or not at the moment; empty where it does.
@@ -29,6 +32,7 @@ class Look:
 
     version: int | None = None
     events_bytes: int = 0
+    beat: Heartbeat | None = None
     job: str = ""
     node: str = ""
     waits_for: str = ""

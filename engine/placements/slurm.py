@@ -383,6 +383,7 @@ class Slurm:
         return Look(
             version=held.version,
             events_bytes=0 if held.beat is None else held.beat.events,
+            beat=held.beat if held.ended_at is None and held.missing_since is None else None,
             job="" if job is None else job.id,
             node=held.beat.node if held.beat is not None else "" if job is None else job.node,
             waits_for=waits_for,
@@ -394,6 +395,11 @@ class Slurm:
             failure=held.failure,
             pauses=held.pauses,
         )
+
+    def asked(self, token: str) -> int | None:
+        """Return a number that changes whenever an attempt asks for more of a shared budget."""
+        held = self._held.get(token)
+        return None if held is None else held.beat.asked if held.beat is not None else 0
 
     def end(self, attempt: Attempt, /) -> None:
         """End what waits at once; what runs is ended by its own runner, and cancelled if that does not do it."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -108,11 +108,29 @@ def standings(database: Database, known: Sequence[Budget] | None = None) -> list
 class SharedBudgets:
     """Hands out allowances, tells of budgets that come to their end, and knows whose runs may start."""
 
-    def __init__(self, database: Database, state_dir: Path, clock: Clock, log: Log) -> None:
+    def __init__(
+        self,
+        database: Database,
+        state_dir: Path,
+        clock: Clock,
+        log: Log,
+        asked: Callable[[SharingAttempt], int | None],
+    ) -> None:
+        """Prepare.
+
+        Args:
+            database: the state.
+            state_dir: where attempts' directories are.
+            clock: of this host.
+            log: takes what goes wrong.
+            asked: returns a number that changes whenever a gateway asks for more; None where only its file can tell.
+        """
         self._database = database
         self._state_dir = state_dir
         self._clock = clock
         self._log = log
+        self._asked = asked
+        self._wants: dict[int, tuple[int, AllowanceWanted]] = {}  # of those that tell when they ask
         self._told: dict[int, RunAllowance] = {}  # what each attempt's file says
         self._known: list[Budget] = []
         self._look_at = 0.0
@@ -142,6 +160,7 @@ class SharedBudgets:
             if attempt.sweep_id in sweep_ids or self._is_told(attempt)  # also of a budget that was taken away
         ]
         self._told = {attempt.id: self._told[attempt.id] for attempt in living if attempt.id in self._told}
+        self._wants = {attempt.id: self._wants[attempt.id] for attempt in living if attempt.id in self._wants}
         wanted = {attempt.id: self._wanted(attempt) for attempt in living}
         is_due = self._clock.monotonic() >= self._look_at or [*known] != self._known
         if is_due or any(self._waits(attempt.id, wanted[attempt.id]) for attempt in living):
@@ -157,12 +176,23 @@ class SharedBudgets:
         return attempt.id in self._told
 
     def _wanted(self, attempt: SharingAttempt) -> AllowanceWanted:
+        asked = self._asked(attempt)
+        before = self._wants.get(attempt.id)
+        if before is not None and before[0] == asked:
+            return before[1]
+        found = self._read_wanted(attempt)
+        if asked is not None and found is not None:
+            self._wants[attempt.id] = (asked, found)
+        return found or AllowanceWanted(CallAmounts(), CallAmounts())
+
+    def _read_wanted(self, attempt: SharingAttempt) -> AllowanceWanted | None:
+        """Read what a gateway has asked for; None where that can't be read."""
         try:
             path = self._state_dir / attempt.directory / protocol.ALLOWANCE_WANTED
             found = protocol.read_if_there(path, AllowanceWanted)
         except (OSError, DataProblem) as problem:
             self._log(f"what model calls attempt {attempt.id} wants can't be read", problem)
-            found = None
+            return None
         if found is None or not all(map(_is_amount, (*_values(found.least), *_values(found.wanted)))):
             return AllowanceWanted(CallAmounts(), CallAmounts())
         return found

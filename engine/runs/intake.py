@@ -216,7 +216,7 @@ class Intake:
         if run.state is RunState.GRADING or not self._is_own(run, attempt):
             return
         # Looked for before the events are read: whatever was reported before it is among them then.
-        has_ended = (folder / protocol.EXIT).exists()
+        has_ended = look.beat.ended if look.beat is not None else (folder / protocol.EXIT).exists()
         is_overdue = has_ended and self._troubles.seconds(attempt.id) >= _PATIENCE_SECONDS
         for what, take in (
             ("events", self._take_events),
@@ -224,17 +224,19 @@ class Intake:
             ("traffic", self._take_traffic),
         ):
             try:
-                take(attempt, folder)
+                take(attempt, folder, look)
             except (OSError, DataProblem) as error:
                 if not is_overdue:
                     raise
                 self._log(f"the {what} of run {run.id} are given up", error)
-        self._take_usage(attempt, folder)
+        self._take_usage(attempt, folder, look)
         if has_ended:
             self._close(runs.get(self._database, run.id), attempt, folder, look, is_overdue=is_overdue)
 
-    def _take_events(self, attempt: Attempt, folder: Path) -> None:
+    def _take_events(self, attempt: Attempt, folder: Path, look: Look) -> None:
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
+        if look.beat is not None and look.beat.events <= offset:
+            return
         while _size(folder / protocol.EVENTS) > offset:
             lines = jsonlines.read(folder / protocol.EVENTS, offset)
             if lines.offset == offset:
@@ -334,10 +336,11 @@ class Intake:
             now=self._clock.now(),
         )
 
-    def _take_usage(self, attempt: Attempt, folder: Path) -> None:
+    def _take_usage(self, attempt: Attempt, folder: Path, look: Look) -> None:
         """Keep samples where that is possible now; nothing else waits for them."""
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
-        if _size(folder / protocol.USAGE) <= usage_offset:
+        size = _size(folder / protocol.USAGE) if look.beat is None else look.beat.usage
+        if size <= usage_offset:
             self._troubles.clear(_usage_key(attempt.id))
         elif not self._troubles.must_wait(_SAMPLES):
             take = partial(self._take_samples, attempt, folder, offset, usage_offset)
@@ -365,8 +368,10 @@ class Intake:
                 runs.note_activity(self._database, attempt.run_id, samples[-1].at - _idle(lines.values[-1]))
             runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
 
-    def _take_traffic(self, attempt: Attempt, folder: Path) -> None:
+    def _take_traffic(self, attempt: Attempt, folder: Path, look: Look) -> None:
         """Keep what has passed by the attempt's proxy, if that has changed since the last look."""
+        if look.beat is not None and not look.beat.has_traffic:
+            return
         path = folder / protocol.TRAFFIC
         written = _written_at(path)
         if written is None or self._traffic_seen.get(attempt.id) == written:
@@ -381,10 +386,11 @@ class Intake:
         )
         self._traffic_seen[attempt.id] = written
 
-    def _take_calls(self, attempt: Attempt, folder: Path) -> None:
+    def _take_calls(self, attempt: Attempt, folder: Path, look: Look) -> None:
         """Count the model calls that have ended since the last look."""
         offset = model_calls.offset(self._database, attempt.id)
-        if _size(folder / protocol.MODEL_CALLS) <= offset:
+        size = _size(folder / protocol.MODEL_CALLS) if look.beat is None else look.beat.model_calls
+        if size <= offset:
             return
         order = protocol.read(folder / protocol.ORDER, Order)
         prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})

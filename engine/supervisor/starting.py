@@ -68,7 +68,7 @@ class Starter:
         self._redaction = redaction
         self._gpus = gpus
         self._settings = settings
-        self.budgets = SharedBudgets(database, places.state_dir, clock, log)
+        self.budgets = SharedBudgets(database, places.state_dir, clock, log, placements.asked)
         self._ramp = StartRamp(database, clock)
         self._waiting: dict[int, _HandOver] = {}
         self._troubles: Troubles[int] = Troubles(clock)

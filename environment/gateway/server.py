@@ -60,7 +60,7 @@ _SHUTDOWN_SECONDS = 1.0
 ALLOWANCE_SECONDS = (
     600.0  # as long as clients wait; an engine that was killed may have been started again by then
 )
-_ALLOWANCE_LOOK_SECONDS = 0.05
+_ALLOWANCE_LOOK_SECONDS, _LONGEST_ALLOWANCE_LOOK_SECONDS = 0.05, 2.0  # the file may be on other hosts' disks
 _USUAL_OUTPUT_TOKENS = 1024  # taken of the tokens a minute for a call that names no limit, until it has ended
 _SETTLE_TRIES, _SETTLE_SECONDS = 20, 0.01
 _PROBLEM_CHARACTERS = 300
@@ -411,7 +411,7 @@ class Gateway:
 
     async def _hold_to_budget(self, call: _Call, sent: Request) -> None:
         """Set aside what a call may come to; waits while the engine is asked for more of a shared budget."""
-        give_up = time.monotonic() + self._allowance_seconds
+        give_up, pause = time.monotonic() + self._allowance_seconds, _ALLOWANCE_LOOK_SECONDS
         while True:
             try:
                 self._ledger.admit(
@@ -434,7 +434,8 @@ class Gateway:
                     text = "The engine, which hands out the budget of this run's sweep, gives no answer."
                     raise _Refusal(503, text, "server") from None
                 self._note_waiting(call)
-                await asyncio.sleep(_ALLOWANCE_LOOK_SECONDS)
+                await asyncio.sleep(pause)
+                pause = min(1.5 * pause, _LONGEST_ALLOWANCE_LOOK_SECONDS)
             else:
                 return
 

@@ -224,8 +224,12 @@ class RunnerAttempt:
     def _is_overdue(self, started: Started) -> bool:
         """Tell whether the agent should long have been ended; by the monotonic clock, so within one boot only."""
         patience = self._order.grace_seconds + OVERDUE_SECONDS
-        if (self.folder / protocol.ENDING).exists():
-            patience += output.TIDY_SECONDS
+        if not self._is_late(started, patience):
+            return False
+        is_tidying = (self.folder / protocol.ENDING).exists()
+        return not is_tidying or self._is_late(started, patience + output.TIDY_SECONDS)
+
+    def _is_late(self, started: Started, patience: float) -> bool:
         if self._asked_at is not None and time.monotonic() - self._asked_at > patience:
             return True
         limit = self._order.time_limit_seconds + patience

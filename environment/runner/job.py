@@ -33,8 +33,10 @@ from foundation.problems import EnvironmentProblem
 EXIT_CLAIMED = 75
 EXIT_FENCED = 76
 BEAT_SECONDS = 10.0
-# Each look costs some calls to a file system that hundreds of nodes share.
-_LOOK_SECONDS = 1.0
+# Each look costs some calls to a file system that hundreds of nodes share, so that a run of hours gets fewer.
+_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 10.0
+_SHARE_OF_AGE = 1 / 60
+_EARLY_SECONDS = 1.0  # by which a heartbeat may be early, so that it is not put off until the next look
 _STAGING_LOOK_SECONDS = 0.25  # a dataset that is there already takes no longer
 # An agent that ended so shortly before its runner was told to end got the same signal.
 _SAME_SIGNAL_SECONDS = 2.0
@@ -53,6 +55,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     """
     if not output.claim(folder / protocol.JOB_CLAIM):
         return EXIT_CLAIMED
+    began_at = time.monotonic()
     fence = Fence(silent_seconds)
     fence.start()
     told = Told()
@@ -62,7 +65,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     staging = Staging(folder, order, local / protocol.DATASET / "public", local.parent)
     try:
         _lead_there(folder, local)
-        heart = Heart(folder, min(BEAT_SECONDS, silent_seconds / 4))
+        heart = Heart(folder, order, min(BEAT_SECONDS, silent_seconds / 4))
         _stage(folder, staging, heart, fence, told)
         _note_gpus(folder, order)
         runner = Runner(
@@ -79,12 +82,12 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
                 runner.tick()
                 if told.at is not None:
                     _ask_to_end(folder, told.at)
-                ended = (folder / protocol.EXIT).exists()
+                ended = runner.is_done
                 if heart.beat(ended=ended):
                     fence.note_beat()
                 if ended:
                     return 0
-                told.wait(_LOOK_SECONDS)
+                told.wait(_seconds_between_looks(time.monotonic() - began_at))
     finally:
         staging.end()
         files.remove_tree(local)
@@ -150,35 +153,48 @@ class Told:
 class Heart:
     """Appends to the heartbeats, from which the engine learns that this job lives and how much there is to read."""
 
-    def __init__(self, folder: Path, every_seconds: float) -> None:
+    def __init__(self, folder: Path, order: Order, every_seconds: float) -> None:
         self._folder = folder
+        self._has_gateway = bool(order.providers)
+        self._has_proxy = bool(order.allowed_hosts)
         self._every_seconds = every_seconds
         self._number = 0
-        self._beat_at, self._events = -math.inf, 0
+        self._beat_at, self._news = -math.inf, (0, 0)
 
     def beat(self, *, ended: bool = False, staging: Staging | None = None) -> bool:
         """Write a heartbeat where one is due, and tell whether that was so and worked."""
-        now, events = time.monotonic(), _size(self._folder / protocol.EVENTS)
-        if not ended and events == self._events and now - self._beat_at < self._every_seconds:
+        now, news = time.monotonic(), self._look()
+        if not ended and news == self._news and now - self._beat_at < self._every_seconds - _EARLY_SECONDS:
             return False
+        events, asked = news
         beat = Heartbeat(
             self._number,
             _node(),
             os.environ.get("SLURM_JOB_ID", ""),
             events,
             _size(self._folder / protocol.USAGE),
-            _size(self._folder / protocol.MODEL_CALLS),
+            _size(self._folder / protocol.MODEL_CALLS) if self._has_gateway else 0,
             ended=ended,
             staged=None if staging is None else staging.bytes_done,
             to_stage=None if staging is None else staging.bytes_needed,
+            has_traffic=self._has_proxy and (self._folder / protocol.TRAFFIC).exists(),
+            asked=asked,
         )
         try:
             jsonlines.append(self._folder / protocol.HEARTBEATS, [asdict(beat)], durable=True)
         except OSError:
             return False  # the fence counts from the last one that worked
         self._number += 1
-        self._beat_at, self._events = now, events
+        self._beat_at, self._news = now, news
         return True
+
+    def _look(self) -> tuple[int, int]:
+        """Return what the engine is to hear of soon: the size of the events, and what the gateway has asked for."""
+        asked = 0
+        if self._has_gateway:
+            with suppress(FileNotFoundError):
+                asked = (self._folder / protocol.ALLOWANCE_WANTED).stat().st_mtime_ns
+        return _size(self._folder / protocol.EVENTS), asked
 
 
 class Fence(threading.Thread):
@@ -204,6 +220,11 @@ class Fence(threading.Thread):
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
         os._exit(EXIT_FENCED)
+
+
+def _seconds_between_looks(age: float) -> float:
+    """Return how long to wait until the next look at an attempt of this age."""
+    return min(_LONGEST_LOOK_SECONDS, max(_LOOK_SECONDS, age * _SHARE_OF_AGE))
 
 
 def _lead_there(folder: Path, local: Path) -> None:

@@ -29,6 +29,7 @@ from foundation.problems import EnvironmentProblem, Problem
 LOOK_SECONDS = 0.25
 USAGE_SECONDS = 2.0
 USAGE_SECONDS_PER_ATTEMPT = 0.05  # so that two hundred cost no more of a core than forty
+USAGE_SECONDS_OF_JOB = 9.0  # what it measures and writes lies on a file system that many hosts share
 DISK_EVERY = 6  # of the usage looks: walking a directory costs more than reading a counter
 LEFTOVERS_SECONDS = 15.0
 _BACK_OFF_SECONDS = 5.0
@@ -109,7 +110,8 @@ class Runner:
             self._remove_leftovers()
         if self._clock.monotonic() >= self._measure_at:
             running = self._measure()
-            every = max(USAGE_SECONDS, USAGE_SECONDS_PER_ATTEMPT * running)
+            least = USAGE_SECONDS_OF_JOB if self._as_job else USAGE_SECONDS
+            every = max(least, USAGE_SECONDS_PER_ATTEMPT * running)
             self._measure_at = self._clock.monotonic() + every
 
     def close(self) -> None:
@@ -126,10 +128,19 @@ class Runner:
         """Tell whether there was nothing to look after at the last tick."""
         return not self._held
 
+    @property
+    def is_done(self) -> bool:
+        """Tell whether the single attempt has ended, with everything gathered."""
+        assert self._single is not None
+        held = self._held.get(self._single.name)
+        if held is not None and held.attempt is not None:
+            return held.attempt.stage is Stage.DONE  # which nobody else can bring about
+        return (self._single / protocol.EXIT).exists()
+
     def _names(self) -> set[str]:
         if self._single is None:
             return {path.name for path in self._inbox.glob("[!.]*.json")}
-        return set() if (self._single / protocol.EXIT).exists() else {self._single.name}
+        return set() if self.is_done else {self._single.name}
 
     def _folder(self, name: str) -> Path:
         if self._single is not None:

@@ -382,6 +382,8 @@ class Heartbeat:
         events, usage, model_calls: the sizes of these files.
         ended: whether exit.json is there.
         staged, to_stage: of the dataset's bytes, those that are on the node, and all; None when that is over.
+        has_traffic: whether there is a traffic.json.
+        asked: changes whenever the model gateway asks for more of a shared budget (`allowance_wanted.json`).
     """
 
     number: int
@@ -393,6 +395,8 @@ class Heartbeat:
     ended: bool
     staged: int | None = None
     to_stage: int | None = None
+    has_traffic: bool = False
+    asked: int = 0
 
 
 @dataclass(frozen=True)

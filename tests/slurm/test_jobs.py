@@ -30,6 +30,7 @@ from tests.engine.harness import eventually
 from tests.engine.test_model_gateway import Elsewhere, elsewhere
 from tests.environment.gateway.provider import KEY, TEXT
 from tests.environment.runner.conftest import order
+from tests.environment.runner.orders import order_with
 
 __all__ = ["elsewhere", "order", "prepared_data"]
 WAIT = 'echo begun; trap "" TERM; while :; do sleep 0.1; done'
@@ -128,7 +129,7 @@ def test_a_job_that_could_write_nothing_for_too_long_ends_its_agent_and_itself()
 
 
 def test_a_heartbeat_that_can_not_be_written_is_none(tmp_path: Path) -> None:
-    heart = Heart(tmp_path, every_seconds=0.0)
+    heart = Heart(tmp_path, order_with(), every_seconds=0.0)
     assert heart.beat(ended=False)
     (tmp_path / protocol.HEARTBEATS).unlink()
     (tmp_path / protocol.HEARTBEATS).mkdir()

@@ -28,6 +28,10 @@ class ProcessSandbox:
         self, attempt: Path, name: str, start_shim: Callable[[Path], subprocess.Popen[bytes]]
     ) -> None:
         self._attempt = attempt
+        lock = attempt / protocol.LOCK
+        self._lock = (
+            lock.resolve() if lock.is_symlink() else lock
+        )  # on a node it is asked for on its own disk
         self._name = name
         self._start_shim = start_shim
         self._shim: subprocess.Popen[bytes] | None = None
@@ -113,11 +117,11 @@ class ProcessSandbox:
         return started.pid if started is not None else None
 
     def _lives(self) -> bool:
-        return locks.is_held(self._attempt / protocol.LOCK)
+        return locks.is_held(self._lock)
 
     def _signal(self, number: int) -> None:
         """Signal the shim; the process that holds its lock can be no other."""
-        text = (self._attempt / protocol.LOCK).read_text().strip()
+        text = self._lock.read_text().strip()
         if text.isdigit() and self._lives():
             with suppress(ProcessLookupError):  # it ended in between, which the next look sees
                 os.kill(int(text), number)

@@ -16,7 +16,7 @@ from environment.runner import protocol
 from environment.runner.protocol import AllowanceWanted, CallAmounts, RunAllowance
 from foundation import files
 from state import budgets, database, events, experiments, model_calls, runs, transitions
-from state.budgets import BudgetScope, Limits
+from state.budgets import BudgetScope, Limits, SharingAttempt
 from state.database import Database
 from state.lifecycle import FailureClass
 from state.model_calls import ModelUse
@@ -43,7 +43,12 @@ class World:
 
     def start(self) -> None:
         """A new engine on what the last one has left."""
-        self.engine = SharedBudgets(self.state, self.places.state_dir, self.clock, lambda *_: None)
+        self.asked: int | None = None
+
+        def asked(_attempt: SharingAttempt) -> int | None:
+            return self.asked
+
+        self.engine = SharedBudgets(self.state, self.places.state_dir, self.clock, lambda *_: None, asked)
 
     def folder(self, attempt: int) -> Path:
         return self.places.state_dir / runs.attempt(self.state, attempt).directory
@@ -99,6 +104,32 @@ def test_each_run_gets_what_its_next_call_needs_and_some_more(world: World) -> N
     assert first.tokens is not None
     assert 1000 < first.tokens < 5000
     assert (second.tokens, second.calls, second.usd) == (0, None, None)
+
+
+def test_of_runs_on_nodes_a_request_is_read_when_they_say_that_there_is_one(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.set(tokens=100_000)
+    world.asked = 0
+    world.step()
+    first = world.attempts[0]
+    read = protocol.read_if_there
+    reads: list[Path] = []
+
+    def noted(path: Path, kind: type[AllowanceWanted]) -> AllowanceWanted | None:
+        reads.append(path)
+        return read(path, kind)
+
+    monkeypatch.setattr(protocol, "read_if_there", noted)
+    world.want(first, tokens=1000)
+    world.step()
+    assert reads == []
+    assert world.given(first).tokens == 0
+    world.asked = 7
+    for _ in range(5):
+        world.step()
+    assert len(reads) == len(world.attempts)
+    assert (world.given(first).tokens or 0) > 1000
 
 
 def test_one_that_asks_for_much_again_and_again_gets_no_more_of_it(world: World) -> None:
