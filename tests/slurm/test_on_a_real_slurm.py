@@ -139,6 +139,7 @@ def test_what_a_placement_has_and_lacks_is_told_without_submitting_anything(
     assert {one["placement"]: (one["room"], one["answers"]) for one in listed} == {
         "here": (None, True),
         "slurm": (100, True),
+        "slurm:staged": (100, True),
         "slurm:short": (100, True),
         "slurm:lost": (100, False),
     }
