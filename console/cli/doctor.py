@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -23,7 +24,9 @@ from engine.space import existing, free_bytes
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
+    from engine.placements.survey import SurveyedNodes
     from engine.places import Places
+    from environment.runner.survey import HostOffer
 
 app = new_app()
 
@@ -60,9 +63,26 @@ def doctor(
     online: Annotated[
         bool, typer.Option("--online", help="Also ask Kaggle whether it accepts the credentials.")
     ] = False,
+    placement: Annotated[
+        str,
+        typer.Option(
+            "--placement",
+            metavar="slurm[:NAME]",
+            help="Check instead what nodes offer and hold, by a short job on one node of each kind.",
+        ),
+    ] = "",
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, help="Seconds to wait for the jobs of --placement.")
+    ] = 120.0,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Ask nodes again that were asked within a day.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Check what this machine has and lacks, with next steps; exit code 5 when something stops the work."""
+    if placement:
+        _of_nodes(places_of(context), placement, wait, fresh=fresh, json=json)
+        return
     found = []
     for check in all_checks(places_of(context), online=online):
         found.append(check)
@@ -77,6 +97,62 @@ def doctor(
         raise typer.Exit(EnvironmentProblem.exit_code)
 
 
+def _of_nodes(places: Places, placement: str, wait: float, *, fresh: bool, json: bool) -> None:
+    """Say what each kind of node of a placement offers."""
+    from engine.placements.survey import require_node, survey_nodes
+
+    found = survey_nodes(places, placement, wait_seconds=wait, fresh=fresh)
+    if json:
+        say_json([asdict(one) for one in found])
+    else:
+        for one in found:
+            more = f" and {len(one.nodes) - 1} like it" if len(one.nodes) > 1 else ""
+            say(f"{one.node}{more}, in {', '.join(one.partitions)}")
+            for check in _node_checks(one):
+                say(f"{check.health:<4}  {check.name:<10}  {check.found}")
+                if check.next_step:
+                    say(f"{'':18}{check.next_step}")
+    require_node(found)
+
+
+def _node_checks(surveyed: SurveyedNodes) -> Iterator[Check]:
+    if surveyed.offer is None:
+        yield Check("node", Health.FAIL, surveyed.problem)
+        return
+    offer = surveyed.offer
+    gpus = wording.plural(surveyed.gpus, "GPU")
+    age = wording.age(time.time() - offer.at)
+    known = age if age == "now" else f"{age} ago"
+    memory = wording.size(offer.memory_bytes)
+    yield Check("node", Health.OK, f"{offer.cpus} CPUs for a job, {memory} of memory, {gpus}; tried {known}")
+    yield from check_offer(offer)
+    yield check_disk(
+        "scratch", Path(offer.scratch), needs=0, wants=_STATE_WANTS, free=offer.scratch_free_bytes
+    )
+
+
+def check_offer(offer: HostOffer) -> Iterator[Check]:
+    """Check which runtimes without a daemon a host offers, and what they hold there."""
+    for one in offer.runtimes:
+        health = Health.WARN if one.why_not or one.not_held else Health.OK
+        held = f"works, not held: {one.not_held}" if one.not_held else "works"
+        yield Check(one.name, health, one.why_not or held)
+    auto = f"takes {offer.auto}" if offer.auto else "finds none that works for exported images"
+    step = (
+        "" if offer.auto else "Install bubblewrap, Apptainer or rootless Podman, and allow user namespaces."
+    )
+    yield Check("auto", Health.OK if offer.auto else Health.WARN, auto, step)
+    yield Check("limits", Health.WARN if "not held" in offer.limits else Health.OK, offer.limits)
+    network = offer.network or "the networks 'none' and 'models' are held"
+    yield Check("network", Health.WARN if offer.network else Health.OK, network)
+    if offer.overlay:
+        yield Check("overlay", Health.WARN, f"an image's root is read-only but for /home: {offer.overlay}")
+    if offer.squashfs:
+        yield Check("squashfs", Health.WARN, f"squashed images are unpacked first: {offer.squashfs}")
+    tools = ", ".join(f"{name} {version}".strip() for name, version in offer.tools.items())
+    yield Check("programs", Health.OK, tools or "none of the runtimes'")
+
+
 def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
     """Run all checks, one after the other; with `online` also those that ask somebody outside of this machine."""
     from engine.control import status
@@ -88,6 +164,7 @@ def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
     yield check_disk("data disk", places.data_dir, needs=0, wants=_DATA_WANTS)
     yield check_bubblewrap()
     yield check_limits()
+    yield from check_runtimes(places)
     yield from check_docker(os.getuid())
     yield check_gpu()
     yield from check_kaggle(os.environ, Path.home())
@@ -121,9 +198,9 @@ def check_state(places: Places) -> Check:
     return Check("state", Health.OK, f"{places.state_dir} on {kind}")
 
 
-def check_disk(name: str, path: Path, *, needs: int, wants: int) -> Check:
-    """Check how much space is left on a disk."""
-    free = free_bytes(path)
+def check_disk(name: str, path: Path, *, needs: int, wants: int, free: int | None = None) -> Check:
+    """Check how much space is left on a disk; `free` says it of one that is not here."""
+    free = free_bytes(path) if free is None else free
     found = f"{wording.size(free)} free for {path}"
     if free < needs:
         return Check(name, Health.FAIL, found, f"At least {wording.size(needs)} is needed; free some space.")
@@ -161,6 +238,25 @@ def check_limits() -> Check:
         held.in_words(),
         "Start the engine where it may make control groups (as root, or in a systemd session), or use Docker.",
     )
+
+
+def check_runtimes(places: Places) -> Iterator[Check]:
+    """Check which runtimes run exported images here without a daemon."""
+    from environment.runner import protocol
+    from environment.runner.survey import survey
+
+    offer = survey(existing(places.state_dir))
+    working = [one for one in offer.runtimes if not one.why_not and one.name in protocol.OF_AN_IMAGE_FILE]
+    missing = [f"{one.name}: {one.why_not}" for one in offer.runtimes if one.why_not]
+    if working:
+        names = ", ".join(one.name for one in working)
+        yield Check("images", Health.OK, f"exported images run by {names}; auto takes {offer.auto}")
+    else:
+        step = "Needed for --runtime auto, rootfs, apptainer and podman only."
+        yield Check("images", Health.WARN, f"no runtime for exported images: {'; '.join(missing)}", step)
+    for one in working:
+        if one.name == protocol.ROOTFS and offer.overlay:
+            yield Check("images", Health.WARN, f"an image's root is read-only but for /home: {offer.overlay}")
 
 
 def check_docker(uid: int) -> Iterator[Check]:

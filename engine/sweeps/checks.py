@@ -316,8 +316,7 @@ def _runtime(
             yield from _without_daemon(kind, "processes of this host", spec, agent, providers, places)
             if kind in protocol.OF_AN_IMAGE_FILE and (why_not := choosing.why_not(kind, places.state_dir)):
                 raise EnvironmentProblem(f"runs can't have the runtime '{kind}' here", why_not)
-            isolated = kind != protocol.PLAIN
-            held = held_limits(isolated=isolated)
+            held = held_limits(isolated=kind != protocol.PLAIN)
             if kind in (protocol.PODMAN, protocol.APPTAINER):
                 held = containers.held(kind, held)
             yield Check(True, f"limits of runs: {held.in_words()}")

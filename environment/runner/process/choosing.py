@@ -6,6 +6,7 @@ from pathlib import Path
 
 from environment.runner import protocol
 from environment.runner.process import bubblewrap, containers, image_files, rootfs
+from environment.runner.process.containment import Containment, held_limits
 from environment.runner.protocol import ImageFile, Order
 from foundation.problems import EnvironmentProblem
 
@@ -22,6 +23,23 @@ def why_not(runtime: str, scratch: Path) -> str:
     if runtime == protocol.APPTAINER:
         return containers.why_no_apptainer()
     return bubblewrap.why_unavailable()
+
+
+def not_held(runtime: str, scratch: Path, containment: Containment | None = None) -> str:
+    """Name what a runtime does not hold on this host: limits, and what a container would have; empty for nothing.
+
+    Args:
+        runtime: one of the protocol.
+        scratch: a folder on this host's own disk.
+        containment: of an attempt; what would hold the limits of one if not given.
+    """
+    limits = held_limits(isolated=runtime != protocol.PLAIN) if containment is None else containment.held
+    if runtime in (protocol.PODMAN, protocol.APPTAINER):
+        limits = containers.held(runtime, limits)
+    missing = [limits.not_held()]
+    if runtime == protocol.ROOTFS and rootfs.mounts(scratch).overlay:
+        missing.append("a writable root")
+    return ", ".join(filter(None, missing))
 
 
 def on_this_host(order: Order, scratch: Path) -> str:

@@ -99,8 +99,6 @@ class Shim:
         signal.signal(signal.SIGTERM, self._on_stop)
         self._choose()
         self._containment = Containment(self._order.name, self._limits, isolated=self._isolated)
-        if self._runtime in (protocol.PODMAN, protocol.APPTAINER):
-            self._containment.held = containers.held(self._runtime, self._containment.held)
         try:
             self._run()
         finally:
@@ -319,14 +317,6 @@ class Shim:
             around = containers.apptainer(command, self._attempt, order, root, variables=variables)
         return around.command, around.variables
 
-    def _not_held(self) -> str:
-        """Name what is not held here, of limits and of what a container would have."""
-        missing = [self._containment.held.not_held()]
-        if self._runtime == protocol.ROOTFS:
-            scratch = (self._attempt / protocol.SCRATCH).resolve()
-            missing.append("a writable root" if rootfs.mounts(scratch).overlay else "")
-        return ", ".join(filter(None, missing))
-
     def _be_warden(
         self,
         shim: int,
@@ -354,10 +344,11 @@ class Shim:
         try:
             # Written first: where even this can't be written, no agent may run unseen.
             image = self._order.image_file.image if self._image and self._order.image_file else ""
+            scratch = (self._attempt / protocol.SCRATCH).resolve()
             started = Started.now(
                 shim,
                 isolated=self._isolated,
-                not_held=self._not_held(),
+                not_held=choosing.not_held(self._runtime, scratch, self._containment),
                 runtime=self._runtime,
                 image=image,
             )

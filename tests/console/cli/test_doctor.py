@@ -28,6 +28,7 @@ def test_every_check_says_how_it_is_and_what_is_not_well_has_a_next_step(cli: Cl
         "data disk",
         "bubblewrap",
         "limits",
+        "images",
         "docker",
         "gpu",
         "kaggle",

@@ -1,0 +1,186 @@
+"""What the nodes of a placement offer: tried by a short job on one node of each kind, and kept for a while."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.placements.commands import Node, SlurmAway, SlurmCommands, SlurmFull, SlurmRefuses
+from engine.placements.slurm import profile_named
+from engine.places import Places, shared_folder
+from engine.settings import SlurmProfile
+from environment.runner.survey import HostOffer
+from foundation import files
+from foundation.problems import EnvironmentProblem, Problem
+
+KEPT_SECONDS = 86_400.0
+_FOLDER = "surveys"
+_JOB = "mlebench-survey"
+_MINUTES = 5
+_MEMORY_MB = 500
+_LOOK_SECONDS = 1.0
+_MOST_KINDS = 20
+_MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class SurveyedNodes:
+    """Nodes that are alike, and what one of them offers.
+
+    Attributes:
+        node: the one that was asked.
+        nodes: all of them.
+        partitions: that they are in.
+        offer: what it offers; None where that is not known.
+        problem: why it is not known.
+        gpus: of one node, as Slurm counts them.
+    """
+
+    node: str
+    nodes: tuple[str, ...]
+    partitions: tuple[str, ...]
+    offer: HostOffer | None
+    problem: str = ""
+    gpus: int = 0
+
+
+def survey_nodes(
+    places: Places,
+    placement: str,
+    *,
+    wait_seconds: float,
+    fresh: bool = False,
+    commands: SlurmCommands | None = None,
+) -> list[SurveyedNodes]:
+    """Return what each kind of node of a placement offers.
+
+    Args:
+        places: where config.toml is, and where results are kept.
+        placement: its name.
+        wait_seconds: how long jobs are waited for, all together.
+        fresh: whether nodes are asked again of which it is known.
+        commands: of Slurm; the usual ones if not given.
+
+    Raises:
+        Problem: there is no such placement, or Slurm does not answer.
+    """
+    profile = profile_named(placement, places.config_file)
+    slurm = commands or SlurmCommands(os.environ)
+    folder = (shared_folder(places) or places.state_dir) / _FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    found: list[SurveyedNodes] = []
+    asked: dict[str, str] = {}
+    kinds = _kinds(slurm.nodes(tuple(filter(None, profile.partition.split(",")))))
+    for alike in kinds[:_MOST_KINDS]:
+        node = next((one for one in alike if not one.is_away), alike[0])
+        file = _file(folder, placement, node.name)
+        offer = None if fresh else _kept(file)
+        problem = ""
+        if offer is None and node.is_away:
+            problem = f"no node of this kind takes jobs: {node.name} is {node.state}"
+        elif offer is None:
+            file.unlink(missing_ok=True)
+            try:
+                asked[node.name] = _submit(slurm, profile, node, file)
+            except (SlurmRefuses, SlurmFull) as refusal:
+                problem = refusal.in_one_line()
+        names = tuple(one.name for one in alike)
+        found.append(SurveyedNodes(node.name, names, node.partitions, offer, problem, node.gpus))
+    if asked:
+        _wait([_file(folder, placement, name) for name in asked], wait_seconds)
+    return [_completed(one, _file(folder, placement, one.node), asked, slurm) for one in found]
+
+
+def _kinds(nodes: Sequence[Node]) -> list[list[Node]]:
+    """Put nodes together that look alike to Slurm, the largest kinds first."""
+    found: dict[tuple[object, ...], list[Node]] = {}
+    for node in nodes:
+        found.setdefault((node.partitions, node.cpus, node.memory_bytes, node.gpus), []).append(node)
+    return sorted(found.values(), key=lambda alike: (-len(alike), alike[0].name))
+
+
+def _file(folder: Path, placement: str, node: str) -> Path:
+    return folder / f"{placement.replace(':', '-')}-{node}.json"
+
+
+def _kept(file: Path) -> HostOffer | None:
+    """Read what a node has written, unless that is too long ago."""
+    import msgspec
+
+    try:
+        with files.reading_untrusted(file, max_bytes=_MOST_BYTES) as stream:
+            offer = msgspec.json.decode(stream.read(), type=HostOffer)
+    except (Problem, msgspec.MsgspecError):
+        return None
+    return offer if time.time() - offer.at < KEPT_SECONDS else None
+
+
+def _submit(slurm: SlurmCommands, profile: SlurmProfile, node: Node, file: Path) -> str:
+    command = [f"{sys.prefix}/bin/python", "-I", "-m", "environment.runner.survey", f"--output={file}"]
+    scratch = shlex.quote(profile.scratch) if profile.scratch else '"${TMPDIR:-/tmp}"'
+    script = file.with_suffix(".sh")
+    path = shlex.quote(os.environ.get("PATH", os.defpath))
+    text = f"#!/bin/bash\nexport PATH={path} LANG=C.UTF-8\nexec {shlex.join(command)} --scratch={scratch}\n"
+    files.write_text(script, text)
+    wanted: dict[str, str] = {
+        "job-name": _JOB,
+        "chdir": str(file.parent),
+        "output": str(file.with_suffix(".log")),
+        "export": "NIL",
+        "time": str(_MINUTES),
+        "nodes": "1",
+        "ntasks": "1",
+        "nodelist": node.name,
+        "mem": f"{_MEMORY_MB}M",
+        # The default one may not have this node.
+        "partition": profile.partition or ",".join(node.partitions),
+        "account": profile.account,
+        "qos": profile.qos,
+        "constraint": profile.constraint,
+        "licenses": profile.licences,
+    }
+    given = [f"--{name}={value}" for name, value in wanted.items() if value and name not in profile.leave_out]
+    return slurm.submit(script, [*given, "--no-requeue", *profile.options])
+
+
+def _wait(written: Sequence[Path], seconds: float) -> None:
+    give_up = time.monotonic() + seconds
+    while time.monotonic() < give_up:
+        # Listed first, as some file systems show what is new only then.
+        there = set(written[0].parent.iterdir())
+        if all(file in there for file in written):
+            return
+        time.sleep(_LOOK_SECONDS)
+
+
+def _completed(one: SurveyedNodes, file: Path, asked: dict[str, str], slurm: SlurmCommands) -> SurveyedNodes:
+    """Add what a job has written; one that has not begun is cancelled, and what it waits for is told."""
+    if one.node not in asked:
+        return one
+    offer = _kept(file)
+    if offer is not None:
+        return replace(one, offer=offer)
+    number = asked[one.node]
+    try:
+        job = next((job for job in slurm.jobs() if job.id == number and job.name == _JOB), None)
+        slurm.cancel([number])
+    except SlurmAway as away:
+        return replace(one, problem=away.in_one_line())
+    told = "its job was not seen" if job is None else job.in_words()
+    return replace(one, problem=f"nothing was written in time: {told}; see {file.with_suffix('.log')}")
+
+
+def require_node(found: Sequence[SurveyedNodes]) -> None:
+    """Refuse a placement of whose nodes nothing is known.
+
+    Raises:
+        EnvironmentProblem: no node has answered.
+    """
+    if not any(one.offer for one in found):
+        why = found[0].problem if found else "its partition has no nodes"
+        raise EnvironmentProblem("no node tells what it offers", why)

@@ -1,0 +1,163 @@
+"""What a host offers to runs and what it holds of their limits: `python -m environment.runner.survey [--output FILE]`.
+
+Everything is tried, nothing concluded from versions; what the tries leave behind is removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from environment.runner import protocol
+from environment.runner.host import GpuReader, read_nvidia
+from environment.runner.process import choosing, rootfs
+from environment.runner.process.containment import held_limits
+from foundation import files
+
+# What the runtimes are made of, and how each tells its version.
+_TOOLS = (
+    "bwrap",
+    "podman",
+    "apptainer",
+    "squashfuse",
+    "unsquashfs",
+    "fuse-overlayfs",
+    "runc",
+    "crun",
+    "newuidmap",
+)
+_RUNTIMES = (*protocol.OF_AN_IMAGE_FILE, protocol.BUBBLEWRAP)
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
+_TOOL_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class RuntimeOffer:
+    """A runtime on a host.
+
+    Attributes:
+        why_not: why it does not work there; empty where it does.
+        not_held: what it does not hold there, in words; empty where it holds everything.
+    """
+
+    name: str
+    why_not: str
+    not_held: str = ""
+
+
+@dataclass(frozen=True)
+class HostOffer:
+    """What a host offers, and since when that is known.
+
+    Attributes:
+        at: when it was tried.
+        limits: what holds the limits of agents there, in words.
+        network: why the networks `none` and `models` can't be held; empty where they can.
+        overlay: why an image's root can't be written there; empty where it can.
+        squashfs: why a squashed image has to be unpacked first; empty where it can be mounted.
+        tools: versions by program; an empty one where the program does not tell.
+        auto: which runtime `auto` takes there for an agent with an exported image; empty where none works.
+        scratch, scratch_free_bytes: the folder on its own disk, and how much room there is.
+    """
+
+    at: float
+    host: str
+    cpus: int
+    memory_bytes: int
+    gpus: tuple[str, ...]
+    kernel: str
+    runtimes: tuple[RuntimeOffer, ...]
+    limits: str
+    network: str
+    overlay: str
+    squashfs: str
+    tools: dict[str, str]
+    scratch: str
+    scratch_free_bytes: int
+    auto: str
+
+
+def survey(scratch: Path, gpus: GpuReader = read_nvidia) -> HostOffer:
+    """Try out what this host offers, with a folder on its own disk."""
+    place = Path(tempfile.mkdtemp(prefix="mlebench-survey-", dir=scratch))
+    try:
+        mounts = rootfs.mounts(place)
+        held = held_limits(isolated=True)
+        offers = tuple(_offer(name, place) for name in _RUNTIMES)
+        working = [one.name for one in offers if not one.why_not]
+        return HostOffer(
+            at=time.time(),
+            host=os.environ.get("SLURMD_NODENAME") or socket.gethostname(),
+            cpus=len(os.sched_getaffinity(0)),
+            memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+            gpus=tuple(gpu.name for gpu in gpus()),
+            kernel=os.uname().release,
+            runtimes=offers,
+            limits=held.in_words(),
+            network="" if working else "no runtime isolates here",
+            overlay=mounts.overlay,
+            squashfs=mounts.squashfs,
+            tools={name: version for name in _TOOLS if (version := _version(name)) is not None},
+            scratch=str(scratch),
+            scratch_free_bytes=shutil.disk_usage(scratch).free,
+            auto=next((name for name in working if name in protocol.OF_AN_IMAGE_FILE), ""),
+        )
+    finally:
+        files.remove_tree(place)
+
+
+def _offer(runtime: str, scratch: Path) -> RuntimeOffer:
+    why_not = choosing.why_not(runtime, scratch)
+    return RuntimeOffer(runtime, why_not, "" if why_not else choosing.not_held(runtime, scratch))
+
+
+@cache
+def _version(program: str) -> str | None:
+    """Return the version of a program; None where it is not there."""
+    if shutil.which(program) is None:
+        return None
+    asked = "-version" if program == "unsquashfs" else "--version"
+    try:
+        told = subprocess.run(
+            [program, asked],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TOOL_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = _VERSION.search((told.stdout + told.stderr).decode("utf-8", "replace"))
+    return found.group() if found else ""
+
+
+def main() -> None:
+    """Write what this host offers."""
+    parser = argparse.ArgumentParser(
+        prog="python -m environment.runner.survey", description="Try out this host."
+    )
+    parser.add_argument(
+        "--scratch", type=Path, default=Path(tempfile.gettempdir()), help="on this host's own disk"
+    )
+    parser.add_argument("--output", type=Path, help="a file to write; the output if not given")
+    options = parser.parse_args()
+    found = asdict(survey(options.scratch))
+    if options.output is None:
+        sys.stdout.write(json.dumps(found) + "\n")
+    else:
+        files.write_json(options.output, found)
+
+
+if __name__ == "__main__":
+    main()
