@@ -117,7 +117,7 @@ def _of_nodes(places: Places, placement: str, wait: float, *, fresh: bool, json:
 
 def _node_checks(surveyed: SurveyedNodes) -> Iterator[Check]:
     if surveyed.offer is None:
-        yield Check("node", Health.FAIL, surveyed.problem)
+        yield Check("node", Health.FAIL, surveyed.problem, "Give --wait more seconds, or mend the node.")
         return
     offer = surveyed.offer
     gpus = wording.plural(surveyed.gpus, "GPU")
@@ -133,22 +133,35 @@ def _node_checks(surveyed: SurveyedNodes) -> Iterator[Check]:
 
 def check_offer(offer: HostOffer) -> Iterator[Check]:
     """Check which runtimes without a daemon a host offers, and what they hold there."""
+    install = "Install bubblewrap, Apptainer or rootless Podman there, and allow user namespaces."
+    unneeded = f"Not needed where {offer.auto} works." if offer.auto else install
     for one in offer.runtimes:
-        health = Health.WARN if one.why_not or one.not_held else Health.OK
-        held = f"works, not held: {one.not_held}" if one.not_held else "works"
-        yield Check(one.name, health, one.why_not or held)
-    auto = f"takes {offer.auto}" if offer.auto else "finds none that works for exported images"
-    step = (
-        "" if offer.auto else "Install bubblewrap, Apptainer or rootless Podman, and allow user namespaces."
-    )
-    yield Check("auto", Health.OK if offer.auto else Health.WARN, auto, step)
-    yield Check("limits", Health.WARN if "not held" in offer.limits else Health.OK, offer.limits)
-    network = offer.network or "the networks 'none' and 'models' are held"
-    yield Check("network", Health.WARN if offer.network else Health.OK, network)
+        if one.why_not:
+            yield Check(one.name, Health.WARN, one.why_not, unneeded)
+        elif one.not_held:
+            step = "Rows disclose it; give --runtime another that holds more where that matters."
+            yield Check(one.name, Health.WARN, f"works, not held: {one.not_held}", step)
+        else:
+            yield Check(one.name, Health.OK, "works and holds all limits")
+    if offer.auto:
+        yield Check("auto", Health.OK, f"takes {offer.auto} for agents with exported images")
+    else:
+        yield Check("auto", Health.WARN, "finds no runtime for exported images", install)
+    if "not held" in offer.limits:
+        step = "Have Slurm hold them by control groups, or take another runtime."
+        yield Check("limits", Health.WARN, offer.limits, step)
+    else:
+        yield Check("limits", Health.OK, offer.limits)
+    if offer.network:
+        yield Check("network", Health.WARN, offer.network, install)
+    else:
+        yield Check("network", Health.OK, "the networks 'none' and 'models' are held")
     if offer.overlay:
-        yield Check("overlay", Health.WARN, f"an image's root is read-only but for /home: {offer.overlay}")
+        found = f"with rootfs an image's root is read-only but for /home: {offer.overlay}"
+        yield Check("overlay", Health.WARN, found, "A kernel of 5.11 or newer can lay one over it.")
     if offer.squashfs:
-        yield Check("squashfs", Health.WARN, f"squashed images are unpacked first: {offer.squashfs}")
+        found = f"squashed images are unpacked first: {offer.squashfs}"
+        yield Check("squashfs", Health.WARN, found, "Install squashfuse there to save the time and the room.")
     tools = ", ".join(f"{name} {version}".strip() for name, version in offer.tools.items())
     yield Check("programs", Health.OK, tools or "none of the runtimes'")
 
@@ -256,7 +269,8 @@ def check_runtimes(places: Places) -> Iterator[Check]:
         yield Check("images", Health.WARN, f"no runtime for exported images: {'; '.join(missing)}", step)
     for one in working:
         if one.name == protocol.ROOTFS and offer.overlay:
-            yield Check("images", Health.WARN, f"an image's root is read-only but for /home: {offer.overlay}")
+            found = f"an image's root is read-only but for /home: {offer.overlay}"
+            yield Check("images", Health.WARN, found, "A kernel of 5.11 or newer can lay one over it.")
 
 
 def check_docker(uid: int) -> Iterator[Check]:

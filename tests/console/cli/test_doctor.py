@@ -12,8 +12,10 @@ import pytest
 from console.cli import doctor
 from console.cli.doctor import Health
 from engine.places import Places
+from environment.runner import survey
 from environment.runner.process import containment
 from environment.runner.process.containment import WATCHER, HeldLimits
+from environment.runner.survey import RuntimeOffer
 from tests.console.cli.conftest import Cli
 
 SECRET = "a-key-that-nobody-may-see"
@@ -176,3 +178,24 @@ def test_what_holds_limits_of_processes_is_told(
     found = doctor.check_limits()
     assert found.health is health
     assert told in found.found
+
+
+def test_what_a_node_does_not_hold_has_a_next_step(tmp_path: Path) -> None:
+    offer = replace(
+        survey.survey(tmp_path, tuple),
+        runtimes=(
+            RuntimeOffer("rootfs", ""),
+            RuntimeOffer("podman", "", "processors"),
+            RuntimeOffer("x", "absent"),
+        ),
+        auto="rootfs",
+        overlay="Operation not permitted",
+        squashfs="squashfuse is not installed",
+    )
+    for changed in (offer, replace(offer, auto="", network="nothing isolates", limits="not held: memory")):
+        found = list(doctor.check_offer(changed))
+        assert all(check.next_step for check in found if check.health != "ok")
+    told = {check.name: check.found for check in doctor.check_offer(offer)}
+    assert told["rootfs"] == "works and holds all limits"
+    assert told["podman"] == "works, not held: processors"
+    assert "read-only" in told["overlay"]
