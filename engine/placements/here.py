@@ -33,6 +33,7 @@ class Here:
         self._troubles: Troubles[str] = Troubles(clock)  # by file of the inbox
         self._child: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
+        self._missed_since: float | None = None
 
     @property
     def problem(self) -> str:
@@ -41,10 +42,19 @@ class Here:
 
     @property
     def runner_alive(self) -> bool | None:
-        """Whether some runner holds the runner's lock; None where there is none and none is needed."""
-        if locks.is_held(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOCK):
+        """Whether some runner holds the runner's lock; None where none does and no attempt misses it.
+
+        One that is only just being started is not missed, nor is one that would merely look for leftovers.
+        """
+        if self._is_held:
             return True
-        return False if protocol.needs_runner(self._state_dir) else None
+        since = self._missed_since
+        is_late = since is not None and self._clock.monotonic() - since >= _START_SECONDS
+        return False if is_late and protocol.has_placed(self._state_dir) else None
+
+    @property
+    def _is_held(self) -> bool:
+        return locks.is_held(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOCK)
 
     def room(self, _placement: str, /) -> None:
         """Return nothing, as the room of this host decides."""
@@ -108,9 +118,12 @@ class Here:
     def step(self) -> None:
         """Start a runner if there is something to look after and nobody does."""
         starting = self._child is not None and self._child.poll() is None
-        if self.runner_alive is not False:
+        if self._is_held or not protocol.needs_runner(self._state_dir):
+            self._missed_since = None
             return
         now = self._clock.monotonic()
+        if self._missed_since is None:
+            self._missed_since = now
         if starting and now - self._started_at < _START_SECONDS:
             return
         self._started_at = now

@@ -665,7 +665,12 @@ def make_folders(attempt: Path) -> None:
 
 def needs_runner(state_dir: Path) -> bool:
     """Tell whether there is something that a runner has to look after."""
-    return any(inbox(state_dir).glob("[!.]*.json")) or (state_dir / CONTAINERS).exists()
+    return has_placed(state_dir) or (state_dir / CONTAINERS).exists()
+
+
+def has_placed(state_dir: Path) -> bool:
+    """Tell whether an attempt is left for the runner."""
+    return any(inbox(state_dir).glob("[!.]*.json"))
 
 
 def inbox(state_dir: Path) -> Path:

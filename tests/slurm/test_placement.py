@@ -527,8 +527,6 @@ def test_an_engine_whose_runs_are_all_elsewhere_misses_no_runner_here(world: Wor
     here = Here(world.state_dir, world.clock, lambda _text, _error: None)
     world.running()
     assert here.runner_alive is None
-    here.place(world.attempt)
-    assert here.runner_alive is False
 
 
 def test_heartbeats_say_when_there_is_something_to_read(world: World) -> None:
