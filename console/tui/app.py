@@ -50,6 +50,7 @@ from foundation.problems import Problem, UsageProblem
 # is spent on imports.
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.notifications import Notification, Notify
     from textual.screen import Screen
 
     from console.actions.action import Action, Request
@@ -130,6 +131,9 @@ class ConsoleApp(TerminalApp):
         self.news = NewsWatch(self.clock)
         self.waiting: tuple[WaitingRequest, ...] = ()
         self.host_concerns: tuple[Concern, ...] = ()
+        self._told: dict[
+            str, tuple[Notification, int]
+        ] = {}  # the messages that are seen, and how often each came
         self._first_screen = screen or ""
         self._ticks = 0
         self._redrawn_in = -1
@@ -165,6 +169,17 @@ class ConsoleApp(TerminalApp):
         """Show a message for some seconds."""
         harmless = "\n".join(plain_lines(text))
         self.notify(harmless, severity="error" if bad else "information", markup=False, timeout=8)
+
+    def on_notify(self, event: Notify) -> None:
+        """Show a message that is seen already once, with how often it came; Textual shows what this leaves."""
+        told = event.notification
+        before, times = self._told.get(told.message, (told, 0))
+        times = times + 1 if before in self._notifications and not before.has_expired else 1
+        self._told = {text: (one, count) for text, (one, count) in self._told.items() if not one.has_expired}
+        self._told[told.message] = (told, times)
+        if times > 1:
+            self._unnotify(before)
+            told.message += f" ({self.signs.times}{times})"
 
     def copy_path(self, path: Path) -> None:
         """Copy a path to the terminal's clipboard."""
