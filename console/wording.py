@@ -218,6 +218,11 @@ def clock_seconds(moment: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
+def day(moment: float) -> str:
+    """Write the local date of a moment, `2026-03-14`."""
+    return time.strftime("%Y-%m-%d", time.localtime(moment))
+
+
 def date_and_time(moment: float | None) -> str:
     """Write a moment as a local date and time, to the minute."""
     return UNKNOWN if moment is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))

@@ -76,13 +76,25 @@ def newest(
     run_id: int | None = None,
     competition_id: str | None = None,
     after_id: int = 0,
+    before_id: int | None = None,
 ) -> list[Event]:
-    """Read the newest events, newest first, of everything or of one sweep, run or competition."""
+    """Read the newest events, newest first, of everything or of one sweep, run or competition.
+
+    Args:
+        database: the state.
+        limit: how many at most.
+        sweep_id: of this sweep alone, as the next two.
+        run_id: of this run.
+        competition_id: of this competition.
+        after_id: only those that happened after the one with this number.
+        before_id: only those that happened before this one.
+    """
     wanted = {"sweep_id": sweep_id, "run_id": run_id, "competition_id": competition_id}
     conditions = [f"{column} = :{column}" for column, value in wanted.items() if value is not None]
+    conditions += ["id < :before_id"] if before_id is not None else []
     return database.records(
         Event,
         f"SELECT * FROM events WHERE {' AND '.join(['id > :after_id', *conditions])}"
         " ORDER BY id DESC LIMIT :limit",
-        {**wanted, "after_id": after_id, "limit": limit},
+        {**wanted, "after_id": after_id, "before_id": before_id, "limit": limit},
     )

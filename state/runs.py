@@ -48,6 +48,11 @@ def of_all_sweeps(database: Database) -> list[Run]:
     return database.records(Run, "SELECT * FROM runs ORDER BY sweep_id, position")
 
 
+def seeds(database: Database) -> dict[int, int]:
+    """Read which seed each run is, by its number."""
+    return {row["id"]: row["seed"] for row in database.rows("SELECT id, seed FROM runs")}
+
+
 def get(database: Database, run_id: int) -> Run:
     """Read one run."""
     run = database.record(Run, "SELECT * FROM runs WHERE id = ?", (run_id,))

@@ -49,6 +49,7 @@ COMMANDS = {
     "sweep": Entry("sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
     "runs": Entry("runs", "List, follow, retry, stop and classify runs, and what they failed of."),
     "placements": Entry("placements", "List and check placements: this host, and profiles of Slurm."),
+    "events": Entry("events", "List what happened, newest last, filtered as on the Events screen."),
     "images": Entry("images", "Build, list and check container images."),
     "prepare": Entry("prepare", "Prepare datasets: download, verify, extract, split."),
     "datasets": Entry("datasets", "List, check, verify, examine, copy, stop and prune datasets."),

@@ -2,78 +2,120 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from console import wording
 from console.tui.list_screen import FilteredScreen
-from console.tui.painting import Line, Pieces, foreign
+from console.tui.painting import Line, Piece, Pieces, foreign, heading
 from console.tui.screen import Queries
+from console.tui.theme import Role, Signs
+from console.tui.widgets.run_cell import outcome_role
 from console.tui.widgets.table import REST, Column, Table
-from console.views.lists import words_accept
-from state import events
-from state.records import Event
+from console.views.events import EventFilter, ListedEvent, Severity, listed_events, parse_event_filter
 
 MOST_EVENTS = 5000
+_ROLES: dict[Severity, Role] = {
+    Severity.BAD: "bad",
+    Severity.WARNING: "warn",
+    Severity.GOOD: "good",
+    Severity.NOTE: "dim",
+}
+# Where an event leads that is about no run, sweep or dataset, by what its kind begins with.
+_PLACES = {"engine": "host", "samples": "host", "experiment": "board"}
 
 
 class EventsScreen(FilteredScreen):
-    """One list."""
+    """One list with a line for each day."""
 
     CONTEXTS = ("events", "list")
     MODE = "events"
+    FILTER_HINT = "words, sweep:aide kind:failed sev:bad comp:leaf seed:2 run:17, ! negates"
 
     def __init__(self) -> None:
         super().__init__()
-        self._events: tuple[Event, ...] | None = None
+        self._events: tuple[ListedEvent, ...] | None = None
 
     def queries(self) -> Queries:
         """The newest events."""
-        return {"events": (lambda database: tuple(events.newest(database, limit=MOST_EVENTS)), self._take)}
+        return {
+            "events": (lambda database: listed_events(database, EventFilter(), limit=MOST_EVENTS), self._take)
+        }
 
     def redraw(self) -> None:
         """Draw those that the filter lets through."""
         if self._events is None:
             return
-        shown = self.line_list
-        found = [event for event in self._events if words_accept(self.words, *_texts(event))]
-        count = f"{len(found):,} of {len(self._events):,}" if self.words else f"{len(found):,}"
-        newest = "newest " if len(self._events) == MOST_EVENTS else ""
-        note = f"   / {foreign(self.words, 40).rstrip()}" if self.words else ""
-        self.header.show(((f" {count} {newest}events", "dim"), (note, "accent")))
-        table = Table(_COLUMNS, found, shown.line_width, self.app.signs)
-        lines = [table.line(event, key=event.id) for event in found]
-        if lines:
-            shown.show(lines, heading=table.heading())
-        else:
-            shown.show([Line((("  nothing has happened yet", "dim"),))])
+        shown, signs, chosen = self.line_list, self.app.signs, parse_event_filter(self.words)
+        found = [one for one in self._events if chosen.accepts(one)]
+        self.header.show(self._header(chosen, len(found), len(self._events)))
+        if not found:
+            text = "no event is like that: Esc shows all" if chosen else "nothing has happened yet"
+            shown.show([Line(((f"  {text}", "dim"),))])
+            return
+        table = Table(_columns(signs), found, shown.line_width, signs)
+        lines: list[Line] = []
+        for day, of_day in groupby(found, key=_day):
+            lines.append(Line(heading(day, shown.line_width, signs)))
+            lines += [table.line(one, key=one.event.id) for one in of_day]
+        shown.show(lines, heading=table.heading())
 
     def action_open(self) -> None:
         """Go to what the event is about."""
         key = self.line_list.key
-        event = next((event for event in self._events or () if event.id == key), None)
-        if event is None:
+        one = next((one for one in self._events or () if one.event.id == key), None)
+        if one is None:
             return
+        event = one.event
         if event.run_id is not None:
             self.app.show_run(event.run_id, pane="timeline")
         elif event.sweep_id is not None:
             self.app.show_sweep(event.sweep_id)
-        elif event.competition_id is not None:
+        elif event.competition_id is not None or event.kind.startswith("kaggle."):
             self.app.show("data")
+        else:
+            self.app.show(_PLACES.get(event.kind.partition(".")[0], "overview"))
 
-    def _take(self, found: tuple[Event, ...]) -> None:
+    def _header(self, chosen: EventFilter, left: int, known: int) -> Pieces:
+        newest = "newest " if known == MOST_EVENTS else ""
+        count = f"{left:,} of {known:,}" if chosen else f"{known:,}"
+        pieces: list[Piece] = [(f" {count} {newest}events", "dim")]
+        if chosen.text:
+            pieces.append((f"   / {foreign(chosen.text, 60).rstrip()}", "accent"))
+        if chosen.unknown:
+            pieces.append((f"   unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}", "warn"))
+        return tuple(pieces)
+
+    def _take(self, found: tuple[ListedEvent, ...]) -> None:
         self._events = found
 
 
-def _texts(event: Event) -> tuple[str, ...]:
-    return event.kind, event.text, event.sweep_id or "", event.competition_id or "", f"run:{event.run_id}"
+def _day(one: ListedEvent) -> str:
+    return wording.day(one.event.at)
 
 
-def _text(event: Event) -> Pieces:
-    return ((event.text, "bad" if event.kind.endswith("failed") else "text"),)
+def _columns(signs: Signs) -> list[Column[ListedEvent]]:
+    drawn = {
+        Severity.BAD: signs.failed,
+        Severity.WARNING: "?",
+        Severity.GOOD: signs.done,
+        Severity.NOTE: signs.dot,
+    }
 
+    def sign(one: ListedEvent) -> Pieces:
+        return ((drawn[one.severity], _ROLES[one.severity]),)
 
-_COLUMNS = (
-    Column[Event]("when", lambda event: wording.date_and_time(event.at), 16, role="dim"),
-    Column[Event]("kind", lambda event: event.kind, 20, role="dim"),
-    Column[Event]("sweep", lambda event: event.sweep_id or "", 12, grows=20, role="dim"),
-    Column[Event]("competition", lambda event: event.competition_id or "", 20, grows=56, drop=1),
-    Column[Event]("what happened", _text, 40, grows=REST),
-)
+    def what(one: ListedEvent) -> Pieces:
+        if one.outcome is not None:
+            return ((one.event.text, outcome_role(one.outcome)),)
+        role = _ROLES[one.severity]
+        return ((one.event.text, "text" if role == "dim" else role),)
+
+    return [
+        Column("time", lambda one: wording.clock_seconds(one.event.at), 8, role="dim"),
+        Column("", sign, 1, gap=1),
+        Column("competition", lambda one: one.event.competition_id or "", 22, grows=56),
+        Column("seed", lambda one: "" if one.seed is None else f"s{one.seed}", 4, gap=1),
+        Column("what happened", what, 24, grows=90),
+        Column("sweep", lambda one: one.event.sweep_id or "", 14, grows=22, drop=1, role="dim"),
+        Column("kind", lambda one: one.event.kind, 16, grows=REST, drop=2, role="dim"),
+    ]

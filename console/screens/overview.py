@@ -128,7 +128,9 @@ class OverviewScreen(ConsoleScreen):
                 first.setdefault(line.key.cause, line.key)
         known = list(first)
         if not known:
-            self.app.say("nothing needs you")
+            self.app.say(
+                "nothing needs you" if self._found is not None else "the state has not been read yet"
+            )
             return
         after = known.index(target.cause) + 1 if target is not None and target.cause in first else 0
         lines.put_cursor(first[known[after % len(known)]])

@@ -319,7 +319,7 @@ TABLE: tuple[Key, ...] = (
     Key("launch.back", "escape", "back", "leave field", "Leave the field, so that digits switch screens", 4),
     # Events
     Key("events.open", "enter", "open", "open", "Go to what the event is about", 1),
-    Key("events.filter", "slash", "filter", "filter", "Filter by words", 2),
+    Key("events.filter", "slash", "filter", "filter", "Words, or sweep: kind: sev: comp: seed: run:", 2),
     Key("events.back", "escape", "back", "back", "Clear the filter"),
     # Timeline
     Key("timeline.open", "enter", "open", "run", "Open the run of the chosen attempt", 1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
@@ -61,6 +61,33 @@ class Marks(Generic[Key]):
     def restricted_to(self, known: Iterable[Key]) -> Marks[Key]:
         """Return these without those that are no longer there."""
         return replace(self, keys=self.keys.intersection(known))
+
+
+@dataclass(frozen=True)
+class FilterTerm:
+    """One word of a filter: a free word has no field."""
+
+    field: str
+    value: str
+    is_negated: bool
+
+
+def parse_terms(text: str, fields: Collection[str]) -> tuple[tuple[FilterTerm, ...], tuple[str, ...]]:
+    """Read a filter such as `state:failed !leaf` as it is typed: its terms, and the fields that do not exist."""
+    terms, unknown = [], []
+    for word in text.split():
+        is_negated = word.startswith("!")
+        word = word.removeprefix("!").lower()
+        name, colon, value = word.partition(":")
+        if not word:
+            continue
+        if not colon:
+            terms.append(FilterTerm("", word, is_negated))
+        elif name in fields:
+            terms.append(FilterTerm(name, value, is_negated))
+        else:
+            unknown.append(name)
+    return tuple(terms), tuple(unknown)
 
 
 def words_accept(text: str, *shown: str) -> bool:

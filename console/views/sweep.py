@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from competitions.model import Thresholds
 from console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
-from console.views.lists import SortOrder
+from console.views.lists import FilterTerm, SortOrder, parse_terms
 from console.views.splits import ORDER, split_of, thresholds
 from engine.scoreboard import Cell, Interim, Measure, Trial, aggregate, interim_of, results_of
 from engine.scoreboard.aggregation import complete_seeds
@@ -47,15 +47,6 @@ class RunOrder(StrEnum):
 
 
 BENCHMARK = SortOrder(RunOrder.BENCHMARK)
-
-
-@dataclass(frozen=True)
-class FilterTerm:
-    """One word of a filter: a free word has no field."""
-
-    field: str
-    value: str
-    is_negated: bool
 
 
 @dataclass(frozen=True)
@@ -243,20 +234,7 @@ def any_medal_of(trials: Sequence[Trial], competitions: Sequence[str]) -> Cell |
 
 def parse_filter(text: str) -> RunFilter:
     """Read a filter of runs as it is typed."""
-    terms, unknown = [], []
-    for word in text.split():
-        is_negated = word.startswith("!")
-        word = word.removeprefix("!").lower()
-        name, colon, value = word.partition(":")
-        if not word:
-            continue
-        if not colon:
-            terms.append(FilterTerm("", word, is_negated))
-        elif name in FILTER_FIELDS:
-            terms.append(FilterTerm(name, value, is_negated))
-        else:
-            unknown.append(name)
-    return RunFilter(text, tuple(terms), tuple(unknown))
+    return RunFilter(text, *parse_terms(text, FILTER_FIELDS))
 
 
 def order_name(sorting: SortOrder[RunOrder]) -> str:

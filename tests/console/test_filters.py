@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from console.screens.grade import best_fits
+from console.views.events import ListedEvent, parse_event_filter
 from console.views.lists import words_accept
 from console.views.sweep import parse_filter
 from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Run
+from state.records import Event, Run
 
 QUEUED = Run(
     id=1, sweep_id="s", competition_id="leaf-classification", seed=2, state=RunState.QUEUED, outcome=None,
@@ -53,6 +54,47 @@ def test_a_filter_chooses(text: str, accepted: list[Run]) -> None:
 
 def test_a_field_that_does_not_exist_is_told() -> None:
     assert parse_filter("sate:failed leaf").unknown == ("sate",)
+
+
+def happened(number: int, kind: str, text: str, run: Run | None = None) -> ListedEvent:
+    sweep_id, run_id = (None, None) if run is None else (run.sweep_id, run.id)
+    competition_id = None if run is None else run.competition_id
+    event = Event(number, 0.0, kind, text, sweep_id, run_id, None, competition_id, {})
+    return ListedEvent(event, None if run is None else run.seed)
+
+
+EVENTS = (
+    happened(1, "engine.started", "engine 7 is up"),
+    happened(2, "run.failed", "infrastructure: GPU lost", FAILED),
+    happened(3, "run.finished", "gold", GOLD),
+    happened(4, "run.finished", "no submission", QUEUED),
+    happened(5, "dataset.failed", "no room"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted"),
+    [
+        ("", [1, 2, 3, 4, 5]),
+        ("sweep:s", [2, 3, 4]),
+        ("kind:run", [2, 3, 4]),
+        ("kind:run.failed", [2]),
+        ("kind:failed", [2, 5]),
+        ("sev:bad", [2, 5]),
+        ("sev:warn", [4]),
+        ("sev:good", [3]),
+        ("!sev:bad sweep:s", [3, 4]),
+        ("comp:leaf seed:1", [2]),
+        ("run:1 gold", [3]),
+        ("GPU", [2]),
+        ("sev:", []),
+        ("severity:bad", [1, 2, 3, 4, 5]),
+    ],
+)
+def test_a_filter_chooses_events_in_the_same_words(text: str, accepted: list[int]) -> None:
+    chosen = parse_event_filter(text)
+    assert [one.event.id for one in EVENTS if chosen.accepts(one)] == accepted
+    assert chosen.unknown == (("severity",) if text.startswith("severity") else ())
 
 
 def test_words_choose_and_negate() -> None:

@@ -67,14 +67,30 @@ def test_what_runs_use_together_has_no_gaps_between_their_samples(places: Places
 
 async def test_events_are_filtered_and_lead_to_their_run(opened: OpenConsole) -> None:
     async with opened(screen="events") as console:
-        await console.sees("run.failed", "events")
+        await console.sees("image pull", "events")
         await console.press("slash", *"pull", "enter")
         await console.sees("image pull: connection", "1 of ")
-        await console.misses("dataset.requested")
+        await console.misses("edition v1 requested")
         await console.press("enter")
         await console.sees("openhands-1")
         await console.press("escape", "escape")
-        await console.sees("bms-molecular", "dataset.requested")
+        await console.sees("bms-molecular", "edition v1 requested")
+        await console.press("slash", *"sweep:aide sev:bad !gpu sve:x", "enter")
+        await console.sees("unknown: sve", "out of memory: killed at 64.0 GB")
+        await console.misses("image pull")
+        await console.press("slash", "ctrl+u", *"kind:nothing", "enter")
+        await console.sees("no event is like that: Esc shows all")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_at_every_width_events_show_seconds_competition_and_seed_and_each_day_once(
+    opened: OpenConsole, size: tuple[int, int]
+) -> None:
+    async with opened(screen="events", size=size) as console:
+        await console.sees("02:42:20 !  aerial-cactus-identification", "infrastructure: image pull")
+        line = next(line for line in console.text().splitlines() if "02:42:20" in line)
+        assert " s1 " in line and "2026" not in line
+        assert console.text().count("2026-03-14") == console.text().count("2026-03-13") == 1
 
 
 async def test_a_sweep_is_composed_and_launched(

@@ -1,0 +1,65 @@
+"""`events`: what happened, filtered as on the Events screen."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from console import wording
+from console.cli.common import Json, Lines, new_app, reading_state
+from console.cli.output import say, say_json, say_table
+from foundation.problems import UsageProblem
+
+if TYPE_CHECKING:
+    from console.views.events import ListedEvent
+
+_COMPETITION_WIDTH = 56
+app = new_app()
+
+
+@app.command(
+    epilog="Words of the filter: any text, sweep:aide, kind:run.failed, sev:bad (warning, good, note), comp:leaf,"
+    " seed:2, run:17; ! before one negates it."
+)
+def events(
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[WORD...]", help="A filter, such as sweep:aide sev:bad.")
+    ] = None,
+    lines: Lines = 50,
+    json: Json = False,
+) -> None:
+    """List what happened, newest last, filtered as on the Events screen."""
+    from console.views.events import FILTER_FIELDS, listed_events, parse_event_filter
+
+    chosen = parse_event_filter(" ".join(words or ()))
+    if chosen.unknown:
+        fields = ", ".join(f"{name}:" for name in FILTER_FIELDS)
+        raise UsageProblem(f"events have no field '{chosen.unknown[0]}:'", f"expected {fields} or a word")
+    with reading_state(context) as database:
+        found = listed_events(database, chosen, limit=lines)[::-1] if lines else ()
+    if json:
+        say_json([asdict(one.event) | {"seed": one.seed, "severity": one.severity} for one in found])
+    elif found:
+        _say_events(found)
+    else:
+        say("no event is like that" if chosen else "nothing has happened yet")
+
+
+def _say_events(found: tuple[ListedEvent, ...]) -> None:
+    say_table(
+        found,
+        {
+            "time": lambda one: f"{wording.day(one.event.at)} {wording.clock_seconds(one.event.at)}",
+            "severity": lambda one: one.severity,
+            "sweep": lambda one: one.event.sweep_id or "",
+            "competition": lambda one: one.event.competition_id or "",
+            "seed": lambda one: "" if one.seed is None else str(one.seed),
+            "kind": lambda one: one.event.kind,
+            "what happened": lambda one: one.event.text,
+        },
+        right=("seed",),
+        limits={"competition": _COMPETITION_WIDTH},
+    )
