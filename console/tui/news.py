@@ -31,8 +31,8 @@ class NewsWatch:
     def of_state(self, database: Database) -> list[News]:
         """Return the events since the last look, and who is idle now; it is asked in the reader's thread."""
         seen = self._seen or news.everything_until_now(database)
-        found, self._seen = news.new_events(database, seen)
         now = self._clock.now()
+        found, self._seen = news.new_events(database, seen, now)
         if now - self._idle_looked_at >= _IDLE_EVERY_SECONDS:
             self._idle_looked_at = now
             idle, self._seen = news.new_idle_runs(database, self._seen, now)

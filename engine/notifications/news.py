@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.settings import NotificationKind
 
@@ -18,6 +18,8 @@ SILENT_SECONDS = 20.0
 # Below this share of a disk, a person has to look.
 LOW_DISK_SHARE = 0.05
 _MOST_EVENTS = 500
+# So long after a failure was told of, others of the same cause are only counted, and then told of together.
+TOLD_TOGETHER_SECONDS = 600.0
 _OF_BUDGETS = frozenset(
     f"{scope}.budget_{what}" for scope in ("sweep", "experiment") for what in ("warning", "used_up")
 )
@@ -38,12 +40,39 @@ class News:
 
 
 @dataclass(frozen=True)
+class ToldCause:
+    """A cause of failures that was notified of at some moment, and how many more runs have had it since."""
+
+    at: float
+    text: str
+    more: int = 0
+
+
+@dataclass(frozen=True)
 class SeenNews:
-    """What has been notified of: events up to one, runs that were idle since a moment, problems of the host."""
+    """What has been notified of.
+
+    Attributes:
+        event: the number of the last event that was looked at.
+        idle: runs that are idle, and since when.
+        troubles: of the host.
+        causes: of failures, by their keys.
+    """
 
     event: int = 0
     idle: dict[str, float] = field(default_factory=dict)
     troubles: tuple[str, ...] = ()
+    causes: dict[str, ToldCause] = field(default_factory=dict)
+
+    @classmethod
+    def from_document(cls, values: Mapping[str, Any]) -> SeenNews:
+        """Read what was kept as JSON; older engines knew of no causes.
+
+        Raises:
+            ValueError, KeyError, TypeError: it is something else.
+        """
+        causes = {key: ToldCause(**told) for key, told in values.get("causes", {}).items()}
+        return cls(int(values["event"]), dict(values["idle"]), tuple(values["troubles"]), causes)
 
 
 def everything_until_now(database: Database) -> SeenNews:
@@ -54,17 +83,46 @@ def everything_until_now(database: Database) -> SeenNews:
     return SeenNews(newest[0].id if newest else 0)
 
 
-def new_events(database: Database, seen: SeenNews) -> tuple[list[News], SeenNews]:
-    """Find what has happened since; of very much only the newest."""
-    from state import events
+def new_events(database: Database, seen: SeenNews, now: float) -> tuple[list[News], SeenNews]:
+    """Find what has happened since; of very much only the newest.
 
-    happened = events.newest(database, limit=_MOST_EVENTS, after_id=seen.event)
-    found = list(of_events(reversed(happened)))
-    return found, replace(seen, event=happened[0].id) if happened else seen
+    Failures of one cause are told of once, and then together: what one outage does to 200 runs is no 200 messages.
+    Those of a cause that somebody has snoozed are not told of.
+    """
+    from state import acknowledgements, events
+
+    happened = events.newest(database, limit=_MOST_EVENTS, after_id=seen.event)[::-1]
+    snoozed = {
+        one.key
+        for one in (acknowledgements.all_acknowledgements(database).values() if happened else ())
+        if one.until is not None and one.hides(now, now)
+    }
+    causes = dict(seen.causes)
+    fresh = []
+    for event in happened:
+        key = _cause_of(event)
+        told = causes.get(key)
+        if told is not None and now - told.at < TOLD_TOGETHER_SECONDS:
+            causes[key] = replace(told, more=told.more + 1)
+        elif key not in snoozed:
+            fresh.append(event)
+    found = list(of_events(fresh))
+    for event in fresh:
+        if key := _cause_of(event):
+            causes[key] = ToldCause(now, _in_common([event]))
+    for key, told in list(causes.items()):
+        if now - told.at < TOLD_TOGETHER_SECONDS:
+            continue
+        if told.more:
+            found.append(News(NotificationKind.FAILED, f"{_more_runs(told.more)}: {told.text}"))
+            causes[key] = replace(told, at=now, more=0)
+        else:
+            del causes[key]
+    return found, replace(seen, event=happened[-1].id if happened else seen.event, causes=causes)
 
 
 def new_idle_runs(database: Database, seen: SeenNews, now: float) -> tuple[list[News], SeenNews]:
-    """Find runs that have been idle for too long, each once until it has moved."""
+    """Find runs that have been idle for too long, each once until it has moved, those of one look together."""
     from engine.runs.causes import idle_since
     from state import runs
     from state.lifecycle import RunState
@@ -74,11 +132,13 @@ def new_idle_runs(database: Database, seen: SeenNews, now: float) -> tuple[list[
         for run in runs.of_all_sweeps(database)
         if run.state is RunState.RUNNING and (since := idle_since(run, now)) is not None
     }
-    found = [
-        News(NotificationKind.IDLE, f"{run.sweep_id} {run.competition_id}, seed {run.seed}: no sign of life")
-        for name, (since, run) in idle.items()
-        if seen.idle.get(name) != since
-    ]
+    new = [run for name, (since, run) in idle.items() if seen.idle.get(name) != since]
+    found = []
+    if new:
+        sweep_ids = ", ".join(dict.fromkeys(run.sweep_id for run in new))
+        which = f"{new[0].sweep_id} {new[0].competition_id}, seed {new[0].seed}"
+        who = which if len(new) == 1 else f"{len(new):,} runs of {sweep_ids}"
+        found.append(News(NotificationKind.IDLE, f"{who}: no sign of life"))
     return found, replace(seen, idle={name: since for name, (since, _run) in idle.items()})
 
 
@@ -89,9 +149,19 @@ def new_full_disks(disks: Sequence[str], seen: SeenNews) -> tuple[list[News], Se
 
 
 def of_events(found: Iterable[Event]) -> tuple[News, ...]:
-    """Select the events to notify of."""
+    """Select the events to notify of; failures of one cause are one thing."""
     made = []
-    for event in found:
+    alike: dict[str, list[Event]] = {}
+    events = list(found)
+    for event in events:
+        if key := _cause_of(event):
+            alike.setdefault(key, []).append(event)
+    for event in events:
+        together = alike.get(_cause_of(event), [event])
+        if len(together) > 1:
+            if event is together[0]:
+                made.append(News(NotificationKind.FAILED, _of_many(together)))
+            continue
         about = " ".join(part for part in (event.sweep_id, event.competition_id) if part)
         if event.kind in _OF_DATASETS:
             made.append(News(_OF_DATASETS[event.kind], f"{about}, {event.text}"))
@@ -106,6 +176,34 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
             kind = NotificationKind.MEDAL if medal else NotificationKind.FINISHED
             made.append(News(kind, f"{about}: {event.text}"))
     return tuple(made)
+
+
+def _cause_of(event: Event) -> str:
+    """Return the key of what a run failed of, or can't be graded for; nothing of other events."""
+    from state.causes import cause_key
+
+    if event.kind == "run.failed":
+        return str(event.detail.get("cause", ""))
+    return cause_key("ungradable", _in_common([event])) if event.kind == "grading.failed" else ""
+
+
+def _of_many(events: Sequence[Event]) -> str:
+    sweeps = ", ".join(dict.fromkeys(event.sweep_id for event in events if event.sweep_id))
+    return f"{len(events):,} runs of {sweeps}: {_in_common(events)}"
+
+
+def _in_common(events: Sequence[Event]) -> str:
+    """Return the text of events that say the same but for what differs from run to run."""
+    from state.causes import normalised
+
+    event = events[0]
+    if len({each.text for each in events}) == 1 and len(events) > 1:
+        return event.text
+    return normalised(event.text, (event.sweep_id or "", event.competition_id or ""))
+
+
+def _more_runs(count: int) -> str:
+    return f"{count:,} more {'run' if count == 1 else 'runs'}"
 
 
 def in_short(found: Iterable[News]) -> str:

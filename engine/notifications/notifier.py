@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from engine.notifications import news
@@ -152,7 +152,7 @@ class Notifier:
             raise self._problem
 
     def _look(self, seen: SeenNews) -> tuple[list[News], SeenNews]:
-        found, seen = news.new_events(self._database, seen)
+        found, seen = news.new_events(self._database, seen, self._clock.now())
         full, seen = news.new_full_disks(self._full_disks(), seen)
         if self._clock.monotonic() - self._idle_looked_at >= IDLE_EVERY_SECONDS:
             self._idle_looked_at = self._clock.monotonic()
@@ -168,13 +168,14 @@ class Notifier:
         if changed != self._read_at:
             self._read_at = changed
             self._settings = read_table(self._config_file, NotificationSettings)
+            if self._seen is not None:
+                self._seen = replace(self._seen, causes={})  # what was not wanted before was not told
 
     def _read_note(self) -> SeenNews:
         """What was seen before; on a state that has no note yet, everything that has happened so far."""
         try:
-            values = json.loads(self._note.read_bytes())
-            return SeenNews(int(values["event"]), dict(values["idle"]), tuple(values["troubles"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            return SeenNews.from_document(json.loads(self._note.read_bytes()))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return news.everything_until_now(self._database)
 
     def _keep(self, seen: SeenNews) -> None:

@@ -10,17 +10,19 @@ from typing import Any
 
 import pytest
 
+from competitions import registry
 from engine.notifications import notifier
 from engine.notifications import notifier as notifier_module
-from engine.notifications.news import in_short, of_events
+from engine.notifications.news import TOLD_TOGETHER_SECONDS, in_short, of_events
 from engine.notifications.notifier import NOTE_NAME, Notifier
 from engine.places import Places
-from engine.runs.causes import IDLE_SECONDS
+from engine.runs.causes import IDLE_SECONDS, read_causes
 from engine.settings import NotificationKind, NotificationSettings, read_table
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from state import datasets, events
+from state import acknowledgements, datasets, events
+from state.causes import cause_key
 from state.lifecycle import FailureClass, Outcome
-from state.records import DatasetState
+from state.records import Acknowledgement, DatasetState
 from tests.console import worlds
 from tests.console.world import NOW, World
 
@@ -150,7 +152,7 @@ def test_what_is_not_taken_is_tried_again_and_at_last_given_up(setup: Setup) -> 
     assert settle(made) == [] and len(setup.post.sent) == 1
     setup.post.sent.clear()
     setup.post.refuses = 1000
-    setup.fail(3)
+    setup.fail(3, "bang")
     before = setup.post.tried
     for _turn in range(10):
         settle(made)
@@ -260,6 +262,54 @@ def test_datasets_that_are_prepared_refused_or_failed_are_news_and_those_that_we
         (NotificationKind.REFUSED, f"{three}, edition v1 is refused: accept the rules"),
         (NotificationKind.FAILED, f"{four}, edition v1 is failed: train.csv is damaged"),
     ]
+
+
+def outage(setup: Setup, *places: tuple[int, int]) -> None:
+    with setup.world.database.transaction():
+        for place, seed in places:
+            run = setup.world.run("openhands-1", registry.splits()["low"][place], seed)
+            setup.world.lose_gpu(run, ago=NOW - setup.clock.at)
+
+
+def test_an_outage_of_many_runs_is_told_once_and_its_further_runs_together(setup: Setup) -> None:
+    made = setup.notifier()
+    settle(made)
+    setup.post.sent.clear()
+    outage(setup, *((place, seed) for place in range(1, 9) for seed in (1, 2)))
+    settle(made)
+    common = "infrastructure: GPU lost: Failed to initialize NVML: Unknown Error (GPU-#)"
+    assert setup.post.sent == [f"16 runs of openhands-1: {common}"]
+    setup.clock.at += 60
+    outage(setup, (1, 3), (2, 3))
+    settle(made)
+    settle(setup.notifier())  # another engine, that takes over
+    assert len(setup.post.sent) == 1
+    setup.clock.at += TOLD_TOGETHER_SECONDS
+    settle(setup.notifier())
+    assert setup.post.sent[1:] == [f"2 more runs: {common}"]
+    setup.clock.at += TOLD_TOGETHER_SECONDS
+    settle(setup.notifier())
+    outage(setup, (3, 3))
+    settle(setup.notifier())
+    assert len(setup.post.sent) == 3 and "GPU-0000" in setup.post.sent[2], (
+        "a new outage, told of as a single run"
+    )
+
+
+def test_what_is_snoozed_is_not_told_and_other_causes_are(setup: Setup) -> None:
+    made = setup.notifier()
+    settle(made)
+    setup.post.sent.clear()
+    (gpu, *_) = read_causes(setup.world.database, NOW)
+    assert "GPU" in gpu.text
+    known = Acknowledgement(
+        cause_key("infrastructure", f"{gpu.text} (GPU-#)"), gpu.text, "op", NOW, "x", setup.clock.at + 3600
+    )
+    acknowledgements.acknowledge(setup.world.database, known)
+    outage(setup, (1, 1), (2, 1))
+    setup.fail(2)
+    settle(made)
+    assert len(setup.post.sent) == 1 and "boom" in setup.post.sent[0]
 
 
 @OLD_MODULE
