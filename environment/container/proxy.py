@@ -17,11 +17,14 @@ import argparse
 import asyncio
 import ipaddress
 import json
+import os
 import re
+import signal
 import socket
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -352,7 +355,7 @@ def _say(text: str) -> None:
 
 
 def main() -> None:
-    """Serve until killed."""
+    """Serve until SIGTERM."""
     parser = argparse.ArgumentParser(
         prog="proxy", description="Forward requests to some hosts and to no others."
     )
@@ -374,6 +377,13 @@ def main() -> None:
 
 
 async def _serve(listener: socket.socket, proxy: Proxy, record: TrafficRecord) -> None:
+    def end() -> None:
+        # What has passed in the last second counts, too.
+        with suppress(OSError):
+            record.write()
+        os._exit(0)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
     await asyncio.gather(serve(listener, proxy.answer), record.keep())
 
 

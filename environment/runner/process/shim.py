@@ -44,6 +44,7 @@ _SERVER_PATIENCE = 120.0  # on a host where a hundred attempts start at once
 _RESTART_SECONDS = 0.5
 _LONGEST_RESTART_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
+_END_SECONDS = 5.0
 _OOM_COUNTERS = (Path("/proc/vmstat"),)
 _SOCKET_PATH_BYTES = 108
 # Where no devices are but those that were given; Apptainer shows all that the job may open.
@@ -407,8 +408,12 @@ class Shim:
                 time.sleep(_LOOK_SECONDS)
         for service in self._services:
             if service.process is not None and service.process.poll() is None:
-                service.process.kill()
-                service.process.wait()
+                service.process.terminate()
+                try:
+                    service.process.wait(_END_SECONDS)
+                except subprocess.TimeoutExpired:
+                    service.process.kill()
+                    service.process.wait()
 
     def _note_end(self, service: _Service, code: int) -> float:
         """Write down how a service died, and return in how many seconds it is to be started again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import os
 import shutil
@@ -18,8 +19,9 @@ import pytest
 from environment.container.output import Ending, Started
 from environment.runner import protocol
 from environment.runner.process import containers, image_files
-from environment.runner.protocol import Order
+from environment.runner.protocol import Order, Traffic
 from foundation.problems import DataProblem
+from tests.docker.harness import serving
 from tests.engine.harness import COMPETITION, SUBMIT
 from tests.environment.runner import stand_in_apptainer
 from tests.environment.runner.orders import order_with
@@ -86,7 +88,8 @@ class World:
     def order(self, script: str, **changes: Any) -> Order:
         agent = self.folder / "agent"
         agent.mkdir(exist_ok=True)
-        (agent / "start.sh").write_text("exit 99\n")  # what counts is in the image
+        # What counts is in the image, where there is one.
+        (agent / "start.sh").write_text("exit 99\n" if self.runtime != protocol.BUBBLEWRAP else script)
         usual: dict[str, Any] = {
             "competition_id": COMPETITION,
             "agent_folder": str(agent),
@@ -94,7 +97,7 @@ class World:
             "runtime": self.runtime,
             "time_limit_seconds": 60,
             "memory_bytes": 1 << 30,
-            "image_file": small_image(self.form),
+            "image_file": small_image(self.form) if self.runtime != protocol.BUBBLEWRAP else None,
             "variables": (("SCRIPT", script), ("LD_LIBRARY_PATH", "/nowhere")),
         }
         return order_with(**usual | changes)
@@ -257,6 +260,42 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""  # it ended in between
+
+
+def fetch(url: str, name: str, through: str = "") -> str:
+    return f"curl -s -m 10 {through} {url} > $LOGS_DIR/{name}; echo code $? >> $LOGS_DIR/{name}\n"
+
+
+class _Hello(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(f"hello {self.path}".encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("world", ["rootfs", "podman", "apptainer", "bubblewrap"], indirect=True)
+def test_the_network_for_models_leads_to_the_named_hosts_and_nowhere_else(world: World) -> None:
+    address = "127.0.0.2"  # not among those that clients reach without a proxy
+    with serving(address, _Hello) as allowed, serving(address, _Hello) as other:
+        script = (
+            fetch(f"http://{address}:{allowed}/a", "allowed")
+            + fetch(f"http://{address}:{allowed}/tunnel", "tunnel", "--proxytunnel")
+            + fetch(f"http://{address}:{other}/", "other")
+            + fetch(f"http://{address}:{allowed}/", "direct", "--noproxy '*'")
+            + f"{SUBMIT}; $VALIDATE_SCRIPT $SUBMISSION_DIR/submission.csv"
+        )
+        attempt = world.run(world.order(script, network="models", allowed_hosts=(f"{address}:{allowed}",)))
+    told = {path.name: path.read_text() for path in (attempt / protocol.LOGS).iterdir()}
+    assert told["allowed"] == "hello /acode 0\n", log(attempt)
+    assert told["tunnel"].startswith("hello /tunnel")
+    assert "not among the hosts" in told["other"]
+    assert "hello" not in told["direct"]
+    assert "The submission is valid." in log(attempt), "the validation server is reached without the proxy"
+    traffic = protocol.read(attempt / protocol.TRAFFIC, Traffic)
+    assert traffic.hosts[f"{address}:{allowed}"].connections == 2
 
 
 @pytest.mark.usefixtures("bubblewrap")
