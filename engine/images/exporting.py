@@ -170,7 +170,9 @@ def _pair(text: str) -> tuple[str, str]:
 def _container(client: APIClient, name: str) -> Iterator[str]:
     """Create a container that is never started, and remove it."""
     with daemon_problems(f"the image {name} can't be exported"):
-        container = str(client.create_container(name, name=f"mlebench-export-{uuid4().hex[:10]}")["Id"])
+        container = str(
+            client.create_container(name, ["true"], name=f"mlebench-export-{uuid4().hex[:10]}")["Id"]
+        )
     try:
         yield container
     finally:

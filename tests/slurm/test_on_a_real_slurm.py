@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,23 +13,32 @@ import pytest
 from console.cli import program
 from engine import leaderboard_row
 from engine.control import RefusedRequest
+from engine.images import bring
+from engine.places import images_folder
 from environment.runner import protocol
 from foundation import locks
 from state.lifecycle import FailureClass, RunState
 from state.records import HERE, Run
 from tests.engine.harness import COMPETITION, SUBMIT, WAIT_FOR_GO, Harness, eventually
+from tests.engine.test_exported_images import agent_with_image, exported_elsewhere
 from tests.slurm.cluster import Cluster
 
 JOBS: dict[str, Any] = {"placement": "slurm", "memory_bytes": 200_000_000}
 
 
-def test_a_sweep_of_jobs_makes_the_row_that_it_makes_here(harness: Harness, cluster: Cluster) -> None:
+def test_a_sweep_of_jobs_makes_the_row_that_it_makes_here(
+    harness: Harness, cluster: Cluster, tmp_path: Path
+) -> None:
     harness.agent("honest", f'{SUBMIT}; echo "gpu $CUDA_VISIBLE_DEVICES, data $(realpath "$DATA_DIR")"')
+    bring(
+        exported_elsewhere(agent_with_image(harness, SUBMIT), tmp_path / "usb"), images_folder(harness.places)
+    )
     harness.start()
     sweeps = [
         harness.launch("honest", seeds=3, **JOBS),
         harness.launch("honest", seeds=1, runtime="plain", gpus=1, **(JOBS | {"placement": "slurm:staged"})),
         harness.launch("honest", seeds=3),
+        harness.launch("boxed", seeds=1, runtime="auto", **JOBS),
     ]
     runs = harness.all_in("finished")
     rows = [leaderboard_row(name, pad_missing=True, state_dir=harness.places.state_dir) for name in sweeps]
@@ -37,6 +47,8 @@ def test_a_sweep_of_jobs_makes_the_row_that_it_makes_here(harness: Harness, clus
     assert len({(run.outcome, run.score) for run in runs}) == 1
     (staged,) = [run for run in runs if run.sweep_id == sweeps[1]]
     assert re.search(r"gpu [01], data .*/scratch/mlebench-\d+/datasets/\w+/public\n", harness.log(staged))
+    (boxed,) = [run for run in runs if run.sweep_id == sweeps[3]]
+    assert harness.attempts(boxed)[0].runtime == protocol.ROOTFS
     for run in runs:
         (attempt,) = harness.attempts(run)
         if attempt.placement != HERE:

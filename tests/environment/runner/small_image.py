@@ -42,7 +42,7 @@ _TABLES = {
     "etc/group": "root:x:0:\nnonroot:x:1000:\n",
     "etc/hosts": "",
     "etc/mark": "as it was built\n",
-    "home/agent/start.sh": 'eval "$SCRIPT"\n',
+    "home/agent/start.sh": 'echo start >> "$CODE_DIR/starts"\neval "$SCRIPT"\n',
 }
 _FOLDERS = ("dev", "etc", "home/agent", "home/nonroot", "opt", "proc", "root", "run", "sys", "tmp", "var/tmp")
 _QUICKLY = ("-noI", "-noD", "-noF", "-noX", "-no-progress", "-quiet")
