@@ -43,7 +43,6 @@ from foundation import files, jsonlines
 from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import Problem, UsageProblem
-from foundation.text import gigabytes
 from state.lifecycle import FailureClass
 from state.records import HERE, Attempt
 from state.transitions import Failure
@@ -52,6 +51,7 @@ SLURM = "slurm"
 TO_BE_SUBMITTED = "to be submitted"
 # Of a job beside its agent: runner, shim and validation server.
 _OWN_MEMORY_BYTES = 1 << 30
+_GIGABYTES = 1e8  # from which on sizes are written in these
 _SIGNAL_SECONDS = 60.0  # by which Slurm may send a signal too early
 _SHORTEST_SIGNAL = 60
 _USUAL_POLL_SECONDS = SlurmProfile().poll_seconds
@@ -979,7 +979,8 @@ def _staged_in_words(beat: Heartbeat) -> str:
         return ""
     if not beat.to_stage:
         return "staging"
-    return f"staging {gigabytes(beat.staged)} of {gigabytes(beat.to_stage)}"
+    unit, name = (1e9, "GB") if beat.to_stage >= _GIGABYTES else (1e6, "MB")
+    return f"staging {beat.staged / unit:.1f} of {beat.to_stage / unit:.1f} {name}"
 
 
 def _proxy_lines(profile: SlurmProfile) -> str:

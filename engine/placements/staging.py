@@ -16,14 +16,14 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.layout import MARKER, squashfs_image
+from engine.layout import MANIFEST, MARKER, squashfs_image
 from engine.settings import SlurmProfile
 from environment.container.warden import die_with
 from environment.runner import protocol
 from environment.runner.protocol import StagingOrder
 from foundation import files
-from foundation.manifests import Seal, seal_of
-from foundation.problems import DataProblem, EnvironmentProblem, Problem
+from foundation.manifests import PUBLIC, Seal, check_seal, parse, seal_of
+from foundation.problems import DataProblem, EnvironmentProblem, Problem, reading
 
 DIRECT = "direct"
 # Before the first byte: reading the manifest, and waiting for a node's disk.
@@ -123,6 +123,7 @@ def _make_image(prepared: Path, seal: Seal) -> None:
         die_with(engine)
         os.nice(_NICE)
 
+    _verify(prepared, seal)
     try:
         done = subprocess.run(
             ["mksquashfs", str(prepared / "public"), str(made), "-noappend", "-no-progress", "-all-root"],
@@ -141,6 +142,28 @@ def _make_image(prepared: Path, seal: Seal) -> None:
     finally:
         made.unlink(missing_ok=True)
     files.write_json(_record(image), {"manifest": seal.sha256, "sha256": digest})
+
+
+def _verify(prepared: Path, seal: Seal) -> None:
+    """Compare the public data with their manifest, before an image takes them as they are.
+
+    Raises:
+        DataProblem: they differ.
+    """
+    path = prepared / MANIFEST
+    with reading(path):
+        content = path.read_bytes()
+    check_seal(content, seal, str(path))
+    for entry in parse(content, str(path)).entries:
+        if entry.is_folder or not entry.path.startswith(PUBLIC):
+            continue
+        with reading(prepared / entry.path), (prepared / entry.path).open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        if found != entry.sha256:
+            raise DataProblem(
+                f"{prepared / entry.path} is not what its manifest lists",
+                f"expected SHA-256 {entry.sha256}, found {found}",
+            )
 
 
 def _image(prepared: Path, seal: Seal) -> str | None:

@@ -145,7 +145,8 @@ def classify(
     if ended.reason == "stopped":
         return Conclusion.STOPPED
     if ended.reason == "lost" and isolated is not False:
-        return Failure(FailureClass.INFRASTRUCTURE, f"sandbox lost: {ended.problem}", _tail(last_lines))
+        what = "it was not started" if isolated is None else "sandbox lost"
+        return Failure(FailureClass.INFRASTRUCTURE, f"{what}: {ended.problem}", _tail(last_lines))
     if ended.host_problem and _ended_badly(ended):
         return Failure(FailureClass.INFRASTRUCTURE, ended.host_problem, _tail(last_lines))
     # The gateway's record is out of a sandbox's reach, but what a provider answers may be the agent's doing: it can

@@ -364,6 +364,7 @@ def _on_nodes(
         kind = runtime_on_nodes(spec.runtime)
         yield from _without_daemon(kind, "jobs of Slurm", spec, agent, providers, places)
         profile = profile_named(spec.placement, places.config_file)
+        _check_egress(providers, profile)
         if spec.gpus and spec.runs_per_gpu != 1:
             step = 'Set gres = "shard:{n}" in its table.'
             raise UsageProblem("jobs do not share a GPU by runs_per_gpu", "their nodes are Slurm's", step)

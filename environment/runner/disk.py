@@ -133,8 +133,8 @@ def _go_on(steps: Generator[None, None, DiskUse | None]) -> tuple[DiskUse | None
             return None
 
 
-# What an operator has recorded or replayed, which the agent neither writes nor sees.
-_OURS = (protocol.RECORDED_CALLS, protocol.REPLAY)
+# What an operator has recorded or replayed, which the agent neither writes nor sees, and data that it only reads.
+_OURS = (protocol.RECORDED_CALLS, protocol.REPLAY, protocol.DATASET)
 _COPIES = (protocol.SNAPSHOTS, protocol.CODE_SNAPSHOTS)
 
 

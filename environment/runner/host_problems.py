@@ -7,6 +7,7 @@ from pathlib import Path
 
 from environment.container import output
 from environment.container.output import Started
+from environment.runner import protocol
 from environment.runner.host import GpuReader
 from environment.runner.protocol import Order
 
@@ -19,7 +20,8 @@ class HostWitness:
     """Looks at the host at the beginning and at the end of one attempt."""
 
     def __init__(self, attempt: Path, order: Order, gpus: GpuReader) -> None:
-        self._attempt = attempt
+        scratch = (attempt / protocol.SCRATCH).resolve()  # on a node it is on another disk
+        self._folders = (attempt, scratch) if scratch.is_dir() else (attempt,)
         self._order = order
         self._gpus = gpus
         self._full_at_start = False
@@ -27,7 +29,7 @@ class HostWitness:
 
     def note_start(self) -> None:
         """Look before the agent could have done anything."""
-        self._full_at_start = bool(_full_disk(self._attempt, 0))
+        self._full_at_start = bool(self._full_disk(0))
 
     def note_disk_use(self, held: int | None) -> None:
         """Take note of what the attempt itself holds on disk, where it was measured."""
@@ -45,12 +47,15 @@ class HostWitness:
         Otherwise an agent could fill it and be launched again for free.
         """
         if self._full_at_start:
-            return _full_disk(self._attempt, 0)
+            return self._full_disk(0)
         if self._held is None:
             return ""
         allowed = self._order.disk_limit_bytes
         own = 0 if allowed is not None and self._held <= allowed else self._held
-        return _full_disk(self._attempt, own)
+        return self._full_disk(own)
+
+    def _full_disk(self, own_bytes: int) -> str:
+        return next(filter(None, (_full_disk(folder, own_bytes) for folder in self._folders)), "")
 
     def _lost_gpus(self) -> str:
         if not self._order.gpu_uuids:

@@ -24,10 +24,11 @@ from environment.runner import protocol, secrets
 from environment.runner.host import given_gpus, read_nvidia
 from environment.runner.loop import Runner
 from environment.runner.protocol import Heartbeat, LimitExceeded, Order, Staged
-from environment.runner.staging import Staging
-from foundation import files, jsonlines
+from environment.runner.staging import Staging, unmount_leftover
+from foundation import files, jsonlines, locks
 from foundation.clock import SystemClock
 from foundation.daemon_log import Log
+from foundation.locks import FileLock
 from foundation.problems import EnvironmentProblem
 
 EXIT_CLAIMED = 75
@@ -40,6 +41,7 @@ _EARLY_SECONDS = 1.0  # by which a heartbeat may be early, so that it is not put
 _STAGING_LOOK_SECONDS = 0.25  # a dataset that is there already takes no longer
 # An agent that ended so shortly before its runner was told to end got the same signal.
 _SAME_SIGNAL_SECONDS = 2.0
+_FOLDERS, _LIVES = "mlebench-job-", "job.lock"  # on a node's own disk, and held while the job of one lives
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _LOCKS = (protocol.LOCK, protocol.GATEWAY_LOCK)
 
@@ -61,11 +63,21 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     told = Told()
     kept = secrets.receive(folder)
     order = protocol.read(folder / protocol.ORDER, Order)
-    local = Path(tempfile.mkdtemp(prefix=f"mlebench-{order.name}-", dir=scratch))
+    heart = Heart(folder, order, min(BEAT_SECONDS, silent_seconds / 4))
+    try:
+        local = Path(tempfile.mkdtemp(prefix=f"{_FOLDERS}{order.name}-", dir=scratch))
+        lives = FileLock(local / _LIVES)
+        lives.acquire_soon()
+    except OSError as error:
+        problem = f"the node {_node()} has no place for it in {scratch or tempfile.gettempdir()}: {error}"
+        protocol.write(folder / protocol.EXIT, Ending.unseen(protocol.LOST, problem))
+        heart.beat(ended=True)
+        return 0
+    # Of jobs that were killed, in the background: an agent may have left millions of files.
+    threading.Thread(target=_remove_leftovers, args=(local.parent, log), daemon=True).start()
     staging = Staging(folder, order, local / protocol.DATASET / "public", local.parent)
     try:
         _lead_there(folder, local)
-        heart = Heart(folder, order, min(BEAT_SECONDS, silent_seconds / 4))
         _stage(folder, staging, heart, fence, told)
         _note_gpus(folder, order)
         runner = Runner(
@@ -90,10 +102,25 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
                 told.wait(_seconds_between_looks(time.monotonic() - began_at))
     finally:
         staging.end()
+        (folder / protocol.DATASET).unlink(missing_ok=True)
         files.remove_tree(local)
+        lives.release()
         if kept is not None:
             secrets.discard(folder)
             kept.release()
+
+
+def _remove_leftovers(scratch: Path, log: Log) -> None:
+    """Remove what jobs of ours that were killed have left on this node's disk."""
+    for folder in scratch.glob(f"{_FOLDERS}*"):
+        try:
+            lives = folder / _LIVES
+            if folder.lstat().st_uid == os.getuid() and lives.exists() and not locks.is_held(lives):
+                unmount_leftover(folder / protocol.DATASET / "public")
+                if left := files.remove_tree(folder):
+                    log(f"a killed job's folder can't be removed: {'; '.join(left)}", None)
+        except OSError as error:
+            log(f"{folder} can't be looked at", error)
 
 
 def _stage(folder: Path, staging: Staging, heart: Heart, fence: Fence, told: Told) -> None:

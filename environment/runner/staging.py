@@ -457,16 +457,18 @@ def _unmount(mount: subprocess.Popen[bytes], target: Path) -> None:
     with suppress(subprocess.TimeoutExpired):
         mount.wait(_UNMOUNT_SECONDS)
         return
-    for program in ("fusermount3", "fusermount", "umount"):  # something still uses it
-        if (
-            shutil.which(program)
-            and not subprocess.run(
-                [program, "-u" if program != "umount" else "-l", "-z", str(target)], check=False
-            ).returncode
-        ):
-            break
+    unmount_leftover(target)  # something still uses it
     mount.kill()
     mount.wait()
+
+
+def unmount_leftover(target: Path) -> None:
+    """Unmount an image whose job was killed, or in which something is still open; what is no mount is left alone."""
+    if target.is_symlink() or str(target) not in Path("/proc/self/mountinfo").read_text().split():
+        return
+    for command in (("fusermount3", "-u", "-z"), ("fusermount", "-u", "-z"), ("umount", "-l")):
+        if shutil.which(command[0]) and subprocess.run([*command, str(target)], check=False).returncode == 0:
+            return
 
 
 def _in_words(error: OSError) -> str:

@@ -17,6 +17,8 @@ __all__ = ["cluster", "empty_state", "harness", "prepared_data"]
 CONFIG = """\
 [engine]
 cpus = 10
+[providers.local]
+url = "http://localhost:9/v1"
 [slurm.default]
 poll_seconds = 1
 submissions_per_minute = 600

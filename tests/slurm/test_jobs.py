@@ -47,9 +47,10 @@ class Node:
         *,
         runtime: str = protocol.PLAIN,
         staging: StagingOrder | None = None,
+        name: str = "attempt",
     ) -> None:
         self.variables: dict[str, str] = {}
-        self.folder = folder / "attempt"
+        self.folder = folder / name
         self.scratch = folder / "scratch"
         self.scratch.mkdir(exist_ok=True)
         protocol.make_folders(self.folder)
@@ -91,6 +92,7 @@ def test_a_job_keeps_the_node_tidy_and_a_second_one_of_the_attempt_does_nothing(
     assert {path: path.lstat().st_mtime_ns for path in node.folder.rglob("*")} == before
     assert protocol.read(node.folder / protocol.EXIT, Ending).exit_code == 3
     assert list(node.scratch.iterdir()) == []
+    assert not [path for path in node.folder.iterdir() if path.is_symlink() and path.is_dir()]
     beats = [
         protocol.heartbeat_from_line(line)
         for line in jsonlines.read(node.folder / protocol.HEARTBEATS).values
@@ -136,12 +138,31 @@ def test_a_heartbeat_that_can_not_be_written_is_none(tmp_path: Path) -> None:
     assert not heart.beat(ended=False)
 
 
-def test_an_agent_goes_with_a_job_that_is_killed(tmp_path: Path, order: Order) -> None:
-    node = Node(tmp_path, order, WAIT)
+def test_an_agent_goes_with_a_job_that_is_killed_and_the_next_job_of_its_node_tidies_up(
+    tmp_path: Path, order: Order
+) -> None:
+    images = Images()
+    staging = eventually(lambda: images.order(Path(order.prepared_dir), SlurmProfile(staging="squashfs")))
+    node = Node(tmp_path, order, WAIT, staging=staging)
     with node.begin() as job:
         node.until_begun()
+        (local,) = node.scratch.glob("mlebench-job-*")
+        assert (local / "dataset" / "public").is_mount()
         job.kill()
     eventually(lambda: not processes_of_attempt(node.folder))
+    assert local.exists()
+    following = Node(tmp_path, order, "echo begun", name="next")
+    following.run()
+    eventually(lambda: not list(node.scratch.glob("mlebench-job-*")))
+    assert str(local) not in Path("/proc/self/mountinfo").read_text()
+
+
+def test_a_node_without_a_place_for_a_job_is_no_fault_of_the_agent(tmp_path: Path, order: Order) -> None:
+    node = Node(tmp_path, order, "echo begun")
+    node.scratch.rmdir()
+    ending = node.run()
+    assert ending.reason == protocol.LOST
+    assert f"has no place for it in {node.scratch}" in ending.problem
 
 
 _ATTACK = r"""

@@ -616,7 +616,7 @@ def test_a_job_is_given_the_time_that_its_data_take_and_says_how_they_come(tmp_p
     world.slurm.move(number, "RUNNING")
     world.beat(0, staged=3_100_000_000, to_stage=12_000_000_000)
     world.step_for(60)
-    assert world.look().waits_for == "staging 3.1 GB of 12.0 GB"
+    assert world.look().waits_for == "staging 3.1 of 12.0 GB"
     world.beat(1)
     world.step_for(60)
     assert world.look().waits_for == ""

@@ -8,6 +8,7 @@ import shutil
 import stat
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -17,9 +18,11 @@ import pytest
 from engine.placements.staging import Images
 from engine.settings import SlurmProfile
 from environment.runner import protocol, staging
+from environment.runner.disk import DiskMeter
 from environment.runner.staging import Staging, make_store
 from foundation import files
 from foundation.locks import FileLock
+from foundation.problems import DataProblem
 from tests.engine.harness import eventually
 from tests.environment.runner.orders import order_with
 from tests.environment.runner.prepared import ANSWER, LARGE, make_prepared
@@ -294,6 +297,25 @@ def test_an_image_is_made_once_copied_verified_and_mounted_and_no_mount_is_left(
         assert node.data(each).is_mount()
         each.end()
         assert not node.data(each).is_mount()
+
+
+def test_no_image_is_made_of_data_that_are_not_what_the_manifest_lists(node: Node, prepared: Path) -> None:
+    (prepared / "public" / "train.csv").write_text("a,x\n")
+    with pytest.raises(DataProblem, match=r"public/train\.csv is not what its manifest lists"):
+        node.job(prepared, "squashfs")
+
+
+def test_an_image_is_not_counted_as_what_its_agent_holds_on_disk(node: Node, prepared: Path) -> None:
+    job = node.staged(prepared, "squashfs")
+    attempt = node.folder / "attempt"
+    attempt.mkdir()
+    (attempt / protocol.DATASET).symlink_to(node.data(job).parent)
+    with ThreadPoolExecutor(1) as worker:
+        meter = DiskMeter(attempt, lambda: 0, worker)
+        meter.start()
+        found = eventually(meter.take)
+    assert found is not None
+    assert found.bytes < LARGE
 
 
 def test_an_image_that_has_changed_is_not_mounted(node: Node, prepared: Path) -> None:
