@@ -344,18 +344,6 @@ def mean_and_error(cell: Cell | None, plus_minus: str) -> str:
     return figures if cell.has_error else f"{figures} (1 seed: no {plus_minus})"
 
 
-def bounds(interim: Interim) -> str:
-    """Write between what the final percentage lies: `final 6.2 to 88.0 %`."""
-    return f"final {interim.low:.1f} to {interim.high:.1f} %"
-
-
-def medals_so_far(medals: int, ended: int, runs: int) -> str:
-    """Write how many runs have a medal of those that have ended: `14 medals of 41 ended`."""
-    return (
-        f"{plural(medals, 'medal')} of {ended:,} ended" if ended else f"none of {plural(runs, 'run')} ended"
-    )
-
-
 def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple[str, ...]:
     """Write what runs have earned, longest form first: the figure where it is final, else what bounds it by now."""
     if interim is None:
@@ -363,7 +351,7 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
     if interim.is_final and cell is not None:
         figures = mean_and_error(cell, plus_minus)
         return f"any medal {figures}", f"medal {figures}", f"medal {cell.figures(1, plus_minus)} %"
-    so_far, final = medals_so_far(interim.medals, interim.ended, interim.runs), bounds(interim)
+    so_far, final = interim.so_far_in_words(), interim.bounds_in_words()
     seeds = plural(interim.seeds, "seed") + (f": no {plus_minus}" if interim.seeds == 1 else "")
     whole = "" if cell is None else f", seeds whole so far: {cell.figures(1, plus_minus)} %"
     close = f"{interim.low:.0f} to {interim.high:.0f} %"

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from console.cli.common import Json, new_app, new_group, places_of
+from console.cli.common import Json, new_app, new_group, places_of, reading_state
 from console.cli.output import complain, copy_to_clipboard, say, say_json
 from console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
 from engine.scoreboard import Row, RowFormat, disclose, row_of, row_text
@@ -185,13 +185,20 @@ def report(
     """Write one self-contained HTML page of an experiment: tables, plots, every run."""
     from engine.scoreboard import published_rows
     from engine.scoreboard.page import page_of
+    from engine.scoreboard.timeline import read_timeline
     from engine.settings import Prices, read_table
+    from state import sweeps
 
     evidence = evidence_for(context, [source], experiment_id)
     row = row_of(evidence, pad_missing=pad)
     places = places_of(context)
     published, prices = published_rows(places.state_dir), read_table(places.config_file, Prices)
-    page = page_of(evidence, row, published=published, prices=prices)
+    timeline = None
+    if evidence.sweep_ids:
+        with reading_state(context) as database:
+            chosen = [sweeps.get(database, name) for name in evidence.sweep_ids]
+            timeline = read_timeline(database, chosen, time.time())
+    page = page_of(evidence, row, published=published, prices=prices, timeline=timeline)
     _write_file(output, page)
     _say_written((output,), json=json)
 

@@ -160,14 +160,15 @@ def aggregate(
     if evidence.note:
         complain(evidence.note)
     medal, *others = MEASURES_BY_INTEREST
-    headings = ("runs of", "seeds", medal.words, "95 % interval", *(measure.words for measure in others))
+    headings = ("runs of", "seeds", medal.words, "95 % (Wilson)", *(measure.words for measure in others))
     rows: list[tuple[str, ...]] = []
     for name, covered, measures in lines:
         cells = ["-"] * (len(headings) - 1)
         if measures:
-            low, high = measures[medal].interval()
-            cells = [str(measures[medal].n), str(measures[medal]), f"{low:.2f} to {high:.2f}"]
-            cells += [str(measures[measure]) for measure in others]
+            interval = measures[medal].wilson()
+            within = "-" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"
+            cells = [str(measures[medal].n), measures[medal].figures(), within]
+            cells += [measures[measure].figures() for measure in others]
         rows.append((name, covered, *cells))
     columns = {heading: itemgetter(place) for place, heading in enumerate((by, *headings))}
     say_table(rows, columns, right=headings)

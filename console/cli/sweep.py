@@ -324,7 +324,13 @@ def timeline(
     rows = len(found.lanes) + 8
     window = view.whole_window(found, now)
     lines = [
-        summary(found, sweep_id, now, signs),
+        summary(
+            found,
+            found.sweep_ids[0] if sweep_id else "all sweeps",
+            wording.plural(len(found.lanes), "slot"),
+            now,
+            signs,
+        )[0],
         *([legend(found, signs)] if found.marks else []),
         (),
         *gantt(found, window, columns, laid_out(found, rows), now=now, signs=signs),

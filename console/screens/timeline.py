@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from textual.widget import Widget
 
 from console import wording
-from console.tui.painting import Piece, Pieces, cut, foreign, spread_fitting
+from console.tui.painting import Pieces, cut, fitting
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Signs
-from console.tui.widgets.gantt import Layout, bar_facts, gantt, laid_out, legend
+from console.tui.widgets.gantt import Layout, bar_facts, gantt, laid_out, legend, summary
 from console.tui.widgets.painted import Painted
 from console.views import timeline as view
 from console.views.timeline import Window
@@ -173,23 +173,12 @@ class TimelineScreen(ConsoleScreen):
 
     def _header(self, found: Timeline, layout: Layout, width: int, signs: Signs) -> tuple[Pieces, ...]:
         """Return which sweep this is and when it ends, and what happened to all of it."""
-        dot: Piece = (f" {signs.dot} ", "faint")
-        several = len(found.sweep_ids) > 1 or self._sweep_id is None
-        name = "all sweeps" if several else found.sweep_ids[0]
         lanes = wording.plural(len(found.lanes), "slot")
         if layout.lanes < len(found.lanes):
-            lanes = f"slots {self._top + 1}-{min(self._top + layout.lanes, len(found.lanes))} of {len(found.lanes)}"
-        medals = wording.medals_so_far(len(found.medals), found.ended, found.runs)
-        attempts = f"{wording.plural(len(found.bars), 'attempt')} of {wording.plural(found.runs, 'run')}"
-        title: Piece = (f" {foreign(name, 40).rstrip()}", "strong")
-        lefts: list[Pieces] = [
-            (title, dot, (medals, "text"), dot, (lanes, "dim"), dot, (attempts, "dim")),
-            (title, dot, (medals, "text"), dot, (lanes, "dim")),
-            (title, dot, (medals, "text")),
-        ]
-        ends = wording.expected_end(found.ends, self._now)
-        rights: list[Pieces] = [((f"{ends} " if ends else "", "text"),)]
-        lines = [spread_fitting(lefts, rights, width)]
+            last = min(self._top + layout.lanes, len(found.lanes))
+            lanes = f"slots {self._top + 1}-{last} of {len(found.lanes)}"
+        name = "all sweeps" if self._sweep_id is None else self._sweep_id
+        lines = [((" ", "text"), *fitting(summary(found, name, lanes, self._now, signs), width - 1))]
         if found.marks:
             lines.append(cut(((" ", "text"), *legend(found, signs)), width))
         return tuple(lines)

@@ -260,6 +260,7 @@ class Evidence:
         gpus: how many GPUs one run had to itself, a fraction where runs share one; None: unknown.
         unavailable: competitions that are no longer offered, with the reason.
         prices: by which model calls are priced; None where none were counted here.
+        sweep_ids: our own sweeps that it is made of.
     """
 
     table: Table
@@ -275,6 +276,7 @@ class Evidence:
     gpus: float | None = None
     unavailable: Mapping[str, str] = field(default_factory=dict)
     prices: PriceTable | None = None
+    sweep_ids: tuple[str, ...] = ()
 
     @property
     def competitions(self) -> tuple[str, ...]:
@@ -340,7 +342,7 @@ class Cell:
         half = _Z_95 / (1 + square / runs) * math.sqrt(share * (1 - share) / runs + square / (4 * runs**2))
         return 100 * max(0.0, middle - half), 100 * min(1.0, middle + half)
 
-    def figures(self, decimals: int = 2, plus_minus: str = "±") -> str:
+    def figures(self, decimals: int = 2, plus_minus: str = "± ") -> str:
         """Write mean and standard error, and of one seed the mean alone."""
         mean = f"{self.mean:.{decimals}f}"
         return f"{mean} {plus_minus}{self.sem:.{decimals}f}" if self.has_error else mean
@@ -376,6 +378,16 @@ class Interim:
     def is_final(self) -> bool:
         """Whether every run has a result."""
         return self.counted == self.runs > 0
+
+    def so_far_in_words(self) -> str:
+        """Tell how many runs have a medal of those that have ended: `14 medals of 41 ended`."""
+        if not self.ended:
+            return f"none of {self.runs:,} run{'' if self.runs == 1 else 's'} ended"
+        return f"{self.medals:,} medal{'' if self.medals == 1 else 's'} of {self.ended:,} ended"
+
+    def bounds_in_words(self) -> str:
+        """Tell between what the final percentage lies: `final 6.2 to 88.0 %`."""
+        return f"final {self.low:.1f} to {self.high:.1f} %"
 
 
 @dataclass(frozen=True)

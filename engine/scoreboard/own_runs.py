@@ -170,6 +170,7 @@ def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) 
         note=experiment.note,
         gpus=spec.gpus / max(1, spec.runs_per_gpu) if gpus_known else None,
         prices=ledger.prices,
+        sweep_ids=tuple(sweep.id for sweep in experiment.sweeps),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
@@ -13,7 +13,6 @@ from engine.scoreboard.insight import Insight, ending_of, insight_of
 from engine.scoreboard.model import (
     COLUMNS,
     MEASURES_BY_INTEREST,
-    Cell,
     Evidence,
     Measure,
     Row,
@@ -21,13 +20,19 @@ from engine.scoreboard.model import (
     Trial,
     limit_text,
 )
-from engine.scoreboard.plots import plots_of, svg
+from engine.scoreboard.plots import plots_of, svg, timeline_svg
+from engine.scoreboard.timeline import Timeline, counted_marks
 from engine.settings import Prices
 from environment.runner import protocol
 from foundation.text import visible
 
 _BAD = frozenset(
     {"invalid", "no submission", "timeout", "memory", "disk", "budget", "crash", "unknown", "infrastructure"}
+)
+_INTERVALS = (
+    "The 95 % interval of any medal is Wilson's for the share of runs that earn one, each run taken as a trial of its"
+    " own, so that it lies within 0 and 100 and says something of one seed too. The figures behind ± are MLE-bench's"
+    " standard errors over seeds."
 )
 # How many published rows above and below are shown.
 _NEIGHBOURS = 3
@@ -36,20 +41,28 @@ _LONGEST = 200
 
 
 def page_of(
-    evidence: Evidence, row: Row, *, published: Sequence[Row] = (), prices: Prices | None = None
+    evidence: Evidence,
+    row: Row,
+    *,
+    published: Sequence[Row] = (),
+    prices: Prices | None = None,
+    timeline: Timeline | None = None,
 ) -> str:
-    """Write the page; logs of own runs are linked, not copied."""
+    """Write the page; logs of own runs are linked, not copied. The timeline is of own runs."""
     disclosure = disclose(evidence, row)
     insight = insight_of(evidence, prices)
     title = escape(visible(row.name))
     style = files("engine.scoreboard").joinpath("page.css").read_text(encoding="utf-8")
+    is_part = row.own is not None and row.columns["all"].covered < row.columns["all"].of
+    own = {"its own": row.own} if row.own is not None and is_part else {}
     sections = (
         _heading(row),
         _section("Row", _row_table(row, published)),
         _section("How it was made", _table((), [(name, visible(text)) for name, text in disclosure.facts()])),
-        _section("By split", _standings(row.columns)),
+        _section("By split", _standings(own | dict(row.columns)), _INTERVALS),
+        _section("Attempts over time", "" if timeline is None else timeline_svg(timeline), _legend(timeline)),
         _plots(evidence, row),
-        _section("By category", _standings(by_category(evidence, pad_missing=row.padded))),
+        _section("By category", _standings(by_category(evidence, pad_missing=row.padded)), _INTERVALS),
         _section("Beyond the row", _table((), [(name, visible(text)) for name, text in insight.facts()])),
         _section("Models by competition", _model_costs(insight)),
         _section("Every run", _runs(evidence)),
@@ -83,12 +96,39 @@ def _heading(row: Row) -> str:
     parts = [
         f"<h1>{escape(visible(row.name))}</h1><p class='about'>{escape(' · '.join(filter(None, about)))}</p>"
     ]
+    if row.own is not None:
+        parts.append(f"<p><strong>{escape(_so_far(row.own))}</strong></p>")
     parts += [f"<p class='warning'>{escape(visible(note))}</p>" for note in row_notes(row)]
     return "".join(parts)
 
 
-def _section(title: str, content: str) -> str:
-    return f"<h2>{escape(title)}</h2>\n<div class='wide'>{content}</div>\n" if content else ""
+def _so_far(standing: Standing) -> str:
+    """What its runs have earned on the competitions that it covers: the figure, or between what it will lie."""
+    whose = f"on its own {standing.of} competition{'' if standing.of == 1 else 's'}"
+    if standing.cell is not None and (standing.interim is None or standing.interim.is_final):
+        seed = "" if standing.cell.has_error else " (1 seed: no ±)"
+        return f"any medal {standing.cell.figures()} %{seed} {whose}"
+    if standing.interim is None:
+        return f"no figure {whose}"
+    return f"{standing.interim.so_far_in_words()}, {standing.interim.bounds_in_words()} {whose}"
+
+
+def _legend(timeline: Timeline | None) -> str:
+    """What the marks of the timeline mean, and what its bars are."""
+    if timeline is None:
+        return ""
+    marks = ", ".join(f"{kind} ×{count}" for kind, count in counted_marks(timeline.marks).items())
+    return (
+        "One line for each slot; times are of the machine that wrote this. At the end of a bar: G, S, B a medal, ^ and"
+        " v above and below the median, x invalid, 0 no submission, ! a failure with the letter of its class (!g a lost"
+        f" GPU); a number at its begin counts attempts. {f'Marked: {marks}. ' if marks else ''}Below: medals over time."
+    )
+
+
+def _section(title: str, content: str, note: str = "") -> str:
+    """A part of the page, whose content scrolls in itself; nothing without content."""
+    told = f"<p class='about'>{escape(note)}</p>\n" if note else ""
+    return f"<h2>{escape(title)}</h2>\n<div class='wide'>{content}</div>\n{told}" if content else ""
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int = 0) -> str:
@@ -118,7 +158,7 @@ def _row_table(row: Row, published: Sequence[Row]) -> str:
         if own:
             cells.append(one.own.cell if one.own is not None else None)
         name = f"▸ {visible(one.name)}" if one is row else visible(one.name)
-        return (name, visible(one.llms), *("-" if cell is None else str(cell) for cell in cells))
+        return (name, visible(one.llms), *("-" if cell is None else cell.figures() for cell in cells))
 
     shown = [row]
     if not row.demo:
@@ -140,8 +180,8 @@ def _standings(standings: Mapping[str, Standing]) -> str:
         (
             name,
             f"{standing.covered} of {standing.of}",
-            _interval(standing.measures),
-            *(str(standing.measures.get(measure, "-")) for measure in MEASURES_BY_INTEREST),
+            _interval(standing),
+            *_figures(standing),
         )
         for name, standing in standings.items()
         if standing.covered
@@ -150,11 +190,22 @@ def _standings(standings: Mapping[str, Standing]) -> str:
     return _table(headings, lines, numbers=len(names) + 1)
 
 
-def _interval(measures: Mapping[Measure, Cell]) -> str:
-    if not measures:
-        return "-"
-    low, high = measures[Measure.ANY_MEDAL].interval()
-    return f"{low:.1f} to {high:.1f}"
+def _figures(standing: Standing) -> Iterator[str]:
+    """Every measure; of one that is not final what bounds it, where that is known."""
+    for measure in MEASURES_BY_INTEREST:
+        cell, interim = standing.measures.get(measure), standing.interim
+        if cell is not None:
+            yield cell.figures()
+        elif measure is Measure.ANY_MEDAL and interim is not None and standing.covered == standing.of:
+            yield interim.bounds_in_words()
+        else:
+            yield "-"
+
+
+def _interval(standing: Standing) -> str:
+    cell = standing.measures.get(Measure.ANY_MEDAL)
+    found = None if cell is None else cell.wilson()
+    return "-" if found is None else f"{found[0]:.1f} to {found[1]:.1f}"
 
 
 def _plots(evidence: Evidence, row: Row) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -22,7 +23,10 @@ from engine.scoreboard.insight import (
     stability_of,
 )
 from engine.scoreboard.model import COLUMNS, Evidence, Measure, Row, Standing
+from engine.scoreboard.timeline import Bar, MarkKind, Timeline, time_ticks
 from foundation.problems import EnvironmentProblem, UsageProblem
+from foundation.text import visible
+from state.lifecycle import Outcome, RunState
 
 # One point is no line.
 _FREE = ("line", "points")
@@ -228,6 +232,12 @@ def _colour_of(series: Series, place: int) -> str:
     return _NAMED.get(series.name, _COLOURS[place % len(_COLOURS)])
 
 
+def _reach(plot: Plot, value: float, error: float) -> tuple[float, float]:
+    """How far an error goes below and above a value: a percentage has none below 0 or above 100."""
+    above = max(0.0, min(error, 100.0 - value)) if plot.y_label.startswith("%") else error
+    return min(error, value), above
+
+
 class _Canvas:
     def __init__(self, plot: Plot) -> None:
         self.plot = plot
@@ -256,7 +266,7 @@ class _Canvas:
             highest = max((sum(y for _, y in column) for column in columns), default=1.0)
         else:
             tops = (
-                y + error
+                y + _reach(self.plot, y, error)[1]
                 for series in self.plot.series
                 for (_, y), error in zip(
                     series.points, series.errors or [0.0] * len(series.points), strict=True
@@ -349,7 +359,8 @@ class _Canvas:
 
     def _error(self, x: float, y: float, error: float) -> None:
         if error:
-            self._line(x, self._y(max(0.0, y - error)), x, self._y(y + error), "currentColor")
+            below, above = _reach(self.plot, y, error)
+            self._line(x, self._y(y - below), x, self._y(y + above), "currentColor")
 
     def _legend(self) -> None:
         if len(self.plot.series) < 2:
@@ -396,7 +407,9 @@ def picture(plot: Plot, form: str) -> bytes:
     width = 0.8 / max(1, len(plot.series))
     for place, series in enumerate(plot.series):
         xs, ys = [x for x, _ in series.points], [y for _, y in series.points]
-        colour, errors = _colour_of(series, place), list(series.errors) or None
+        colour = _colour_of(series, place)
+        reaches = [_reach(plot, y, error) for y, error in zip(ys, series.errors, strict=False)]
+        errors = [[below for below, _ in reaches], [above for _, above in reaches]] if reaches else None
         if plot.kind in _FREE:
             line = "-" if plot.kind == "line" else ""
             axes.errorbar(
@@ -426,3 +439,141 @@ def picture(plot: Plot, form: str) -> bytes:
     # Without the date of making, so that the same plot is the same file.
     figure.savefig(stream, format=form, metadata={"CreationDate": None} if form == "pdf" else None)
     return stream.getvalue()
+
+
+# The timeline of attempts is no plot of series: it has an element of its own.
+_LANE, _LANE_LABEL, _TIMELINE_WIDTH, _CURVE = 20, 76, 1120, 110
+_FAILED, _LIVE, _STOPPED = "#c62828", "#0b6cb0", "#7f7f7f"
+_OUTCOME_COLOURS = {
+    Outcome.GOLD: _NAMED["gold"],
+    Outcome.SILVER: _NAMED["silver"],
+    Outcome.BRONZE: _NAMED["bronze"],
+    Outcome.ABOVE_MEDIAN: "#2e7d32",
+    Outcome.BELOW_MEDIAN: "#b0b0b0",
+    Outcome.INVALID: "#d58f4f",
+    Outcome.NO_SUBMISSION: "#d5b48f",
+}
+_OUTCOME_SIGNS = dict(zip(Outcome, ("G", "S", "B", "^", "v", "x", "0"), strict=True))
+_MARK_SIGNS = dict(zip(MarkKind, ("g", "o", "e", "k", "p", "r"), strict=True))
+
+
+def timeline_svg(found: Timeline) -> str:
+    """Draw a timeline as an SVG element: attempts as bars on their lanes, marks, now, the end, medals over time.
+
+    Bars are told apart by a sign at their ends as well as by colour, and say on hovering what they are. Nothing
+    where nothing was launched.
+    """
+    if not found.lanes:
+        return ""
+    running = found.queued or any(bar.is_live for bar in found.bars)
+    last = max(bar.until(found.now) for bar in found.bars)
+    if found.ends is not None and running:
+        last = max(last, min(found.ends.at, 2 * found.now - found.begin))
+    end = found.begin + 1.02 * max(60.0, last - found.begin)
+
+    def x(at: float) -> float:
+        return _LANE_LABEL + (at - found.begin) / (end - found.begin) * (_TIMELINE_WIDTH - _LANE_LABEL - 8)
+
+    top = 46
+    bottom = top + _LANE * len(found.lanes)
+    height = bottom + (_CURVE + 34 if found.medals else 8)
+    parts: list[str] = []
+
+    def text(at: float, y: float, content: str, anchor: str = "middle", more: str = "") -> None:
+        parts.append(
+            f'<text x="{at:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="currentColor"{more}>{escape(content)}</text>'
+        )
+
+    def upright(at: float, colour: str, more: str = "") -> None:
+        parts.append(
+            f'<line x1="{x(at):.1f}" y1="{top - 4}" x2="{x(at):.1f}" y2="{height - 8}" stroke="{colour}"{more}/>'
+        )
+
+    for at, name in time_ticks(found.begin, end, 14):
+        text(x(at), 14, name, more=' opacity="0.75"')
+        upright(at, "currentColor", ' stroke-opacity="0.12"')
+    for mark in found.marks:
+        told = f"{mark.kind}, {_moment(mark.at)}: {mark.text}"
+        colour = _FAILED if mark.kind is MarkKind.GPU_LOST else "currentColor"
+        parts.append(
+            f'<text x="{x(mark.at):.1f}" y="34" text-anchor="middle" fill="{colour}" font-weight="600">'
+            f"{_MARK_SIGNS[mark.kind]}<title>{escape(visible(told))}</title></text>"
+        )
+    for place, lane in enumerate(found.lanes):
+        y = top + place * _LANE
+        text(
+            _LANE_LABEL - 8, y + 14, f"{visible(lane.node) or 'slot'} {lane.number}", "end", ' opacity="0.75"'
+        )
+        parts += [
+            _timeline_bar(bar, x(bar.begin), x(bar.until(found.now)), y, found.now) for bar in lane.bars
+        ]
+    if running:
+        upright(found.now, _LIVE, ' stroke-width="1.5"')
+        text(x(found.now), 34, "now", more=f' style="fill:{_LIVE}"')
+    if found.ends is not None and running and found.ends.at <= end:
+        upright(found.ends.at, "currentColor", ' stroke-dasharray="3 3" stroke-opacity="0.6"')
+        text(x(found.ends.at), 34, "at most" if found.ends.at_most else "end", "end", ' opacity="0.75"')
+    if found.medals:
+        floor, step = height - 14.0, (_CURVE - 14) / len(found.medals)
+        points = [(x(found.begin), floor)]
+        for count, (at, _medal) in enumerate(found.medals, start=1):
+            points += [(x(at), points[-1][1]), (x(at), floor - count * step)]
+        points.append((x(found.now if running else last), points[-1][1]))
+        drawn = " ".join(f"{at:.1f},{y:.1f}" for at, y in points)
+        parts.append(f'<polyline points="{drawn}" fill="none" stroke="{_NAMED["gold"]}" stroke-width="2"/>')
+        text(_LANE_LABEL - 8, floor - len(found.medals) * step + 4, f"{len(found.medals)}", "end")
+        text(_LANE_LABEL - 8, floor + 4, "0 medals", "end", ' opacity="0.75"')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_TIMELINE_WIDTH} {height}" role="img"'
+        f' width="{_TIMELINE_WIDTH}" height="{height}" aria-label="attempts over time, slot by slot"'
+        f' font-family="system-ui, sans-serif" font-size="11">{"".join(parts)}</svg>'
+    )
+
+
+def _timeline_bar(bar: Bar, begin: float, end: float, y: float, now: float) -> str:
+    """One attempt, with its sign where there is room for one, and everything about it on hovering."""
+    width = max(2.0, end - begin - 1)
+    if bar.state is RunState.FAILED:
+        letter = "g" if bar.lost_gpu else "?" if bar.failure is None else bar.failure[0]
+        colour, sign, became = _FAILED, f"!{letter}", f"failed: {bar.failure}"
+    elif bar.outcome is not None:
+        colour, sign, became = (
+            _OUTCOME_COLOURS[bar.outcome],
+            _OUTCOME_SIGNS[bar.outcome],
+            bar.outcome.replace("_", " "),
+        )
+    elif bar.is_live:
+        sign = "" if bar.standing is None else _OUTCOME_SIGNS[bar.standing]
+        standing = "nothing graded yet" if bar.standing is None else bar.standing.replace("_", " ")
+        colour, sign, became = _LIVE, f"{sign}▸", f"live, now {standing}"
+    else:
+        colour, sign, became = _STOPPED, "■", bar.state.value
+    again = f", attempt {bar.attempt} of {bar.of}" if bar.of > 1 else ""
+    hours = (bar.until(now) - bar.begin) / 3600
+    told = (
+        f"{bar.competition_id} seed {bar.seed}{again}: {became}, from {_moment(bar.begin)} for {hours:.1f} h"
+    )
+    told = visible(f"{told}; {bar.cause}" if bar.cause else told)[:_LONGEST_TITLE]
+    drawn = (
+        f'<g><title>{escape(told)}</title><rect x="{begin:.1f}" y="{y + 2}" width="{width:.1f}"'
+        f' height="{_LANE - 5}" rx="2" fill="{colour}"/>'
+    )
+    if width >= 9 * len(sign):
+        drawn += f'<text x="{begin + width - 3:.1f}" y="{y + 14}" text-anchor="end" fill="{_ink(colour)}">{sign}</text>'
+        if bar.attempt > 1 and width >= 9 * len(sign) + 12:
+            drawn += f'<text x="{begin + 3:.1f}" y="{y + 14}" fill="{_ink(colour)}">{bar.attempt}</text>'
+    return f"{drawn}</g>"
+
+
+# So much of what an agent wrote is enough of a hint.
+_LONGEST_TITLE = 300
+
+
+def _ink(ground: str) -> str:
+    """Black or white, whichever stands out more from a colour."""
+    red, green, blue = (int(ground[place : place + 2], 16) for place in (1, 3, 5))
+    return "#000" if 0.299 * red + 0.587 * green + 0.114 * blue > 120 else "#fff"
+
+
+def _moment(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

@@ -6,7 +6,9 @@ Everything but `read_timeline` is pure: it computes with attempts and moments, a
 from __future__ import annotations
 
 import heapq
+import math
 import re
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +16,9 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
+from engine.scoreboard.aggregation import interim_of
+from engine.scoreboard.model import Interim
+from engine.scoreboard.own_runs import trial_of
 from state import events, runs
 from state.database import Database
 from state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
@@ -137,7 +142,8 @@ class Timeline:
         begin: when the first attempt began; `now` where there is none.
         ends: when the last run will have ended; None where nothing is left to do, or where that depends on a person.
         medals: the moments at which runs ended with a medal, in order, and which.
-        queued: how many runs wait; `ended` is how many have ended.
+        queued: how many runs wait.
+        interim: how far the runs are; its bounds mean something of one sweep only. None where there are no runs.
     """
 
     sweep_ids: tuple[str, ...]
@@ -148,8 +154,7 @@ class Timeline:
     marks: tuple[Mark, ...]
     medals: tuple[tuple[float, Outcome], ...]
     queued: int
-    ended: int
-    runs: int
+    interim: Interim | None
 
     @property
     def bars(self) -> list[Bar]:
@@ -164,6 +169,25 @@ class Timeline:
     def document(self) -> dict[str, Any]:
         """Write it as JSON documents have it."""
         return asdict(self)
+
+
+_STEPS = (
+    *(60, 300, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600),
+    *(days * 86400 for days in (1, 2, 7, 14, 28, 56, 112, 365)),
+)
+
+
+def time_ticks(begin: float, end: float, most: float) -> list[tuple[float, str]]:
+    """Choose round local times within a span, at most so many, each with its name: `06:00`, or at midnight `03-14`."""
+    step = next((step for step in _STEPS if (end - begin) / step <= most), _STEPS[-1])
+    offset = time.localtime(begin).tm_gmtoff
+    first = math.ceil((begin + offset) / step)
+    found: list[tuple[float, str]] = []
+    for number in range(first, math.ceil((end + offset) / step)):
+        at = number * step - offset
+        is_day = step >= 86400 or number * step % 86400 == 0
+        found.append((at, time.strftime("%m-%d" if is_day else "%H:%M", time.localtime(at))))
+    return found
 
 
 def lanes_of(bars: Iterable[Bar]) -> tuple[Lane, ...]:
@@ -268,8 +292,9 @@ def read_timeline(database: Database, chosen: Sequence[Sweep], now: float) -> Ti
             )
         ),
         queued=sum(run.state is RunState.QUEUED for run in every),
-        ended=sum(run.has_ended for run in every),
-        runs=len(every),
+        interim=interim_of(
+            (trial_of(run) for run in every), {name for sweep in chosen for name in sweep.spec.competitions}
+        ),
     )
 
 

@@ -6,7 +6,6 @@ Bars are told apart by colour and by how they end: a letter or sign of the outco
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -18,7 +17,7 @@ from console.tui.theme import Role, Signs
 from console.tui.widgets.chart import Series, chart
 from console.tui.widgets.run_cell import outcome_role, outcome_sign
 from console.views.timeline import Window
-from engine.scoreboard.timeline import Bar, Lane, Mark, MarkKind, Timeline, counted_marks
+from engine.scoreboard.timeline import Bar, Lane, Mark, MarkKind, Timeline, counted_marks, time_ticks
 from state.lifecycle import FailureClass, RunState
 
 # As wide as the scale of a chart, so that curves below have the same axis.
@@ -31,10 +30,6 @@ _MARKS: Mapping[MarkKind, tuple[str, Role]] = {
     MarkKind.PAUSED: ("p", "warn"),
     MarkKind.RESUMED: ("r", "text"),
 }
-_STEPS = (
-    *(60, 300, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600),
-    *(days * 86400 for days in (1, 2, 7, 14, 28, 56, 112, 365)),
-)
 _BETWEEN_TICKS = 9
 # A bar with fewer cells has no room for a name.
 _NAMED = 14
@@ -64,18 +59,12 @@ def bar_end(bar: Bar, signs: Signs) -> Piece:
 def axis(window: Window, width: int, now: float, signs: Signs) -> Pieces:
     """The times, and where now is."""
     room = width - LABEL
-    step = next((s for s in _STEPS if s / window.seconds * room >= _BETWEEN_TICKS), _STEPS[-1])
-    offset = time.localtime(window.begin).tm_gmtoff
     line = [" "] * room
     here = _column(window, now, room)
-    at = math.ceil((window.begin + offset) / step) * step - offset
-    while at < window.end:
+    for at, text in time_ticks(window.begin, window.end, room / _BETWEEN_TICKS):
         place = int(window.share(at) * room)
-        is_midnight = (at + offset) % 86400 == 0
-        text = time.strftime("%m-%d" if is_midnight or step >= 86400 else "%H:%M", time.localtime(at))
         if place + len(text) <= room and (here is None or not place - 1 <= here <= place + len(text)):
             line[place : place + len(text)] = text
-        at += step
     drawn = "".join(line)
     label: Piece = (" " * LABEL, "text")
     if here is None:
@@ -215,21 +204,24 @@ def gantt(
     return [*lines, heading("medals over time", width, signs), *drawn] if drawn else lines
 
 
-def summary(found: Timeline, name: str, now: float, signs: Signs) -> Pieces:
-    """Which sweep it is, what its runs have earned, and when it ends."""
+def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) -> list[Pieces]:
+    """Which sweep it is, what its runs have earned, on which lanes and when it ends, the longest form first."""
     dot: Piece = (f" {signs.dot} ", "faint")
-    pieces: list[Piece] = [
-        (foreign(found.sweep_ids[0] if name else "all sweeps", 40).rstrip(), "strong"),
-        dot,
-        (wording.medals_so_far(len(found.medals), found.ended, found.runs), "text"),
-        dot,
-        (wording.plural(len(found.lanes), "slot"), "dim"),
-        dot,
-        (f"{wording.plural(len(found.bars), 'attempt')} of {wording.plural(found.runs, 'run')}", "dim"),
+    medals: tuple[str, ...] = ()
+    if found.interim is not None:
+        # What bounds one sweep's figure says nothing of several.
+        forms = wording.medals(found.interim, None, signs.plus_minus)
+        medals = (*(forms[2:4] if len(found.sweep_ids) == 1 else ()), found.interim.so_far_in_words())
+    runs = found.interim.runs if found.interim is not None else 0
+    attempts = f"{wording.plural(len(found.bars), 'attempt')} of {wording.plural(runs, 'run')}"
+    title: Piece = (foreign(name, 40).rstrip(), "strong")
+    ends = wording.expected_end(found.ends, now)
+    tail: Pieces = (dot, (ends, "text")) if ends else ()
+    return [
+        (title, dot, (text, "text"), *(piece for part in facts for piece in (dot, (part, "dim"))), *tail)
+        for text in medals or ("no runs",)
+        for facts in ((lanes, attempts), (lanes,), ())
     ]
-    if found.ends is not None:
-        pieces += [dot, (wording.expected_end(found.ends, now), "text")]
-    return tuple(pieces)
 
 
 def legend(found: Timeline, signs: Signs) -> Pieces:

@@ -155,7 +155,7 @@ def test_one_seed_has_no_error_to_write_but_an_interval_of_its_runs() -> None:
     cell = aggregate(results, list("abcdef"))[Measure.ANY_MEDAL]
     assert cell.figures(1) == "83.3" and str(cell) == "83.33 ± 0.00"
     assert cell.wilson() == pytest.approx((43.65, 96.99), abs=0.01)
-    assert over_seeds([0.0, 50.0]).figures(1) == "25.0 ±25.0"
+    assert over_seeds([0.0, 50.0]).figures(1) == "25.0 ± 25.0"
     assert over_seeds([0.0]).wilson() is None
 
 

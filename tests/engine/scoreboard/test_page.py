@@ -6,16 +6,19 @@ import os
 import re
 import subprocess
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
-from engine.scoreboard import Evidence, published_rows, row_of
+from engine.scoreboard import Evidence, Trial, published_rows, row_of
 from engine.scoreboard.model import Provenance
 from engine.scoreboard.page import page_of
 from engine.scoreboard.reports import load_evidence
+from engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, MarkKind, Timeline
 from engine.settings import Prices
 from environment.runner import protocol
 from foundation.text import visible
+from state.lifecycle import FailureClass, Outcome, RunState
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 
 OPERAND = Path(__file__).parent / "operand_row.csv"
@@ -70,6 +73,79 @@ def test_the_page_holds_row_tables_plots_and_every_run() -> None:
     assert text.count("<svg") == 4
     assert len(re.findall(r"<tr><td>[a-z0-9A-Z-]+</td><td><b class=", text)) == 53
     assert parsed(text).links == []
+
+
+def test_before_the_end_the_page_bounds_the_figure_and_of_one_seed_it_writes_no_error() -> None:
+    running = replace(
+        evidence("e", {LEAF: "+-", SPOOKY: "+"}),
+        trials=(*evidence("e", {LEAF: "+-", SPOOKY: "+"}).trials, Trial(SPOOKY, 2, None, ended=False)),
+    )
+    assert "2 medals of 3 ended, final 50.0 to 75.0 % on its own 2 competitions" in page(running)
+    one = page(evidence("e", {LEAF: "+", SPOOKY: "-"}))
+    assert "any medal 50.00 % (1 seed: no ±) on its own 2 competitions" in one
+    own_row = re.search(r"<tr><td>its own</td>.*?</tr>", one)
+    assert own_row is not None and "±" not in own_row[0]
+
+
+def test_intervals_lie_within_0_and_100_and_the_page_says_whose_they_are() -> None:
+    """By the standard error of seeds 1, 1 and 0 of 1, the interval would go from 1.3 to 132 %."""
+    text = page(evidence("e", {LEAF: "++-"}))
+    found = [tuple(map(float, pair)) for pair in re.findall(r">(-?[0-9.]+) to ([0-9.]+)<", text)]
+    assert (20.8, 93.9) in found
+    assert all(0 <= low <= high <= 100 for low, high in found)
+    assert "Wilson" in text
+
+
+def timeline() -> Timeline:
+    bars = (
+        Bar(1, "s", LEAF, 1, 1, 2, 0.0, 3600.0, RunState.FAILED, failure=FailureClass.INFRASTRUCTURE,
+            cause=f"GPU lost: {HOSTILE}"),
+        Bar(1, "s", LEAF, 1, 2, 2, 4000.0, 9000.0, RunState.FINISHED, outcome=Outcome.GOLD),
+        Bar(2, "s", HOSTILE, 1, 1, 1, 5000.0, None, RunState.RUNNING, standing=Outcome.BRONZE),
+    )  # fmt: skip
+    lanes = tuple(Lane(HOSTILE, number, (bar,)) for number, bar in enumerate(bars, start=1))
+    marks = (Mark(3600.0, MarkKind.GPU_LOST, HOSTILE), Mark(3700.0, MarkKind.ENGINE, "engine 7 is up"))
+    end = ExpectedEnd(20_000.0, at_most=False)
+    return Timeline(("s",), 10_000.0, 0.0, end, lanes, marks, ((9000.0, Outcome.GOLD),), 1, None)
+
+
+def test_attempts_over_time_are_drawn_and_told_without_colours() -> None:
+    found = evidence("e", {LEAF: "+"})
+    text = page_of(found, row_of(found), timeline=timeline())
+    assert text.count("<svg") == page(found).count("<svg") + 1
+    for told in (
+        ">!g</text>",
+        ">G</text>",
+        ">B▸</text>",
+        ">now</text>",
+        ">end</text>",
+        "GPU lost ×1",
+    ):
+        assert told in text, told
+    assert "attempt 2 of 2: gold, from 1970-01-01" in text
+    assert not parsed(text).tags & {"script", "img"}
+    assert "\x1b" not in text and "\u202e" not in text
+
+
+def test_a_narrow_window_scrolls_tables_and_not_the_page(tmp_path: Path, chromium: str) -> None:
+    found = load_evidence([OPERAND])
+    text = page_of(found, row_of(found, pad_missing=True), published=published_rows(), timeline=timeline())
+    framed = escape(re.sub("<meta http-equiv[^>]*>", "", text))
+    measured = tmp_path / "measured.html"
+    measured.write_text(
+        f'<iframe style="width:400px;height:900px;border:0" srcdoc="{framed}"></iframe><p></p><script>'
+        "const frame = document.querySelector('iframe'); frame.onload = () => {"
+        " const page = frame.contentDocument.documentElement;"
+        " document.querySelector('p').textContent = page.scrollWidth + ' of ' + page.clientWidth }</script>",
+        encoding="utf-8",
+    )
+    drawn = subprocess.run(
+        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=3000",
+         f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", measured.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    ).stdout  # fmt: skip
+    told = re.search(r"<p>(\d+) of (\d+)</p>", drawn)
+    assert told is not None and int(told[1]) == int(told[2]) > 300
 
 
 def test_the_page_tells_the_cost_where_prices_are_known() -> None:
