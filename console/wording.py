@@ -76,7 +76,9 @@ _WAITS = {
     "Licenses": ("licences", "others use the licences that it needs"),
     "Reservation": ("reserved", "its reservation has not begun"),
     "to be submitted": ("to submit", "this engine submits it soon"),
+    "image of its dataset": ("image", "an image of its dataset is being made, once for all its runs"),
 }
+_STAGING = "staging"  # of a dataset to its node, where its job runs already
 _LIMITED = ("limit", "a limit of your account or qos is reached")
 # What does not pass unless somebody does something.
 _WAITS_FOR_PEOPLE = ("held", "no nodes", "suspended")
@@ -88,9 +90,16 @@ def is_waiting(attempt: Attempt) -> bool:
     return bool(attempt.waits_for) and attempt.ended_at is None
 
 
+def waits_in_queue(attempt: Attempt) -> bool:
+    """Tell whether a live attempt waits for its batch system, and not for its data to come to its node."""
+    return is_waiting(attempt) and not attempt.waits_for.startswith(_STAGING)
+
+
 def waits_short(attempt: Attempt, now: float) -> tuple[str, ...]:
     """Write in less and less room why an attempt waits in a batch system, and when it may start."""
     reason = _waits(attempt.waits_for)[0]
+    if reason.startswith(_STAGING):
+        return reason, reason.replace(_STAGING, "data")
     if attempt.starts_at is None:
         return (reason,)
     when = f"~{_soon(attempt.starts_at, now)}"
@@ -124,6 +133,8 @@ def _waits(reason: str) -> tuple[str, str]:
     plain = _plain(reason)
     if plain.startswith(("QOS", "Assoc")):
         return _LIMITED[0], f"{plain}: {_LIMITED[1]}"
+    if plain.startswith(_STAGING):
+        return plain.partition(":")[0], plain
     return _WAITS.get(plain, (plain, plain))
 
 

@@ -466,7 +466,7 @@ def _counts(board: SweepBoard, signs: Signs, words: tuple[str, ...]) -> Pieces:
     """How many runs are in which state, each with its sign; those that a batch system lets wait do not run."""
     running, queued, finished, failed, infrastructure, stopped = words
     counts = board.counts
-    waiting = sum(wording.is_waiting(attempt) for attempt in board.elsewhere.values())
+    waiting = sum(wording.waits_in_queue(attempt) for attempt in board.elsewhere.values())
     live = counts.live - waiting
     pieces: list[Piece] = [
         (f"{signs.running} {live}{running}", "running" if live else "dim"),

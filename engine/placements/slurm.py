@@ -49,6 +49,7 @@ from state.transitions import Failure
 
 SLURM = "slurm"
 TO_BE_SUBMITTED = "to be submitted"
+OF_AN_IMAGE = "image of its dataset"
 # Of a job beside its agent: runner, shim and validation server.
 _OWN_MEMORY_BYTES = 1 << 30
 _GIGABYTES = 1e8  # from which on sizes are written in these
@@ -376,7 +377,7 @@ class Slurm:
         if job is not None and (job.state in _HELD_STATES or (is_waiting and job.state != "PENDING")):
             waits_for = job.state
         elif held in self._without_image:
-            waits_for = "an image of its dataset is being made"
+            waits_for = OF_AN_IMAGE
         elif is_waiting:
             waits_for = TO_BE_SUBMITTED if job is None else job.reason
         is_pending = is_waiting and job is not None and job.state == "PENDING"
@@ -980,7 +981,8 @@ def _staged_in_words(beat: Heartbeat) -> str:
     if not beat.to_stage:
         return "staging"
     unit, name = (1e9, "GB") if beat.to_stage >= _GIGABYTES else (1e6, "MB")
-    return f"staging {beat.staged / unit:.1f} of {beat.to_stage / unit:.1f} {name}"
+    percent = math.floor(100 * beat.staged / beat.to_stage)
+    return f"staging {percent}%: {beat.staged / unit:.1f} of {beat.to_stage / unit:.1f} {name}"
 
 
 def _proxy_lines(profile: SlurmProfile) -> str:

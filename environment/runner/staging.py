@@ -122,6 +122,8 @@ class Staging(threading.Thread):
             self.problem = problem.in_one_line()
         except OSError as error:
             self.problem = _in_words(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, no agent may begin without its data
+            self.problem = f"{type(error).__name__}: {error}"
         self.seconds = time.monotonic() - self._began_at
 
     def check_time(self) -> None:

@@ -65,6 +65,9 @@ def test_moments_are_local_and_to_the_minute() -> None:
         ({"waits_for": "(ReqNodeNotAvail, May be reserved for other job)"},
          ("no nodes",), "ReqNodeNotAvail: nodes that it may use are away or reserved"),
         ({"waits_for": "SomethingNew"}, ("SomethingNew",), "SomethingNew"),
+        ({"waits_for": "staging 25%: 3.1 of 12.0 GB"}, ("staging 25%", "data 25%"), "staging 25%: 3.1 of 12.0 GB"),
+        ({"waits_for": "image of its dataset"},
+         ("image",), "an image of its dataset is being made, once for all its runs"),
     ],
 )  # fmt: skip
 def test_why_a_job_waits_and_until_when(facts: dict[str, Any], short: tuple[str, ...], text: str) -> None:
@@ -72,3 +75,4 @@ def test_why_a_job_waits_and_until_when(facts: dict[str, Any], short: tuple[str,
     assert wording.waits_short(attempt, 0.0) == short
     assert wording.waits(attempt, 0.0) == text
     assert not wording.is_waiting(replace(attempt, ended_at=1.0))
+    assert wording.waits_in_queue(attempt) == (not facts["waits_for"].startswith("staging"))

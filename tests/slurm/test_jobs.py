@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -182,14 +182,14 @@ touch "$DATA_DIR/mine" && echo "wrote to the data"
 """
 
 
-@pytest.mark.parametrize("mode", [None, protocol.COPY])
+@pytest.mark.parametrize("mode", [None, "copy", "squashfs"])
 def test_an_agent_that_attacks_finds_no_answer_no_other_run_and_nothing_of_its_job(
-    tmp_path: Path, order: Order, bubblewrap: None, mode: str | None
+    tmp_path: Path, order: Order, bubblewrap: None, mode: Literal["copy", "squashfs"] | None
 ) -> None:
-    prepared = Path(order.prepared_dir)
-    staging = None
+    prepared, images, staging = Path(order.prepared_dir), Images(), None
     if mode is not None:
-        staging = Images().order(prepared, SlurmProfile(staging="copy"))
+        profile = SlurmProfile(staging=mode)
+        staging = eventually(lambda: images.order(prepared, profile))
     other = tmp_path / "runs" / "other-attempt"
     other.mkdir(parents=True)
     (other / protocol.ORDER).write_text("of another")

@@ -616,7 +616,7 @@ def test_a_job_is_given_the_time_that_its_data_take_and_says_how_they_come(tmp_p
     world.slurm.move(number, "RUNNING")
     world.beat(0, staged=3_100_000_000, to_stage=12_000_000_000)
     world.step_for(60)
-    assert world.look().waits_for == "staging 3.1 of 12.0 GB"
+    assert world.look().waits_for == "staging 25%: 3.1 of 12.0 GB"
     world.beat(1)
     world.step_for(60)
     assert world.look().waits_for == ""
@@ -629,7 +629,7 @@ def test_a_run_waits_for_the_image_of_its_dataset_also_after_a_kill_and_is_submi
     world = World(tmp_path / "state", SlurmProfile(staging="squashfs"))
     world.reorder(prepared_dir=str(prepared))
     world.placement.place(world.attempt)
-    assert world.look().waits_for == "an image of its dataset is being made"
+    assert world.look().waits_for == "image of its dataset"
     assert not (world.folder / protocol.JOB_SCRIPT).exists()
     world.placement = world.fresh()
     world.placement.place(world.attempt)

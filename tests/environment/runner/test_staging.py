@@ -275,6 +275,16 @@ def test_staging_that_takes_the_agents_time_is_given_up(node: Node, prepared: Pa
         assert job.is_done
 
 
+def test_whatever_goes_wrong_is_told_and_no_agent_begins_without_its_data(
+    node: Node, prepared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise MemoryError("too many files")
+
+    monkeypatch.setattr(staging, "_make_room", fails)
+    assert node.staged(prepared).problem == "MemoryError: too many files"
+
+
 def test_a_folder_that_somebody_else_could_write_to_is_not_used(node: Node, prepared: Path) -> None:
     (node.scratch / f"mlebench-{os.getuid()}").mkdir(mode=0o777)
     (node.scratch / f"mlebench-{os.getuid()}").chmod(0o777)
