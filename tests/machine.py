@@ -64,7 +64,7 @@ def _bubblewrap() -> str:
 
 
 def _squashed_images() -> str:
-    missing = [name for name in ("mksquashfs", "squashfuse") if not shutil.which(name)]
+    missing = [name for name in ("mksquashfs", "squashfuse", "fuse-overlayfs") if not shutil.which(name)]
     return f"no {missing[0]} on the PATH" if missing else ""
 
 

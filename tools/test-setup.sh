@@ -30,7 +30,7 @@ install_packages() {
     local pair
     for pair in make:make git:git bwrap:bubblewrap tmux:tmux chromium:chromium dockerd:docker.io debootstrap:debootstrap \
         slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client mksquashfs:squashfs-tools squashfuse:squashfuse \
-        podman:podman newuidmap:uidmap; do
+        fuse-overlayfs:fuse-overlayfs podman:podman newuidmap:uidmap; do
         command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
     done
     ((${#missing[@]})) || return 0

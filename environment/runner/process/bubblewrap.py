@@ -219,9 +219,9 @@ def wrap_in_image(
     """
     able, scratch = abilities(), attempt / protocol.SCRATCH
     work, home = scratch / "rootfs", scratch / "home"
-    is_writable = not rootfs.mounts(scratch.resolve()).overlay
-    root = ["--bind" if is_writable else "--ro-bind", str(work / rootfs.ROOT), "/"]
-    if not is_writable:
+    overlay = rootfs.mounts(scratch.resolve()).overlay_by
+    root = ["--bind" if overlay else "--ro-bind", str(work / rootfs.ROOT), "/"]
+    if not overlay:
         root += ["--bind", str(home), str(HOME), "--bind", str(scratch / "var-tmp"), "/var/tmp"]  # noqa: S108 - the sandbox's own
     for bind in binds_in_an_image_file(attempt, order):
         root += ["--ro-bind" if bind.read_only else "--bind", str(bind.source), bind.target]
@@ -233,7 +233,7 @@ def wrap_in_image(
         f"--lower={lower}",
         f"--work={work}",
         *([f"--squashfuse={mounted_by}"] if mounted_by else []),
-        *([] if is_writable else [f"--home={home}"]),
+        f"--overlay={overlay}" if overlay else f"--home={home}",
         "--",
         shutil.which("bwrap") or "bwrap",
         *_namespaces(order.network, able, str(image.uid), str(image.gid)),

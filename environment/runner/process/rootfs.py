@@ -1,12 +1,13 @@
 """An agent's image as the root of a bubblewrap sandbox, without root and without a daemon.
 
-    rootfs --lower DIR_OR_SQUASHFS --work DIR [--squashfuse PROGRAM] [--home DIR] -- COMMAND...
-    rootfs --try --work DIR
+    rootfs --lower DIR_OR_SQUASHFS --work DIR [--squashfuse PROGRAM] [--overlay BY | --home DIR] -- COMMAND...
+    rootfs --try --work DIR --overlay BY
 
 Mounts in a namespace of its own what can be mounted without rights, and becomes the command, bubblewrap: so nothing
 is left mounted when that ends, however it ends. In DIR, on this host's own disk, lie `root`, where the image is seen,
-and with an overlay `upper` and `inner`, which hold what an agent changes. Without one the root can't be written; then
---home names a folder that gets a copy of the image's /home.
+and with an overlay `upper` and `inner`, which hold what an agent changes. BY is `kernel`, or the program
+fuse-overlayfs. Without an overlay the root can't be written; then --home names a folder that gets a copy of the
+image's /home.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 ROOT = "root"
 _LOWER, _UPPER, _INNER = "lower", "upper", "inner"
 SQUASHFUSE = "squashfuse"
+KERNEL = "kernel"
+_NO_NAMESPACE = "no user namespace can be made"
 
 
 @dataclass(frozen=True)
@@ -43,31 +46,42 @@ class Mounts:
 
     Attributes:
         overlay: why no file system can be laid over an image's, so that its root is read-only; empty where one can.
+        overlay_by: what does that, as --overlay takes it.
         squashfs: why a squashed image must be unpacked; empty where it can be mounted.
     """
 
     overlay: str
     squashfs: str
+    overlay_by: str = ""
 
 
 @cache
 def mounts(folder: Path) -> Mounts:
     """Try out what can be mounted; an overlay depends on the file system of the folder that holds the changes."""
     squashfs = _why_not_squashfs()
+    reasons: list[str] = []
+    # The kernel's is the faster one; before 5.11 it did not let ordinary users have any.
+    for by in (KERNEL, *filter(None, [shutil.which("fuse-overlayfs")])):
+        why_not = _why_no_overlay(folder, by)
+        if not why_not:
+            return Mounts("", squashfs, by)
+        reasons.append(why_not)
+    told = "; ".join(dict.fromkeys(reasons))
+    return Mounts(told, squashfs or (told if _NO_NAMESPACE in told else ""))
+
+
+def _why_no_overlay(folder: Path, by: str) -> str:
     place = folder / f".rootfs-{os.getpid()}"
     try:
         place.mkdir(parents=True)
-        command = [*program(), "--try", f"--work={place}"]
+        command = [*program(), "--try", f"--work={place}", f"--overlay={by}"]
         tried = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)
-        told = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Mounts(str(error), squashfs)
+        return str(error)
     finally:
         files.remove_tree(place)
-    if tried.returncode != 0:
-        told = told or f"code {tried.returncode}"
-        return Mounts(told, squashfs or (told if "namespace" in told else ""))
-    return Mounts("", squashfs)
+    told = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return "" if tried.returncode == 0 else told or f"code {tried.returncode}"
 
 
 def program() -> list[str]:
@@ -89,7 +103,7 @@ def _enter_namespaces() -> None:
     """Become root of a user namespace in which this user is the only one, with mounts of its own."""
     user, group = os.getuid(), os.getgid()
     if _LIBC.unshare(_NEW_NAMESPACES) != 0:
-        raise EnvironmentProblem("no user namespace can be made", os.strerror(ctypes.get_errno()))
+        raise EnvironmentProblem(_NO_NAMESPACE, os.strerror(ctypes.get_errno()))
     for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
         Path("/proc/self", name).write_text(text)
     _mount("none", "/", "", _MS_RECURSIVE_PRIVATE, "")
@@ -100,42 +114,47 @@ def _mount(source: str, target: str, kind: str, flags: int, options: str) -> Non
         raise EnvironmentProblem(f"{target} can't be mounted", os.strerror(ctypes.get_errno()))
 
 
-def _mount_overlay(lower: Path, work: Path) -> None:
+def _mount_overlay(lower: Path, work: Path, by: str) -> None:
     for name in (_UPPER, _INNER, ROOT):
         (work / name).mkdir(exist_ok=True)
     os.chdir(work)  # commas and colons in its path would mean something else
-    options = f"upperdir={_UPPER},workdir={_INNER},userxattr"
-    link = Path(_LOWER)
     if lower != work / _LOWER:
-        link.symlink_to(lower)
-    _mount("overlay", ROOT, "overlay", 0, f"lowerdir={_LOWER},{options}")
+        Path(_LOWER).symlink_to(lower)
+    options = f"lowerdir={_LOWER},upperdir={_UPPER},workdir={_INNER}"
+    if by == KERNEL:
+        _mount("overlay", ROOT, "overlay", 0, f"{options},userxattr")
+    else:
+        _serve([by, "-f", "-o", options, ROOT], work / ROOT)
 
 
-def _mount_squashfs(image: Path, place: Path, squashfuse: str) -> None:
-    """Mount an image by a process that dies with this one, as which bubblewrap goes on."""
-    place.mkdir()
+def _serve(command: list[str], place: Path) -> None:
+    """Mount something by a process that dies with this one, as which bubblewrap goes on."""
     parent = os.getpid()
     served = subprocess.Popen(
-        [squashfuse, "-f", str(image), str(place)],
+        command,
         env={},
         stdin=subprocess.DEVNULL,
+        # Its warnings are not the agent's, whose log this would be.
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         preexec_fn=lambda: die_with(parent),
     )
     give_up = time.monotonic() + _MOUNT_SECONDS
     while not place.is_mount():
         if served.poll() is not None or time.monotonic() > give_up:
-            raise EnvironmentProblem(f"{image} can't be mounted", f"squashfuse: {served.returncode}")
+            why = f"{Path(command[0]).name} ended with code {served.poll()}"
+            raise EnvironmentProblem(f"{place} can't be mounted", why)
         time.sleep(_LOOK_SECONDS)
 
 
-def _try_overlay(work: Path) -> None:
+def _try_overlay(work: Path, by: str) -> None:
     """Change a file of a lower layer, and remove another."""
     lower = work / _LOWER
     (lower / "folder").mkdir(parents=True)
     for name in ("changed", "removed", "folder/file"):
         (lower / name).write_text("lower")
     _enter_namespaces()
-    _mount_overlay(lower, work)
+    _mount_overlay(lower, work, by)
     root = work / ROOT
     (root / "changed").write_text("upper")
     (root / "removed").unlink()
@@ -150,6 +169,7 @@ def main() -> int:
     parser.add_argument("--lower", type=Path, help="the image, unpacked or squashed")
     parser.add_argument("--work", type=Path, required=True, help="an empty folder on this host's own disk")
     parser.add_argument("--squashfuse", default=SQUASHFUSE, metavar="PROGRAM", help="mounts a squashed image")
+    parser.add_argument("--overlay", metavar="BY", help="kernel, or the program fuse-overlayfs")
     parser.add_argument("--home", type=Path, help="gets a copy of the image's /home, where no overlay is")
     parser.add_argument("--try", dest="is_trial", action="store_true", help="only try an overlay")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --")
@@ -157,9 +177,9 @@ def main() -> int:
     work: Path = options.work
     try:
         if options.is_trial:
-            _try_overlay(work)
+            _try_overlay(work, options.overlay)
         else:
-            _make_root(options.lower, work, options.home, options.squashfuse)
+            _make_root(options)
             os.chdir("/")
             os.execv(options.command[0], options.command)  # noqa: S606 - becoming the command is the purpose
     except (EnvironmentProblem, OSError) as problem:
@@ -168,19 +188,22 @@ def main() -> int:
     return 0
 
 
-def _make_root(image: Path, work: Path, home: Path | None, squashfuse: str) -> None:
+def _make_root(options: argparse.Namespace) -> None:
+    image: Path = options.lower
+    work: Path = options.work
     lower = image
-    if home is None or image.is_file():
+    if options.overlay or image.is_file():
         _enter_namespaces()
     if image.is_file():
         lower = work / _LOWER
-        _mount_squashfs(image, lower, squashfuse)
-    if home is None:
-        _mount_overlay(lower, work)
+        lower.mkdir()
+        _serve([options.squashfuse, "-f", str(image), str(lower)], lower)
+    if options.overlay:
+        _mount_overlay(lower, work, options.overlay)
         return
     (work / ROOT).symlink_to(lower)
-    if (lower / "home").is_dir():
-        shutil.copytree(lower / "home", home, symlinks=True, dirs_exist_ok=True)
+    if options.home is not None and (lower / "home").is_dir():
+        shutil.copytree(lower / "home", options.home, symlinks=True, dirs_exist_ok=True)
 
 
 if __name__ == "__main__":

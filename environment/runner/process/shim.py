@@ -31,7 +31,7 @@ from environment.container.run_log import CappedLog
 from environment.container.warden import Warden, die_with
 from environment.runner import layout, protocol, secrets
 from environment.runner.host import visible_alone
-from environment.runner.process import bubblewrap, choosing, containers, rootfs
+from environment.runner.process import bubblewrap, choosing, containers
 from environment.runner.process.containment import Containment, Limits
 from environment.runner.protocol import GivenGpus, Order
 from foundation import folders
@@ -338,7 +338,7 @@ class Shim:
             deadline=self._order.time_limit_seconds,
             grace=self._order.grace_seconds,
             log=log,
-            spare=("bwrap", rootfs.SQUASHFUSE, *containers.THEIR_PROCESSES),
+            spare=("bwrap", *containers.THEIR_PROCESSES),
             limits=self._containment,
             descriptors=descriptors,
         )

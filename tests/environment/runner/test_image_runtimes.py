@@ -17,12 +17,14 @@ from typing import Any
 import pytest
 
 from environment.container.output import Ending, Started
+from environment.container.processes import process_tree
 from environment.runner import protocol
 from environment.runner.process import containers, image_files
 from environment.runner.protocol import Order, Traffic
+from foundation import files
 from foundation.problems import DataProblem
 from tests.docker.harness import serving
-from tests.engine.harness import COMPETITION, SUBMIT
+from tests.engine.harness import COMPETITION, SUBMIT, eventually
 from tests.environment.runner import stand_in_apptainer
 from tests.environment.runner.orders import order_with
 from tests.environment.runner.small_image import damaged, small_image
@@ -74,6 +76,9 @@ print(json.dumps(facts))
 """
 
 
+_SHIM = "import sys; from environment.runner.process import shim; sys.exit(shim.main())"
+
+
 @dataclass
 class World:
     """A host on which attempts run in one runtime, by their own main process alone."""
@@ -84,6 +89,7 @@ class World:
     prepared: Path
     cache: Path
     as_user: str = ""
+    changed: str = ""  # what is done to our own modules before the attempt's main process begins
 
     def order(self, script: str, **changes: Any) -> Order:
         agent = self.folder / "agent"
@@ -108,14 +114,7 @@ class World:
         attempt = self.folder / ("long" * 20) / f"attempt-{order.token}"
         protocol.make_folders(attempt)
         protocol.write(attempt / protocol.ORDER, order)
-        command = [
-            sys.executable,
-            "-I",
-            "-m",
-            "environment.runner.process.shim",
-            str(attempt),
-            str(self.cache),
-        ]
+        command = [sys.executable, "-I", "-c", f"{self.changed}\n{_SHIM}", str(attempt), str(self.cache)]
         environment = dict(os.environ)
         if self.as_user:
             subprocess.run(["chown", "-R", f"{self.as_user}:", str(self.folder)], check=True)
@@ -296,6 +295,63 @@ def test_the_network_for_models_leads_to_the_named_hosts_and_nowhere_else(world:
     assert "The submission is valid." in log(attempt), "the validation server is reached without the proxy"
     traffic = protocol.read(attempt / protocol.TRAFFIC, Traffic)
     assert traffic.hosts[f"{address}:{allowed}"].connections == 2
+
+
+LAID_OVER = """
+from environment.runner.process import rootfs
+rootfs.mounts = lambda folder: rootfs.Mounts({why!r}, "", {by!r})
+"""
+WRITE = """
+for place in /etc /opt /home /home/agent /tmp /var/tmp; do touch "$place/x" 2> /dev/null && echo "$place"; done
+rm /etc/mark 2> /dev/null && echo removed; exit 5
+"""
+
+
+@pytest.mark.usefixtures("bubblewrap", "squashed_images")
+def test_a_root_is_writable_where_something_can_be_laid_over_it_and_else_that_is_told(
+    tmp_path: Path, prepared_data: Path
+) -> None:
+    cache = made_once("small-image-cache", Path.mkdir)
+    own = ["/home", "/home/agent", "/tmp", "/var/tmp"]
+    everything = ["/etc", "/opt", *own, "removed"]
+    cases = {
+        ("kernel", image_files.SQUASHFS): everything,
+        (shutil.which("fuse-overlayfs") or "fuse-overlayfs", image_files.SQUASHFS): everything,
+        ("", image_files.SQUASHFS): own,
+        ("", image_files.ARCHIVE): own,
+    }
+    for number, ((by, form), written) in enumerate(cases.items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        world = World("rootfs", form, folder, prepared_data / COMPETITION / "prepared", cache)
+        world.changed = LAID_OVER.format(why="" if by else "refused", by=by)
+        attempt = world.run(world.order(WRITE))
+        assert ending(attempt).exit_code == 5, log(attempt)
+        assert log(attempt).splitlines() == written
+        not_held = protocol.read(attempt / protocol.STARTED, Started).not_held
+        assert ("a writable root" in not_held) == (not by)
+        assert files.remove_tree(attempt) == []
+
+
+@pytest.mark.usefixtures("bubblewrap", "squashed_images")
+def test_whatever_is_killed_nothing_is_left_mounted_or_running(tmp_path: Path, prepared_data: Path) -> None:
+    cache = made_once("small-image-cache", Path.mkdir)
+    prepared = prepared_data / COMPETITION / "prepared"
+    world = World("rootfs", image_files.SQUASHFS, tmp_path, prepared, cache)
+    order = world.order("trap '' TERM; (setsid sleep 1000 &); echo begun; while :; do sleep 0.1; done")
+    attempt = tmp_path / "attempt"
+    protocol.make_folders(attempt)
+    protocol.write(attempt / protocol.ORDER, order)
+    command = [sys.executable, "-I", "-c", _SHIM, str(attempt), str(cache)]
+    with subprocess.Popen(command) as shim:
+        begun = attempt / protocol.LOG
+        eventually(lambda: begun.exists() and "begun" in begun.read_text())
+        below = process_tree().below(shim.pid)
+        assert "squashfuse" in {process.name for process in below}
+        shim.kill()
+    started = {process.pid for process in below}
+    eventually(lambda: not started & {one.pid for some in process_tree().children.values() for one in some})
+    assert str(attempt) not in Path("/proc/self/mountinfo").read_text()
 
 
 @pytest.mark.usefixtures("bubblewrap")
