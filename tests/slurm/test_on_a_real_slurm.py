@@ -38,7 +38,7 @@ def test_a_sweep_of_jobs_makes_the_row_that_it_makes_here(
         harness.launch("honest", seeds=3, **JOBS),
         harness.launch("honest", seeds=1, runtime="plain", gpus=1, **(JOBS | {"placement": "slurm:staged"})),
         harness.launch("honest", seeds=3),
-        harness.launch("boxed", seeds=1, runtime="auto", **JOBS),
+        harness.launch("boxed", seeds=1, runtime="auto", **(JOBS | {"placement": "slurm:staged"})),
     ]
     runs = harness.all_in("finished")
     rows = [leaderboard_row(name, pad_missing=True, state_dir=harness.places.state_dir) for name in sweeps]

@@ -127,8 +127,10 @@ def _own(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
 def _made_once(place: Path, make: Callable[[Path], None]) -> Path:
     """Return what is at a place, made by the first who needs it while others wait; nobody sees half of it."""
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if place.parent.stat().st_uid != os.getuid():
-        raise EnvironmentProblem(f"{place.parent} can't be used", "it belongs to somebody else", "Remove it.")
+    for folder in (place.parent.parent, place.parent):  # on a node it may be below a folder that all write to
+        if folder.stat().st_uid != os.getuid():
+            why = "it belongs to somebody else, who could change what lies there"
+            raise EnvironmentProblem(f"{folder} can't be used", why, "Give the profile another scratch.")
     if not place.exists():
         with _alone(place.with_name(f".{place.name}.lock")):
             if not place.exists():

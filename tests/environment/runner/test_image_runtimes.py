@@ -22,7 +22,7 @@ from environment.runner import protocol
 from environment.runner.process import containers, image_files
 from environment.runner.protocol import Order, Traffic
 from foundation import files
-from foundation.problems import DataProblem
+from foundation.problems import DataProblem, EnvironmentProblem
 from tests.docker.harness import serving
 from tests.engine.harness import COMPETITION, SUBMIT, eventually
 from tests.environment.runner import stand_in_apptainer
@@ -392,6 +392,15 @@ def test_a_sandbox_that_is_not_made_is_no_failure_of_the_agent(tmp_path: Path, p
     told = ending(world.run(order))
     assert told.reason == "lost"
     assert "its sandbox could not be made: bwrap: " in told.problem
+
+
+@pytest.mark.usefixtures("root")
+def test_images_are_kept_where_nobody_else_can_change_them(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 12_345, -1)
+    with pytest.raises(EnvironmentProblem, match="belongs to somebody else"):
+        image_files.own_copy(small_image(), theirs / "images")
 
 
 def test_an_archive_leads_nowhere_and_makes_no_device(tmp_path: Path) -> None:
