@@ -26,6 +26,7 @@ class Look:
         starts_at: when it may start, by the batch system's reckoning; None where nobody knows.
         priority: by which that chooses among those that wait; higher goes first.
         said: what the batch system says of its end; empty while it says nothing, and where there is none.
+        took_too_much_memory: whether that was for its memory, which an agent can bring about.
         failure: why it is lost: nothing in its directory will ever say how it ended.
         pauses: whether all runs of its sweep would fail like that.
     """
@@ -39,6 +40,7 @@ class Look:
     starts_at: float | None = None
     priority: int | None = None
     said: str = ""
+    took_too_much_memory: bool = False
     failure: Failure | None = None
     pauses: bool = False
 

@@ -42,7 +42,7 @@ from environment.runner.protocol import Heartbeat, Order, Stop
 from foundation import files, jsonlines
 from foundation.clock import Clock
 from foundation.daemon_log import Log
-from foundation.problems import Problem, UsageProblem
+from foundation.problems import DataProblem, Problem, UsageProblem
 from state.lifecycle import FailureClass
 from state.records import HERE, Attempt
 from state.transitions import Failure
@@ -90,6 +90,11 @@ _NEVER = re.compile(
 )
 # A controller that has just been started says for a moment what is not so.
 _ANSWERS_OF_NEVER = 2
+_OUT_OF_MEMORY = re.compile(
+    r"(slurmstepd\S*|slurm_?\w*): error: .*(memory limit|oom[-_ ]kill|out of memory)", re.I
+)
+_LOG_BYTES = 16_384
+_LOG_LINE = 300
 _LAUNCH_FAILED = "launch_failed_requeued_held"
 # Stopped by Slurm, with what they hold: they can't write, and go on later.
 _HELD_STATES = frozenset({"SUSPENDED", "STOPPED"})
@@ -163,6 +168,7 @@ class _Held:
         is_submitted: whether there is or was a job, as far as is known.
         missing_since: since when squeue has answered without it.
         waits_since: since when its job waits though it had begun.
+        memory_line: what Slurm has written into its job's log of its memory.
         beat_at: when a heartbeat last came, by our clock.
         staging_seconds: for how long its data may take to its node.
     """
@@ -179,6 +185,7 @@ class _Held:
     job: Job | None = None
     missing_since: float | None = None
     waits_since: float | None = None
+    memory_line: str = ""
     ended_at: float | None = None
     is_in_records: bool | None = None
     beat: Heartbeat | None = None
@@ -193,7 +200,7 @@ class _Held:
     def said(self) -> str:
         """What Slurm says of the end of its job; empty while it lives, or may."""
         if self.job is not None and self.job.state in _ENDED:
-            return self.job.in_words()
+            return "; ".join(filter(None, (self.job.in_words(), self.memory_line)))
         return "Slurm lists no such job" if self.missing_since is not None else ""
 
     @property
@@ -393,6 +400,9 @@ class Slurm:
             if is_pending and job is not None and job.priority.isdecimal()
             else None,
             said=held.said,
+            took_too_much_memory=held.job is not None
+            and held.job.state in _ENDED
+            and (held.job.state == "OUT_OF_MEMORY" or bool(held.memory_line)),
             failure=held.failure,
             pauses=held.pauses,
         )
@@ -624,9 +634,20 @@ class Slurm:
         if job.state in _ENDED and held.ended_at is None:
             held.ended_at = self._clock.monotonic()
             held.version += 1  # what it has left is there, or soon
+            held.memory_line = self._memory_line(held)
         held.job = job
         if not was_watched and held.is_watched:
             self._watch(held)
+
+    def _memory_line(self, held: _Held) -> str:
+        """Find Slurm's own words of a job's memory in its log: not every way to end a job for that has a state."""
+        try:
+            with files.reading_untrusted(held.folder / protocol.JOB_LOG) as stream:
+                stream.seek(max(0, stream.seek(0, os.SEEK_END) - _LOG_BYTES))
+                text = stream.read(_LOG_BYTES).decode("utf-8", "replace")
+        except (DataProblem, OSError):
+            return ""  # a job that has not begun has none
+        return next((line[:_LOG_LINE] for line in text.splitlines() if _OUT_OF_MEMORY.match(line)), "")
 
     def _settle_unknown(self, held: _Held) -> None:
         """Decide about an attempt that was to be submitted before, and of which Slurm knows nothing."""
@@ -728,7 +749,7 @@ class Slurm:
         claimed = not self._claim(held)
         words = _WORDS.get(job.state, f"its job ended: {job.state}")
         kind = FailureClass.INFRASTRUCTURE
-        if job.state == "OUT_OF_MEMORY":
+        if job.state == "OUT_OF_MEMORY" or held.memory_line:
             kind, words = FailureClass.MEMORY, "its job ran out of memory"
         elif (
             claimed
@@ -741,7 +762,7 @@ class Slurm:
         self._fail(held, kind, words, self._evidence(held, job))
 
     def _evidence(self, held: _Held, job: Job | None) -> str:
-        told = [held.said if job is None else job.in_words()]
+        told = [held.said or (job.in_words() if job is not None else "")]
         if held.beat is not None:
             ago = self._clock.monotonic() - held.beat_at
             told.append(f"heartbeat {held.beat.number} of {held.beat.node}, {ago:.0f} s ago")

@@ -69,6 +69,7 @@ _MOST_REFUSALS = (
     20  # of an attempt; runners tell of fewer, but what they write is an agent's where nothing isolates it
 )
 _SAMPLES = "samples"
+_MEMORY = "memory"
 _JOBS = "jobs"
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
@@ -478,6 +479,8 @@ class Intake:
             ending = self._ending(folder)
             if ending.reason == protocol.LOST and look.version is not None and not look.said:
                 return  # its batch system says why, with its next answer
+            if ending.reason == protocol.LOST and look.took_too_much_memory:
+                ending = replace(ending, reason=_MEMORY, problem=look.said)
             final = self._final_submission(attempt, ending, folder, is_overdue=is_overdue)
         except _Lost as lost:
             failure = Failure(FailureClass.INFRASTRUCTURE, str(lost))

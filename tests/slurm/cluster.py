@@ -1,4 +1,4 @@
-"""A Slurm of a test's own: one controller and three nodes on this machine, without accounting, in a folder."""
+"""A Slurm of a test's own in a folder: a controller and three nodes on this machine, and records of jobs if wanted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from tests.engine.harness import eventually
 
 NODES = ("n1", "n2", "n3")
 PATIENCE = 60.0
@@ -32,19 +34,21 @@ SlurmctldLogFile={folder}/controller.log
 SlurmdLogFile={folder}/%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=1
+JobAcctGatherParams=OverMemoryKill
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 SchedulerParameters=sched_interval=2,bf_interval=2
 GresTypes=gpu
-KillWait=5
-MinJobAge=300
+KillWait=3
+MinJobAge={remembers}
 SlurmdTimeout=5
 MessageTimeout=5
 SlurmdParameters=config_overrides
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-AccountingStorageType=accounting_storage/none
+{records}
 JobCompType=jobcomp/none
 NodeName=DEFAULT CPUs=8 RealMemory=8000 Gres=gpu:a100:2 State=UNKNOWN
 NodeName=n[1-3] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{node_ports}]
@@ -53,15 +57,47 @@ PartitionName=main Default=YES MaxTime=1-00:00:00 PriorityTier=1 PreemptMode=REQ
 PartitionName=short MaxTime=00:05:00 PriorityTier=1 PreemptMode=REQUEUE
 PartitionName=urgent MaxTime=1-00:00:00 PriorityTier=10 PreemptMode=OFF
 """
+_WITHOUT_RECORDS = "AccountingStorageType=accounting_storage/none"
+_RECORDS = """\
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={port}
+AccountingStorageEnforce=associations,limits,qos"""
+# Who reads it finds everything: nothing else is in this database, and nobody else reaches it.
+_RECORDS_CONFIG = """\
+AuthType=auth/none
+DbdHost=localhost
+DbdAddr=127.0.0.1
+DbdPort={port}
+SlurmUser={user}
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={database_port}
+StorageUser=any
+StoragePass=any
+StorageLoc=toy
+LogFile={folder}/records.log
+PidFile={folder}/records.pid
+"""
+ACCOUNT = "lab"
+_SYSTEM_TABLES = Path("/usr/share/mysql/mysql_system_tables.sql")
 _GRES = "NodeName=n[1-3] Name=gpu Type=a100 File=/dev/tty[0-1]\n"
 
 
 class Cluster:
     """Starts, breaks and stops a Slurm; `variables` point its commands at it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, keeps_records: bool = False) -> None:
+        """Write its configuration.
+
+        Args:
+            folder: where everything of it lies.
+            keeps_records: whether it has a database of jobs and accounts, and forgets what has ended soon.
+        """
         self.folder = folder
-        port = _free_ports(4)
+        self.keeps_records = keeps_records
+        port = _free_ports(6)
+        self._database_port = port + 5
         folder.mkdir()
         for name in ("state", *(f"spool-{node}" for node in NODES)):
             (folder / name).mkdir()
@@ -71,7 +107,16 @@ class Cluster:
             user=_user_name(),
             controller_port=port,
             node_ports=f"{port + 1}-{port + 3}",
+            remembers=5 if keeps_records else 300,
+            records=_RECORDS.format(port=port + 4) if keeps_records else _WITHOUT_RECORDS,
         )
+        if keeps_records:
+            ports = {"port": port + 4, "database_port": self._database_port}
+            # It takes no other's.
+            (folder / "slurmdbd.conf").touch(0o600)
+            (folder / "slurmdbd.conf").write_text(
+                _RECORDS_CONFIG.format(folder=folder, user=_user_name(), **ports)
+            )
         (folder / "slurm.conf").write_text(text)
         (folder / "gres.conf").write_text(_GRES)
         (folder / "cgroup.conf").write_text("")
@@ -79,7 +124,47 @@ class Cluster:
 
     def start(self) -> None:
         """Start everything, and return when all nodes are idle."""
+        if self.keeps_records:
+            self._start_records()
         self.start_what_is_gone()
+        if self.keeps_records:
+            self.until(lambda: "toy" in self.ask("sacctmgr", "-nP", "show", "cluster", "format=cluster"))
+            self.do("sacctmgr", "-i", "add", "account", ACCOUNT)
+            self.do("sacctmgr", "-i", "add", "user", _user_name(), f"account={ACCOUNT}")
+
+    def _start_records(self) -> None:
+        folder = self.folder
+        (folder / "database" / "mysql").mkdir(parents=True)
+        server = (
+            *("mariadbd", "--no-defaults", f"--user={_user_name()}", f"--datadir={folder}/database"),
+            *(
+                "--innodb-log-file-size=4M",
+                "--innodb-buffer-pool-size=16M",
+                "--innodb-flush-log-at-trx-commit=0",
+            ),
+        )
+        # Of its own tables it needs those of procedures, which slurmdbd writes. It asks no user for a password.
+        tables = f"use mysql;\n{_SYSTEM_TABLES.read_text()}"
+        subprocess.run([*server, "--bootstrap"], input=tables, text=True, capture_output=True, check=True)
+        subprocess.Popen(
+            [
+                *(
+                    *server,
+                    "--skip-grant-tables",
+                    f"--port={self._database_port}",
+                    "--bind-address=127.0.0.1",
+                ),
+                *(f"--socket={folder}/database.socket", f"--pid-file={folder}/database.pid"),
+                f"--log-error={folder}/database.log",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        eventually((folder / "database.pid").exists)
+        self._run("slurmdbd")
+        eventually(lambda: "started" in _text(folder / "records.log"))
 
     def start_controller(self) -> None:
         self._run("slurmctld")
@@ -134,7 +219,7 @@ class Cluster:
     def stop(self) -> None:
         """End every job, then everything else."""
         self.end_jobs()
-        for name in (*NODES, "controller"):
+        for name in (*NODES, "controller", "records", "database"):
             self._kill(name)
 
     def _command(self, *command: str) -> subprocess.CompletedProcess[str]:
@@ -157,6 +242,10 @@ class Cluster:
             while time.monotonic() < give_up:
                 os.kill(pid, 0)
                 time.sleep(0.02)
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
 
 
 def _free_ports(count: int) -> int:

@@ -229,6 +229,25 @@ def test_a_job_that_ends_without_a_report_fails_in_a_class_with_slurms_words(
     assert (world.folder / protocol.STOP).exists()  # where it lives on unseen, it ends its agent
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "slurmstepd-n1: error: StepId=1.batch exceeded memory limit (415277056 > 62914560), being killed",
+        "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=50.batch.",
+    ],
+)
+def test_a_job_whose_log_tells_of_its_memory_was_ended_for_that(world: World, line: str) -> None:
+    number = world.running()
+    (world.folder / protocol.JOB_LOG).write_text(f"something before\n{line}\n")
+    world.slurm.move(number, "FAILED", "JobLaunchFailure")
+    world.step_for(500)
+    look = world.look()
+    assert look.took_too_much_memory
+    assert look.failure is not None
+    assert look.failure.kind is FailureClass.MEMORY
+    assert line in look.failure.evidence
+
+
 @pytest.mark.parametrize("state", ["OUT_OF_MEMORY", "FAILED", "CANCELLED", "COMPLETED"])
 def test_what_a_run_has_reported_counts_more_than_what_slurm_says(world: World, state: str) -> None:
     number = world.running()
