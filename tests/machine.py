@@ -78,7 +78,8 @@ def _podman() -> str:
 
 
 def _slurm() -> str:
-    missing = [name for name in ("slurmctld", "slurmd", "sbatch") if not shutil.which(name)]
+    programs = ("slurmctld", "slurmd", "sbatch", "slurmdbd", "mariadbd")
+    missing = [name for name in programs if not shutil.which(name)]
     return f"no {missing[0]} on the PATH" if missing else ""
 
 

@@ -29,8 +29,8 @@ install_packages() {
     has_python || missing+=(python3 python3-venv)
     local pair
     for pair in make:make git:git bwrap:bubblewrap tmux:tmux chromium:chromium dockerd:docker.io debootstrap:debootstrap \
-        slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client mksquashfs:squashfs-tools squashfuse:squashfuse \
-        fuse-overlayfs:fuse-overlayfs podman:podman newuidmap:uidmap; do
+        slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client slurmdbd:slurmdbd mariadbd:mariadb-server-core \
+        mksquashfs:squashfs-tools squashfuse:squashfuse fuse-overlayfs:fuse-overlayfs podman:podman newuidmap:uidmap; do
         command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
     done
     ((${#missing[@]})) || return 0

@@ -60,6 +60,8 @@ _MANY_JOBS = 200
 _LONGEST_BACK_OFF_SECONDS = 300.0
 # How often the other calls are made at most, in times of squeue's: with it five a minute at the usual pace.
 _OTHERS = 2
+# So long it is waited for what Slurm's records say of a job that has left a report and is gone.
+_RECORDS_SECONDS = 180.0
 _LOOKS_A_SECOND = 8.0  # at heartbeats, for all attempts together
 # What a file system between hosts takes to show what is there.
 _EXIT_PATIENCE_SECONDS = 60.0
@@ -168,6 +170,7 @@ class _Held:
         is_submitted: whether there is or was a job, as far as is known.
         missing_since: since when squeue has answered without it.
         waits_since: since when its job waits though it had begun.
+        asks_records: whether what its records say of it may still come.
         memory_line: what Slurm has written into its job's log of its memory.
         beat_at: when a heartbeat last came, by our clock.
         staging_seconds: for how long its data may take to its node.
@@ -195,13 +198,14 @@ class _Held:
     end_by: float | None = None
     failure: Failure | None = None
     pauses: bool = False
+    asks_records: bool = False
 
     @property
     def said(self) -> str:
         """What Slurm says of the end of its job; empty while it lives, or may."""
         if self.job is not None and self.job.state in _ENDED:
             return "; ".join(filter(None, (self.job.in_words(), self.memory_line)))
-        return "Slurm lists no such job" if self.missing_since is not None else ""
+        return "Slurm lists no such job" if self.missing_since is not None and not self.asks_records else ""
 
     @property
     def is_watched(self) -> bool:
@@ -604,9 +608,11 @@ class Slurm:
                 if not held.unknown:
                     self._settle_unknown(held)
             elif held.is_submitted and held.missing_since is None:
-                held.missing_since = now
-                held.version += 1
-                self._watch(held)
+                self._note_missing(held)
+            elif held.asks_records and held.missing_since is not None:
+                # It was asked a few times by now, where it answers.
+                held.asks_records = self._has_records and now - held.missing_since < _RECORDS_SECONDS
+                held.version += not held.asks_records
             self._judge(held)
         self._forget_troubles()
 
@@ -622,6 +628,12 @@ class Slurm:
         for used in self._profiles.values():
             if not used.queue and not any(one.unknown and one.profile is used.profile for one in held):
                 used.submit.since = None
+
+    def _note_missing(self, held: _Held) -> None:
+        held.missing_since = self._clock.monotonic()
+        held.asks_records = self._has_records
+        held.version += 1
+        self._watch(held)
 
     def _note_job(self, held: _Held, job: Job) -> None:
         held.unknown, held.is_submitted = 0, True
@@ -653,8 +665,7 @@ class Slurm:
         """Decide about an attempt that was to be submitted before, and of which Slurm knows nothing."""
         if (held.folder / protocol.JOB_CLAIM).exists():
             held.is_submitted = True
-            held.missing_since = self._clock.monotonic()
-            self._watch(held)
+            self._note_missing(held)
         else:
             self._submit_again(held, self.use(held.attempt.placement).submit.why)
 
@@ -675,6 +686,7 @@ class Slurm:
             if name in names and held.missing_since is not None:
                 held.is_in_records = name in by_name
                 if name in by_name:
+                    held.version += 1
                     held.job = by_name[name]
                     held.ended_at = held.ended_at or self._clock.monotonic()
                 self._judge(held)

@@ -184,6 +184,15 @@ class Harness:
     def kill_shim(self, run: Run) -> None:
         kill_holder(self.folder(run) / protocol.LOCK)
 
+    def kill_job(self, run: Run) -> None:
+        """Kill whoever looks after an attempt on its node, with all that looks after that."""
+        wanted = str(self.folder(run).resolve()).encode()
+        for entry in Path("/proc").glob("[0-9]*"):
+            line = entry / "cmdline"
+            with suppress(FileNotFoundError, ProcessLookupError):
+                if b"--once" in line.read_bytes() and wanted in line.read_bytes():
+                    os.kill(int(entry.name), signal.SIGKILL)
+
     def close(self) -> None:
         """End everything that this test has started, and wait until it is gone."""
         for lock in (lock_path(self.places), *self.places.state_dir.glob("runner/runner.lock")):

@@ -98,6 +98,7 @@ class Cluster:
         self.keeps_records = keeps_records
         port = _free_ports(6)
         self._database_port = port + 5
+        self._database: subprocess.Popen[bytes] | None = None
         folder.mkdir()
         for name in ("state", *(f"spool-{node}" for node in NODES)):
             (folder / name).mkdir()
@@ -107,7 +108,7 @@ class Cluster:
             user=_user_name(),
             controller_port=port,
             node_ports=f"{port + 1}-{port + 3}",
-            remembers=5 if keeps_records else 300,
+            remembers=2 if keeps_records else 300,
             records=_RECORDS.format(port=port + 4) if keeps_records else _WITHOUT_RECORDS,
         )
         if keeps_records:
@@ -146,7 +147,7 @@ class Cluster:
         # Of its own tables it needs those of procedures, which slurmdbd writes. It asks no user for a password.
         tables = f"use mysql;\n{_SYSTEM_TABLES.read_text()}"
         subprocess.run([*server, "--bootstrap"], input=tables, text=True, capture_output=True, check=True)
-        subprocess.Popen(
+        self._database = subprocess.Popen(
             [
                 *(
                     *server,
@@ -200,6 +201,10 @@ class Cluster:
         """Return what a command prints, and nothing where it fails."""
         return self._command(*command).stdout
 
+    def works(self, *command: str) -> bool:
+        """Tell whether a command works."""
+        return self._command(*command).returncode == 0
+
     def do(self, *command: str) -> None:
         """Carry out a command that must work."""
         done = self._command(*command)
@@ -219,8 +224,11 @@ class Cluster:
     def stop(self) -> None:
         """End every job, then everything else."""
         self.end_jobs()
-        for name in (*NODES, "controller", "records", "database"):
+        for name in (*NODES, "controller", "records"):
             self._kill(name)
+        if self._database is not None:
+            self._database.kill()
+            self._database.wait()
 
     def _command(self, *command: str) -> subprocess.CompletedProcess[str]:
         variables = os.environ | self.variables

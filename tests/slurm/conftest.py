@@ -20,9 +20,15 @@ cpus = 10
 [providers.local]
 url = "http://localhost:9/v1"
 [slurm.default]
+account = "lab"
 poll_seconds = 1
 submissions_per_minute = 600
 silent_seconds = 120
+slack_minutes = 1
+[slurm.brisk]
+poll_seconds = 1
+submissions_per_minute = 600
+silent_seconds = 15
 slack_minutes = 1
 [slurm.staged]
 staging = "copy"
@@ -40,8 +46,8 @@ partition = "nowhere"
 
 @pytest.fixture(scope="module")
 def cluster(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A Slurm that is up."""
-    made = Cluster(tmp_path_factory.mktemp("slurm") / "toy")
+    """A Slurm that is up, with accounts and records of jobs."""
+    made = Cluster(tmp_path_factory.mktemp("slurm") / "toy", keeps_records=True)
     made.start()
     yield made
     made.stop()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from console.cli import program
-from engine import leaderboard_row
+from engine import control, leaderboard_row
 from engine.control import RefusedRequest
 from engine.images import bring
 from engine.places import images_folder
@@ -26,7 +26,7 @@ from tests.slurm.cluster import Cluster
 JOBS: dict[str, Any] = {"placement": "slurm", "memory_bytes": 200_000_000}
 
 
-def test_a_sweep_of_jobs_makes_the_row_that_it_makes_here(
+def test_a_sweep_of_jobs_on_three_nodes_makes_the_row_that_it_makes_here(
     harness: Harness, cluster: Cluster, tmp_path: Path
 ) -> None:
     harness.agent("honest", f'{SUBMIT}; echo "gpu $CUDA_VISIBLE_DEVICES, data $(realpath "$DATA_DIR")"')
@@ -34,28 +34,40 @@ def test_a_sweep_of_jobs_makes_the_row_that_it_makes_here(
         exported_elsewhere(agent_with_image(harness, SUBMIT), tmp_path / "usb"), images_folder(harness.places)
     )
     harness.start()
+    staged = {"placement": "slurm:staged", "runtime": "plain", "gpus": 1}
     sweeps = [
-        harness.launch("honest", seeds=3, **JOBS),
-        harness.launch("honest", seeds=1, runtime="plain", gpus=1, **(JOBS | {"placement": "slurm:staged"})),
-        harness.launch("honest", seeds=3),
+        harness.launch("honest", seeds=9, **JOBS),
+        harness.launch("honest", seeds=8, **(JOBS | staged)),
+        harness.launch("honest", seeds=9, runtime="plain"),
         harness.launch("boxed", seeds=1, runtime="auto", **(JOBS | {"placement": "slurm:staged"})),
     ]
+    # Jobs are there of which the engine has not noted anything.
+    eventually(lambda: cluster.ask("squeue", "-h", "-o", "%i").split())
+    harness.kill_engine()
+    harness.start()
     runs = harness.all_in("finished")
     rows = [leaderboard_row(name, pad_missing=True, state_dir=harness.places.state_dir) for name in sweeps]
     assert rows[0].own is not None
     assert (rows[0].own, rows[0].columns) == (rows[2].own, rows[2].columns)
     assert len({(run.outcome, run.score) for run in runs}) == 1
-    (staged,) = [run for run in runs if run.sweep_id == sweeps[1]]
-    assert re.search(r"gpu [01], data .*/scratch/mlebench-\d+/datasets/\w+/public\n", harness.log(staged))
     (boxed,) = [run for run in runs if run.sweep_id == sweeps[3]]
     assert harness.attempts(boxed)[0].runtime == protocol.ROOTFS
+    nodes = set()
     for run in runs:
+        harness.assert_ended_once(run)
         (attempt,) = harness.attempts(run)
         if attempt.placement != HERE:
-            assert attempt.job in cluster.ask("squeue", "-t", "all", "-h", "-o", "%i").split()
-            assert attempt.node in ("n1", "n2", "n3")
+            nodes.add(attempt.node)
+            assert attempt.job
             assert not [path for path in harness.folder(run).iterdir() if path.name == protocol.SCRATCH]
-        harness.assert_ended_once(run)
+        if run.sweep_id == sweeps[1]:
+            assert re.search(
+                r"gpu [01], data .*/scratch/mlebench-\d+/datasets/\w+/public\n", harness.log(run)
+            )
+    assert nodes == {"n1", "n2", "n3"}
+    # No job was submitted twice.
+    names = cluster.ask("sacct", "-X", "-n", "-P", "-o", "JobName").split()
+    assert len(names) == len(set(names))
 
 
 def test_whatever_is_killed_every_job_ends_once_with_its_result(harness: Harness, cluster: Cluster) -> None:
@@ -74,7 +86,7 @@ def test_whatever_is_killed_every_job_ends_once_with_its_result(harness: Harness
     node = eventually(lambda: harness.attempts(runs[1])[-1].node)
     cluster.kill_node(node)
     # Slurm gives up the node, but the job lives there and writes.
-    eventually(lambda: "NODE_FAIL" in cluster.ask("squeue", "-t", "all", "-h", "-o", "%T"))
+    eventually(lambda: "NODE_FAIL" in cluster.ask("sacct", "-X", "-n", "-o", "State"))
     harness.go(runs[1])
     ended = harness.all_in("finished")
     cluster.start_node(node)
@@ -105,6 +117,64 @@ def test_what_others_end_is_no_fault_of_the_agent_and_what_is_stopped_is_stopped
         assert ended[run.id].failure_class is FailureClass.INFRASTRUCTURE
         assert word in attempt.evidence
         assert not locks.is_held(harness.folder(run) / protocol.LOCK)
+
+
+def test_what_ends_a_job_on_its_node_is_told_with_evidence(harness: Harness, cluster: Cluster) -> None:
+    harness.agent("patient", f"{WAIT_FOR_GO}; {SUBMIT}")
+    harness.agent("greedy", 'python3 -c "import time; x = bytearray(400_000_000); time.sleep(100)"')
+    harness.start()
+    brisk = JOBS | {"placement": "slurm:brisk"}
+    # What no Slurm without control groups holds, the runner does.
+    greedy = harness.launch("greedy", **brisk)
+    harness.launch("patient", seeds=3, cpus=7, **brisk)
+    eventually(lambda: any(run.state is RunState.FAILED for run in harness.runs()))
+    runs = eventually(
+        lambda: [run for run in harness.runs() if run.state is RunState.RUNNING][2:] and harness.runs()
+    )
+    (ended_first,) = [run for run in runs if run.sweep_id == greedy]
+    assert ended_first.failure_class is FailureClass.MEMORY
+    runs.remove(ended_first)
+    killed, with_node, late = [harness.attempts(run)[-1] for run in runs]
+    nodes = {eventually(lambda: harness.attempts(run)[-1].node) for run in runs}  # noqa: B023 - called at once
+    assert nodes == {"n1", "n2", "n3"}
+    harness.kill_job(runs[0])
+    node = harness.attempts(runs[1])[-1].node
+    cluster.do("scontrol", "update", f"nodename={node}", "state=down", "reason=broken fan")
+    cluster.do("scontrol", "update", f"jobid={harness.attempts(runs[2])[-1].job}", "EndTime=now+1")
+    ended = harness.ended()
+    cluster.works("scontrol", "update", f"nodename={node}", "state=resume")  # unless it is back by itself
+    for attempt, word in ((killed, "FAILED"), (with_node, "NODE_FAIL"), (late, "TIMEOUT")):
+        (run,) = [run for run in ended if run.id == attempt.run_id]
+        assert run.failure_class is FailureClass.INFRASTRUCTURE, run.failure_text
+        assert word in harness.attempts(run)[-1].evidence
+
+
+def test_what_slurm_has_forgotten_is_in_its_records_and_what_it_takes_later_waits(
+    harness: Harness, cluster: Cluster
+) -> None:
+    harness.agent("patient", f"{WAIT_FOR_GO}; {SUBMIT}")
+    harness.start()
+    cluster.do("sacctmgr", "-i", "modify", "user", "set", "maxsubmitjobs=1")
+    try:
+        harness.launch("patient", seeds=2, **(JOBS | {"placement": "slurm:brisk"}))
+        eventually(lambda: "Slurm takes no job since" in control.status(harness.places).problem)
+        first, second = sorted(harness.runs(), key=lambda run: run.state is not RunState.RUNNING)
+        number = eventually(lambda: harness.attempts(first)[-1].job)
+        eventually((harness.folder(first) / protocol.CODE / "starts").exists)
+        # Whatever their administrators want, jobs do not begin again by themselves.
+        assert not cluster.works("scontrol", "requeue", number)
+        harness.kill_engine()
+        cluster.do("scancel", number)
+        cluster.until(lambda: number not in cluster.ask("squeue", "-t", "all", "-h", "-o", "%i").split())
+        harness.start()
+        eventually((harness.folder(second) / protocol.CODE / "starts").exists)
+        harness.go(second)
+        ended = {run.id: run for run in harness.ended()}
+    finally:
+        cluster.do("sacctmgr", "-i", "modify", "user", "set", "maxsubmitjobs=-1")
+    assert ended[second.id].state is RunState.FINISHED
+    assert ended[first.id].failure_class is FailureClass.INFRASTRUCTURE
+    assert re.search(rf"job {number} on n\d, .*CANCELLED", harness.attempts(first)[-1].evidence)
 
 
 def _three_running_and_one_waiting(harness: Harness) -> list[Run]:
@@ -138,7 +208,7 @@ def test_what_a_placement_has_and_lacks_is_told_without_submitting_anything(
     harness: Harness, cluster: Cluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     harness.agent("honest", SUBMIT)
-    before = cluster.ask("squeue", "-t", "all", "-h", "-o", "%i")
+    before = cluster.ask("sacct", "-X", "-n", "-o", "JobIDRaw")
     places = harness.places
 
     def told(*words: str) -> tuple[int, Any]:
@@ -155,6 +225,7 @@ def test_what_a_placement_has_and_lacks_is_told_without_submitting_anything(
     assert {one["placement"]: (one["room"], one["answers"]) for one in listed} == {
         "here": (None, True),
         "slurm": (100, True),
+        "slurm:brisk": (100, True),
         "slurm:staged": (100, True),
         "slurm:short": (100, True),
         "slurm:lost": (100, False),
@@ -164,7 +235,8 @@ def test_what_a_placement_has_and_lacks_is_told_without_submitting_anything(
     texts = "\n".join(check["text"] for check in checked["checks"])
     assert "3 nodes with 24 processors and 6 GPUs" in texts
     assert "Slurm would take a small job: Job" in texts
-    assert "Slurm keeps no records of jobs" in texts
+    assert "Slurm keeps records of jobs" in texts
+    assert "you may charge lab" in texts
     code, checked = told("placements", "check", "slurm:lost")
     assert (code, checked["good"]) == (1, False)
     (wrong,) = [check for check in checked["checks"] if "there is no partition" in check["text"]]
@@ -178,4 +250,4 @@ def test_what_a_placement_has_and_lacks_is_told_without_submitting_anything(
     assert jobs["estimate"]["limit_seconds"] == 86_400
     assert jobs["estimate"]["node"] in ("n1", "n2", "n3")
     assert abs(jobs["estimate"]["starts_at"] - time.time()) < 600
-    assert cluster.ask("squeue", "-t", "all", "-h", "-o", "%i") == before
+    assert cluster.ask("sacct", "-X", "-n", "-o", "JobIDRaw") == before
