@@ -1,6 +1,7 @@
 """A forward proxy to a list of hosts and to no others: CONNECT, and plain HTTP by full address.
 
     python -m environment.container.proxy --socket PATH --allow HOST[:PORT]... [--deny HOST...] [--traffic FILE]
+        [--through URL]
 
 Standard library only. It answers one request a connection, and prints one line for each: where to, and
 whether it was let through. FILE tells how many bytes went to the hosts of each rule and came from there.
@@ -32,13 +33,14 @@ from urllib.parse import urlsplit
 from environment.container.client_hello import read_opening
 from environment.container.relay import MAX_CONNECTIONS, Connection, both_ways, carry, serve
 
-_HTTPS = 443
-_USUAL_PORTS = (_HTTPS, 80)
+_HTTPS, _HTTP = 443, 80
+_USUAL_PORTS = (_HTTPS, _HTTP)
 _CHUNK = 1 << 16
 _CONNECT_SECONDS = 30
 _HEAD_SECONDS = 60
 _OPENING_SECONDS = 60
 _RECORD_SECONDS = 1.0
+_MOST_SHOWN = 100
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*)")
 
 
@@ -188,8 +190,21 @@ class Proxy:
     """Lets requests through to hosts that rules name, and counts those that it refuses."""
 
     def __init__(
-        self, rules: Sequence[Rule], denied: Sequence[str] = (), record: TrafficRecord | None = None
+        self,
+        rules: Sequence[Rule],
+        denied: Sequence[str] = (),
+        record: TrafficRecord | None = None,
+        through: tuple[str, int] | None = None,
     ) -> None:
+        """Prepare.
+
+        Args:
+            rules: what may be reached.
+            denied: hosts that may not be reached even where a rule names them.
+            record: counts what passes.
+            through: the site's own proxy, where hosts can't be reached without it.
+        """
+        self._through = through
         self._rules = rules
         self._record = record or TrafficRecord(None)
         self._denied = frozenset(host.lower() for host in denied)
@@ -225,9 +240,8 @@ class Proxy:
         return next((rule for rule in self._rules if rule.allows(host, port)), None)
 
     async def _forward(self, client: Connection, request: _Request, where: str, traffic: Traffic) -> None:
-        connecting = asyncio.open_connection(request.host, request.port, limit=_CHUNK)
         try:
-            server = Connection(*await asyncio.wait_for(connecting, _CONNECT_SECONDS))
+            server = await asyncio.wait_for(self._connect(request.host, request.port), _CONNECT_SECONDS)
         except OSError as error:
             _say(f"unreachable {where}: {error or 'no answer'}")
             await _send_refusal(client, _Refused("502 Bad Gateway", f"{request.host} can't be reached."))
@@ -245,6 +259,31 @@ class Proxy:
             await both_ways(forth, carry(server.reader, client.writer, traffic.receive))
         finally:
             server.writer.close()
+
+    async def _connect(self, host: str, port: int) -> Connection:
+        """Connect to a host, by a tunnel of the site's proxy where there is one.
+
+        Raises:
+            OSError: it can't be reached.
+        """
+        if self._through is None:
+            return Connection(*await asyncio.open_connection(host, port, limit=_CHUNK))
+        server = Connection(*await asyncio.open_connection(*self._through, limit=_CHUNK))
+        try:
+            name = f"[{host}]" if ":" in host else host
+            server.writer.write(f"CONNECT {name}:{port} HTTP/1.1\r\nHost: {name}:{port}\r\n\r\n".encode())
+            head = await server.reader.readuntil(b"\r\n\r\n")
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+            server.writer.close()
+            raise OSError("the site's proxy gives no answer") from error
+        except BaseException:
+            server.writer.close()
+            raise
+        first = head.partition(b"\r\n")[0].decode("latin-1")
+        if first.split(" ")[1:2] != ["200"]:
+            server.writer.close()
+            raise OSError(f"the site's proxy answers {first[:_MOST_SHOWN]!r}")
+        return server
 
     async def _carry_checked(
         self, client: Connection, server: Connection, request: _Request, where: str, traffic: Traffic
@@ -367,13 +406,20 @@ def main() -> None:
     parser.add_argument(
         "--traffic", type=Path, metavar="FILE", help="where to tell how many bytes have passed"
     )
+    parser.add_argument("--through", metavar="URL", help="the site's own proxy, http://HOST:PORT")
     options = parser.parse_args()
+    through = None
+    if options.through:
+        site = urlsplit(options.through)
+        if not site.hostname:
+            parser.error(f"'{options.through}' is not http://HOST:PORT")
+        through = site.hostname, site.port or _HTTP
     options.socket.unlink(missing_ok=True)
     record = TrafficRecord(options.traffic)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(options.socket))
         listener.listen(MAX_CONNECTIONS)
-        asyncio.run(_serve(listener, Proxy(options.allow, options.deny, record), record))
+        asyncio.run(_serve(listener, Proxy(options.allow, options.deny, record, through), record))
 
 
 async def _serve(listener: socket.socket, proxy: Proxy, record: TrafficRecord) -> None:

@@ -215,7 +215,12 @@ class Shim:
         )
         if order.network != "models":
             return [server]
-        options = (f"--socket={layout.PROXY_SOCKET}", f"--traffic={self._attempt / protocol.TRAFFIC}")
+        site = os.environ.get("HTTPS_PROXY")  # of a job whose profile names one
+        options = (
+            f"--socket={layout.PROXY_SOCKET}",
+            f"--traffic={self._attempt / protocol.TRAFFIC}",
+            *([f"--through={site}"] if site else []),
+        )
         proxy = _Service(
             "the proxy to the model hosts",
             "environment.container.proxy",

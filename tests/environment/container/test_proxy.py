@@ -101,7 +101,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 @contextmanager
-def proxying(*rules: str, record: TrafficRecord | None = None) -> Iterator[socket.socket]:
+def proxying(
+    *rules: str, record: TrafficRecord | None = None, through: tuple[str, int] | None = None
+) -> Iterator[socket.socket]:
     """Give a connection to a proxy with these rules."""
 
     stops: list[Callable[[], object]] = []
@@ -110,7 +112,7 @@ def proxying(*rules: str, record: TrafficRecord | None = None) -> Iterator[socke
     async def run() -> None:
         stop = asyncio.Event()
         stops.append(partial(asyncio.get_running_loop().call_soon_threadsafe, stop.set))
-        made = Proxy([parse_rule(rule) for rule in rules], record=record)
+        made = Proxy([parse_rule(rule) for rule in rules], record=record, through=through)
         serving = asyncio.ensure_future(serve(listener, made.answer))
         ready.set()
         await stop.wait()
@@ -148,6 +150,36 @@ def test_a_tunnel_leads_to_the_host_that_its_tls_asks_for(server: Server, name: 
         tunnel(client, "localhost", server.port)
         assert asked(client, name) == b"answer"
     assert server.received == [b"question"]
+
+
+def test_where_a_site_has_a_proxy_tunnels_go_through_it_and_are_checked_all_the_same(
+    server: Server, tmp_path: Path
+) -> None:
+    passed = TrafficRecord(tmp_path / "traffic.json")
+    with (
+        proxying("localhost", record=passed) as site,
+        proxying("localhost", through=site.getpeername()) as client,
+    ):
+        tunnel(client, "localhost", server.port)
+        assert asked(client, "localhost") == b"answer"
+    assert passed.by_rule["localhost"].connections == 1
+    with (
+        proxying("localhost") as site,
+        proxying("localhost", through=site.getpeername()) as client,
+        pytest.raises((ssl.SSLError, OSError)),
+    ):
+        tunnel(client, "localhost", server.port)
+        asked(client, "evil.example.net")
+    assert b"".join(server.received) == b"question"
+
+
+def test_what_a_sites_proxy_refuses_is_told_to_be_out_of_reach(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with proxying("*.example.org") as site, proxying("localhost", through=site.getpeername()) as client:
+        client.sendall(f"CONNECT localhost:{server.port} HTTP/1.1\r\n\r\n".encode())
+        assert client.recv(1000).startswith(b"HTTP/1.1 502 ")
+    assert "the site's proxy answers 'HTTP/1.1 403 Forbidden'" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
