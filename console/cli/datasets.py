@@ -52,19 +52,20 @@ def list_datasets(
     """List the datasets: what lies in the data directory, and what the engine does about the rest."""
     from competitions import registry
     from engine.datasets.access import AccessState
-    from engine.layout import dataset_folder, is_prepared
+    from engine.layout import dataset_folder, is_demo, is_prepared
 
     base = data_dir_of(context, data_dir)
     known = _known_datasets(context, base, edition)
     found: list[dict[str, Any]] = []
     for competition_id in registry.read_split(split) if split else registry.all_ids():
         row = known.get(competition_id)
-        prepared, raw, size_gb, unreadable = False, False, None, ""
+        prepared, raw, demo, size_gb, unreadable = False, False, False, None, ""
         try:
             competition = registry.get(competition_id)
             size_gb = competition.size_gb
             folder = dataset_folder(competition, base, edition)
             prepared, raw = is_prepared(competition, folder), folder.has_raw_data
+            demo = prepared and (is_demo(folder) or (row is not None and row.is_demo))
         except DataProblem as problem:  # of this one alone
             unreadable = problem.in_one_line()
         found.append(
@@ -75,6 +76,7 @@ def list_datasets(
                 "access": row.access.value if row else AccessState.UNKNOWN.value,
                 "problem": unreadable or (row.problem if row else ""),
                 "priority": row.priority if row else 0,
+                "demo": demo,
                 "raw": raw,
                 "size_gb": size_gb,
                 "bytes_on_disk": row.bytes_on_disk if row and prepared else None,
@@ -88,7 +90,7 @@ def list_datasets(
         found,
         {
             "competition": lambda one: one["competition_id"],
-            "state": lambda one: one["state"],
+            "state": lambda one: f"{one['state']}, demo data" if one["demo"] else one["state"],
             "access": lambda one: "-" if one["access"] == AccessState.UNKNOWN else one["access"],
             "raw data": lambda one: "yes" if one["raw"] else "no",
             "on disk": lambda one: wording.size(one["bytes_on_disk"]),
@@ -112,7 +114,7 @@ def show(
     """Show one dataset: its steps, what it takes on the disk part by part, and where."""
     from competitions import registry
     from engine.datasets.pruning import parts_of
-    from engine.layout import dataset_folder, is_prepared, prepared_with
+    from engine.layout import dataset_folder, is_demo, is_prepared, prepared_with
 
     competition = registry.get(competition_id)
     base = data_dir_of(context, data_dir)
@@ -131,6 +133,7 @@ def show(
                 "problem": known.problem if known else "",
                 "folder": str(folder.root),
                 "rules_url": registry.rules_url(competition),
+                "demo": prepared and is_demo(folder),
                 "marker": prepared_with(folder),
                 "steps": [asdict(step) for step in steps],
                 "parts": [{"name": part.name, "bytes": part.bytes} for part in parts],
@@ -148,6 +151,8 @@ def show(
         verified = "by MLE-bench" if marker is None else str(marker.get("prepared_at"))
         checked = "" if marker is None else ", verified" if marker.get("verified") else ", not verified"
         say(f"prepared    {verified}{checked}")
+        if is_demo(folder):
+            say("data        of the demo, made up: what is scored on it is no result")
     for part in parts:
         say(f"{part.name:<18}  {wording.size(part.bytes)}")
     for step in steps:
@@ -211,7 +216,7 @@ def verify(
                     "differs": _difference(found[name]),
                     "known": _known_sums(found[name]),
                     **{key: found[name].get(key, []) for key in ("sums", "missing", "changed", "unlisted")},
-                    **{key: found[name].get(key) for key in ("files", "deep")},
+                    **{key: found[name].get(key) for key in ("files", "deep", "demo")},
                 }
                 for name in chosen
             ]
@@ -672,7 +677,8 @@ def _say_verified(competition_id: str, found: dict[str, Any]) -> None:
     if difference:
         complain(f"{competition_id}: {difference}")
     else:
-        tables = f"{wording.plural(len(found['sums']), 'table')}, {_known_sums(found)} with known sums"
+        known = "of demo data, made up" if found.get("demo") else f"{_known_sums(found)} with known sums"
+        tables = f"{wording.plural(len(found['sums']), 'table')}, {known}"
         how = "by content" if found["deep"] else "by name and size"
         files = f"{wording.plural(found['files'], 'file')} {how}, " if found["files"] else ""
         say(f"{competition_id}: as expected: {files}{tables}")

@@ -114,13 +114,19 @@ def say_sweeps(lines: Sequence[SweepLine], now: float) -> None:
             "agent": lambda line: line.sweep.spec.agent_id,
             "state": lambda line: line.sweep.state,
             **{name: partial(number, name) for name in numbers},
-            "medals": lambda line: wording.medals(line.interim, line.any_medal, "±")[2],
+            "medals": _medals,
             "ends": lambda line: wording.expected_end(line.ends, now).removeprefix("ends "),
             "created": lambda line: wording.date_and_time(line.sweep.created_at),
             "": _mark,
         },
         right=numbers,
     )
+
+
+def _medals(line: SweepLine) -> str:
+    """Return a sweep's figure, or before it is final what bounds it."""
+    forms = wording.medals(line.interim, line.any_medal, "±")
+    return forms[0] if line.interim is None or line.interim.is_final else forms[2]
 
 
 def _mark(line: SweepLine) -> str:

@@ -203,7 +203,9 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
         return [
             row
             for row in self.board.rows
-            if words_accept(self.words, row.competition_id, row.split, row.state, row.edition, row.access)
+            if words_accept(
+                self.words, row.competition_id, row.split, row.state_in_words, row.edition, row.access
+            )
         ]
 
     def row_key(self) -> Hashable:
@@ -311,7 +313,7 @@ def _states(signs: Signs) -> dict[DatasetState, Piece]:
 
 def _state(row: DatasetRow, signs: Signs) -> Piece:
     sign, role = _states(signs)[row.state]
-    return f"{sign} {row.state}", role
+    return f"{sign} {row.state_in_words}", "warn" if row.is_demo else role
 
 
 def _steps(signs: Signs) -> dict[StepState, Piece]:

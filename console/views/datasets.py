@@ -57,6 +57,16 @@ class DatasetRow:
         return self.dataset.state if self.dataset is not None else DatasetState.ABSENT
 
     @property
+    def is_demo(self) -> bool:
+        """Whether it is prepared of the demo's synthetic data."""
+        return self.dataset is not None and self.dataset.demo and self.state is DatasetState.PREPARED
+
+    @property
+    def state_in_words(self) -> str:
+        """How far it is, or that it is demo data, which counts for no result."""
+        return "demo data" if self.is_demo else str(self.state)
+
+    @property
     def is_busy(self) -> bool:
         """Whether it is being prepared, or waits for that."""
         return self.state in _BUSY

@@ -211,7 +211,13 @@ def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) ->
     if found.interim is not None:
         # What bounds one sweep's figure says nothing of several.
         forms = wording.medals(found.interim, None, signs.plus_minus)
-        medals = (*(forms[2:4] if len(found.sweep_ids) == 1 else ()), found.interim.so_far_in_words())
+        so_far = found.interim.so_far_in_words()
+        if len(found.sweep_ids) > 1:
+            medals = (so_far,)
+        elif found.interim.is_final:
+            medals = (f"{so_far}, {found.interim.low:.1f} %", so_far)
+        else:
+            medals = (*forms[2:4], so_far)
     runs = found.interim.runs if found.interim is not None else 0
     attempts = f"{wording.plural(len(found.bars), 'attempt')} of {wording.plural(runs, 'run')}"
     title: Piece = (foreign(name, 40).rstrip(), "strong")

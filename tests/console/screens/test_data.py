@@ -37,6 +37,17 @@ async def test_states_steps_amounts_and_totals_are_told(opened: OpenConsole) -> 
         await console.sees("7.4 GB of 17.1 GB", "43%", "download", "2/6", "open")
 
 
+async def test_demo_data_are_told_as_such_where_they_are_prepared(opened: OpenConsole) -> None:
+    async with opened(worlds.preparing, screen="data") as console:
+        await console.sees(PREPARED)
+        assert console.world is not None
+        console.world.prepared(PREPARED, demo=True)
+        await console.sees("✓ demo data")
+        await console.press("slash", *"demo", "enter")
+        await console.misses(ABSENT)
+        await console.sees(PREPARED)
+
+
 async def test_rate_and_time_left_are_measured(opened: OpenConsole) -> None:
     async with opened(worlds.preparing, screen="data") as console:
         await console.sees("43%")
