@@ -84,6 +84,19 @@ _SYSTEM_TABLES = Path("/usr/share/mysql/mysql_system_tables.sql")
 _GRES = "NodeName=n[1-3] Name=gpu Type=a100 File=/dev/tty[0-1]\n"
 
 
+def private_options(folder: Path) -> str:
+    """Return the options that make a Slurm one of this user's alone, beside any other of this machine."""
+    port = _free_ports(2)
+    return "\n".join(
+        (
+            f"SlurmctldPort={port}\nSlurmdPort={port + 1}\nSlurmUser={_user_name()}\nSlurmdUser={_user_name()}",
+            "AuthType=auth/none\nCredType=cred/none\nMpiDefault=none",
+            f"SlurmctldPidFile={folder}/controller.pid\nSlurmdPidFile={folder}/node.pid",
+            f"SlurmctldLogFile={folder}/controller.log\nSlurmdLogFile={folder}/node.log",
+        )
+    )
+
+
 class Cluster:
     """Starts, breaks and stops a Slurm; `variables` point its commands at it."""
 
