@@ -218,7 +218,7 @@ class SweepOptions:
         "rootfs, apptainer, podman: in the agent's exported image, without a daemon; auto: the first that works.",
         default="process",
         choices=RUNTIMES,
-        form=FormField("runtime", "process or docker", initial="process", column=1),
+        form=FormField("runtime", "process, docker, auto ...", initial="process", column=1),
     )
     placement: str | None = _option(
         "Where runs are run: here, or by Slurm: slurm, or slurm:NAME for the table [slurm.NAME] in config.toml.",

@@ -1,1 +1,1 @@
-"""The process runtime: an agent as a child process, inside bubblewrap where that works."""
+"""Runtimes without a daemon: an agent as a child process, in bubblewrap, or in its exported image."""

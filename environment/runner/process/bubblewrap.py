@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from environment.runner import protocol
-from environment.runner.layout import HOME, Layout, binds_in_an_image_file, instructions, own_files
+from environment.runner.layout import HOME, Bind, Layout, binds_in_an_image_file, instructions, own_files
 from environment.runner.process import rootfs
 from environment.runner.process.seccomp import filter_program
 from environment.runner.protocol import GivenGpus, ImageFile, Order
@@ -19,6 +20,11 @@ from environment.runner.protocol import GivenGpus, ImageFile, Order
 _USER = "1000"
 _PROBE_SECONDS = 20
 _PROBE_SHM_BYTES = 1 << 20
+# Where an image finds the driver's libraries, as `ldconfig -p` lists them on the host.
+DRIVER = "/run/mlebench/driver"
+_LIBRARY = re.compile(r"^\s*(\S+) \(([^)]*)\) => (\S+)$", re.MULTILINE)
+_OF_THE_DRIVER = ("libcuda.so", "libcudadebugger.so", "libnvidia-", "libnvcuvid.so", "libnvoptix.so")
+_KINDS = {"x86_64": "x86-64", "aarch64": "AArch64"}
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # Only what programs need of /etc: whoever starts the engine may be able to read far more of it.
 _ETC = (
@@ -223,7 +229,7 @@ def wrap_in_image(
     root = ["--bind" if overlay else "--ro-bind", str(work / rootfs.ROOT), "/"]
     if not overlay:
         root += ["--bind", str(home), str(HOME), "--bind", str(scratch / "var-tmp"), "/var/tmp"]  # noqa: S108 - the sandbox's own
-    for bind in binds_in_an_image_file(attempt, order):
+    for bind in (*binds_in_an_image_file(attempt, order), *driver_files(attempt)):
         root += ["--ro-bind" if bind.read_only else "--bind", str(bind.source), bind.target]
     if order.network == "open":
         root += ["--ro-bind", str(Path("/etc/resolv.conf").resolve()), "/etc/resolv.conf"]
@@ -273,6 +279,24 @@ def gpu_nodes(attempt: Path) -> tuple[str, ...]:
     """Return the files in /dev of the devices that a batch system gave to an attempt's job."""
     given = protocol.read_if_there(attempt / protocol.GPUS, GivenGpus)
     return () if given is None else given.nodes
+
+
+def driver_files(attempt: Path) -> list[Bind]:
+    """List what of the host's driver an attempt with GPUs needs in its image, which can't bring it along."""
+    if not gpu_nodes(attempt):
+        return []
+    ldconfig = shutil.which("ldconfig", path=f"{os.environ.get('PATH', os.defpath)}:/sbin:/usr/sbin")
+    if ldconfig is None:
+        return []
+    told = subprocess.run([ldconfig, "-p"], capture_output=True, timeout=_PROBE_SECONDS, check=False)
+    ours = {
+        name: Path(path)
+        for name, kind, path in _LIBRARY.findall(told.stdout.decode("utf-8", "replace"))
+        if name.startswith(_OF_THE_DRIVER) and _KINDS.get(os.uname().machine, "") in kind
+    }
+    program = shutil.which("nvidia-smi")
+    ours |= {"nvidia-smi": Path(program)} if program else {}
+    return [Bind(path.resolve(), f"{DRIVER}/{name}", read_only=True) for name, path in sorted(ours.items())]
 
 
 def _kernel(able: Abilities, shm_bytes: int, devices: Sequence[str] = ()) -> list[str]:

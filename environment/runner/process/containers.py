@@ -21,7 +21,7 @@ from pathlib import Path
 from environment.runner import protocol
 from environment.runner.host import MARK
 from environment.runner.layout import HOME, binds_in_an_image_file
-from environment.runner.process.bubblewrap import gpu_nodes
+from environment.runner.process.bubblewrap import driver_files, gpu_nodes
 from environment.runner.process.containment import HeldLimits
 from environment.runner.protocol import ImageFile, Order
 from foundation import files
@@ -138,7 +138,7 @@ def podman(
         "--hostname=sandbox",
         "--no-hosts",
     ]
-    for bind in binds_in_an_image_file(attempt, order):
+    for bind in (*binds_in_an_image_file(attempt, order), *driver_files(attempt)):
         mode = "ro" if bind.read_only else "rw"
         arguments.append(f"--volume={_path(bind.source)}:{_path(bind.target)}:{mode}")
     arguments += [f"--device={node}" for node in gpu_nodes(attempt)]

@@ -50,6 +50,7 @@ _SOCKET_PATH_BYTES = 108
 # Where no devices are but those that were given; Apptainer shows all that the job may open.
 _WITH_OWN_DEVICES = (protocol.BUBBLEWRAP, protocol.ROOTFS, protocol.PODMAN)
 _MADE_SOCKET = "made.sock"  # by which is known that a sandbox was made
+_USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PYTHON_OF_IMAGES = "/usr/bin/python3"
 _LAST_WORDS_BYTES = 1000
 
@@ -301,6 +302,9 @@ class Shim:
         assert image is not None and root is not None
         variables = dict(image.variables) | {"HOME": image.home, "USER": image.user, "LOGNAME": image.user}
         variables |= layout.variables_in_an_image(order, self._layout, own, port=port, model_port=model_port)
+        if bubblewrap.gpu_nodes(self._attempt):
+            for name, usual in (("LD_LIBRARY_PATH", ""), ("PATH", _USUAL_PATH)):
+                variables[name] = ":".join(filter(None, [variables.get(name, usual), bubblewrap.DRIVER]))
         shm_bytes = self._limits.shm_bytes
         if self._runtime == protocol.ROOTFS:
             wrapped = bubblewrap.wrap_in_image(

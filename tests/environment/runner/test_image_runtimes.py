@@ -20,7 +20,7 @@ from environment.container.output import Ending, Started
 from environment.container.processes import process_tree
 from environment.runner import protocol
 from environment.runner.process import containers, image_files
-from environment.runner.protocol import Order, Traffic
+from environment.runner.protocol import GivenGpus, Order, Traffic
 from foundation import files
 from foundation.problems import DataProblem, EnvironmentProblem
 from tests.docker.harness import serving
@@ -331,6 +331,35 @@ def test_a_root_is_writable_where_something_can_be_laid_over_it_and_else_that_is
         not_held = protocol.read(attempt / protocol.STARTED, Started).not_held
         assert ("a writable root" in not_held) == (not by)
         assert files.remove_tree(attempt) == []
+
+
+@pytest.mark.parametrize("world", ["rootfs", "podman"], indirect=True)
+def test_an_image_finds_the_devices_of_its_job_and_the_drivers_libraries_of_the_node(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = world.folder / "driver"
+    driver.mkdir()
+    for name in ("libcuda.so.1", "libnvidia-ml.so.1", "nvidia-smi"):
+        (driver / name).write_text("#!/bin/sh\necho of the driver\n")
+    (driver / "ldconfig").write_text(
+        f"#!/bin/sh\ncat << END\n\tlibcuda.so.1 (libc6,x86-64, AArch64) => {driver}/libcuda.so.1\n"
+        f"\tlibcuda.so.1 (libc6) => {driver}/of-32-bits\n\tlibz.so.1 (libc6,x86-64) => {driver}/libz.so.1\nEND\n"
+    )
+    for name in ("ldconfig", "nvidia-smi"):
+        (driver / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{driver}:{os.environ['PATH']}")
+    script = (
+        'ls /run/mlebench/driver; nvidia-smi; ls /dev/zero; echo "$LD_LIBRARY_PATH $CUDA_VISIBLE_DEVICES"'
+    )
+    order = world.order(script)
+    attempt = world.folder / ("long" * 20) / f"attempt-{order.token}"
+    protocol.make_folders(attempt)
+    protocol.write(attempt / protocol.GPUS, GivenGpus("0", (), ("/dev/zero",)))
+    world.run(order)
+    assert log(attempt).splitlines() == [
+        *("libcuda.so.1", "nvidia-smi", "of the driver", "/dev/zero"),
+        "/nowhere:/run/mlebench/driver 0",
+    ]
 
 
 @pytest.mark.usefixtures("bubblewrap", "squashed_images")
