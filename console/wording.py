@@ -366,6 +366,7 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
     seeds = plural(interim.seeds, "seed") + (f": no {plus_minus}" if interim.seeds == 1 else "")
     whole = "" if cell is None else f", seeds whole so far: {cell.figures(1, plus_minus)} %"
     close = f"{interim.low:.0f} to {interim.high:.0f} %"
+    short = f"{interim.medals}/{interim.ended} medals" if interim.ended else "none ended"
     lost = interim.ended - interim.counted
     without = f", {lost} without a result" if lost else ""
     return (
@@ -373,8 +374,8 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
         f"{so_far}, {final}, {seeds}",
         f"{so_far}, {final}",
         f"{so_far}, {close}",
-        f"{interim.medals}/{interim.ended} medals, {close}",
-        f"{interim.medals}/{interim.ended} medals",
+        f"{short}, {close}",
+        short,
     )
 
 

@@ -36,6 +36,8 @@ from engine.scoreboard import COLUMNS, Row, Standing, published_rows
 
 SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _MOST_MARKED = 2
+# What the other columns take where all of them are there: models get what is left.
+_ALL_BUT_MODELS = 135
 # On narrower screens a cell holds the mean without its error.
 _WIDE = 100
 _NOTE_ADDITIONAL = (
@@ -206,7 +208,7 @@ def table_lines(
     additional = sorted_rows([row for row in found if row.table == "additional"], sorting)
     footnotes = list(dict.fromkeys(note for row in found for note in notes_of(row)))
     table = Table(
-        _columns(width >= _WIDE, footnotes, signs, with_costs=has_costs(found)),
+        _columns(width, footnotes, signs, with_costs=has_costs(found)),
         found,
         width,
         signs,
@@ -254,7 +256,9 @@ _VALUES: dict[str, Callable[[Row], tuple[float | str, ...]]] = {
 }
 
 
-def _columns(wide: bool, footnotes: Sequence[str], signs: Signs, *, with_costs: bool) -> list[Column[Row]]:
+def _columns(width: int, footnotes: Sequence[str], signs: Signs, *, with_costs: bool) -> list[Column[Row]]:
+    wide = width >= _WIDE
+
     def name(row: Row) -> Pieces:
         return ((NAME.text(row), "strong" if is_ours(row) else "text"),)
 
@@ -271,7 +275,15 @@ def _columns(wide: bool, footnotes: Sequence[str], signs: Signs, *, with_costs: 
 
     return [
         Column(NAME.title, name, 20, grows=42, by="name", chosen=True),
-        column_of(MODELS, 12, grows=60, drop=1, role="dim", by="models", chosen=True),
+        column_of(
+            MODELS,
+            12,
+            grows=max(12, min(60, width - _ALL_BUT_MODELS)),
+            drop=1,
+            role="dim",
+            by="models",
+            chosen=True,
+        ),
         *map(split, COLUMNS),
         column_of(LIMIT, 7, role="dim", gap=1, by="hours", chosen=True),
         column_of(DATE, 10, drop=2, role="dim", by="date", chosen=True),
