@@ -355,6 +355,16 @@ class LineCount:
         return self._counts[place] + file.count_lines(self._positions[place], position, self._pattern)
 
 
+def last_lines(path: Path, count: int) -> tuple[str, ...]:
+    """Return the last lines of a log as they are, reading no more than a block or two; waits for the disk."""
+    file = LogFile(path)
+    try:
+        file.refresh()
+        return tuple(line.text for line in file.backward(file.end, count))
+    finally:
+        file.close()
+
+
 def one_part(path: Path) -> tuple[LogPart, ...]:
     """Return the whole of a file that is not a capped log, whatever lies beside it; nothing unless it is regular."""
     try:

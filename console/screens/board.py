@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+import textwrap
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from functools import partial
+from typing import TYPE_CHECKING
 
 from console import wording
-from console.tui.list_screen import FilteredScreen
+from console.sanitize import plain
+from console.tui.list_screen import DetailedScreen
 from console.tui.painting import Line, Piece, Pieces, fit, fitting, foreign, heading
-from console.tui.screen import Queries
+from console.tui.screen import Queries, Query
 from console.tui.session import SessionValues
 from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import TitleClicked
@@ -24,15 +27,21 @@ from console.views.scoreboard import (
     PER_RUN,
     SEEDS,
     TOKENS,
+    MissingSeeds,
     Scoreboard,
     Subject,
     has_costs,
     is_ours,
+    missing_seeds,
     notes_of,
     scoreboard,
     subject_of,
 )
-from engine.scoreboard import COLUMNS, Row, Standing, published_rows
+from engine.scoreboard import COLUMNS, Measure, Row, Standing, published_rows
+from foundation.problems import Problem
+
+if TYPE_CHECKING:
+    from state.database import Database
 
 SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _MOST_MARKED = 2
@@ -45,8 +54,13 @@ _NOTE_ADDITIONAL = (
 )
 
 
-class BoardScreen(FilteredScreen):
-    """A sorted table of rows; one that covers a split only in part shows how much of it, and no number."""
+class BoardScreen(DetailedScreen):
+    """A sorted table of rows; one that covers a split only in part shows how much of it, and no number.
+
+    Beside it there is more of the row under the cursor: its measures by split, conditions, and what is missing.
+    """
+
+    LIST_WIDTH = 190
 
     CONTEXTS = ("board", "list", "matrix")
     MODE = "board"
@@ -59,11 +73,13 @@ class BoardScreen(FilteredScreen):
         self._sorting = SortOrder("all")
         self._marked: tuple[Subject, ...] = ()
         self._pad = False
+        # Of the row that the pane is about, with its subject.
+        self._missing: tuple[Subject, tuple[MissingSeeds, ...] | Problem] | None = None
 
     def queries(self) -> Queries:
         """All rows."""
         ask = partial(scoreboard, config_file=self.app.places.config_file, pad_missing=self._pad)
-        return {"rows": (ask, self._take)}
+        return {"rows": (ask, self._take), **super().queries()}
 
     def session_values(self) -> SessionValues:
         """The filter and the order."""
@@ -91,6 +107,33 @@ class BoardScreen(FilteredScreen):
             marked=frozenset(self._marked),
         )
         self.line_list.show(lines, heading=titles)
+        self.draw_detail()
+
+    def detail_key(self) -> Hashable:
+        """The row under the cursor."""
+        return self.line_list.key
+
+    def detail_query(self, key: tuple[Subject, str, str]) -> Query:
+        """What keeps the seeds of an experiment from being whole; of a published row nothing is known of it."""
+        subject = key[0]
+
+        def ask(database: Database) -> tuple[Subject, tuple[MissingSeeds, ...] | Problem]:
+            return subject, missing_seeds(database, subject) if subject.table in ("own", "imported") else ()
+
+        return ask, self._take_missing
+
+    def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
+        """Names in full, measures by split, conditions, and which competitions miss seeds."""
+        row = self._row()
+        if row is None:
+            return ()
+        known = self._missing is not None and self._missing[0] == subject_of(row)
+        return _row_lines(
+            row, self._missing[1] if known and self._missing else None, width, height, self.app.signs
+        )
+
+    def _take_missing(self, answer: tuple[Subject, tuple[MissingSeeds, ...] | Problem]) -> None:
+        self._missing = answer
 
     def on_title_clicked(self, message: TitleClicked) -> None:
         """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
@@ -184,13 +227,119 @@ class BoardScreen(FilteredScreen):
             self.redraw()
             self.line_list.action_edge(-1)
 
-    def _with_runs(self) -> Subject | None:
+    def _row(self) -> Row | None:
         key = self.line_list.key
-        row = next((row for row in self._board.rows if _key(row) == key), None)
+        return next((row for row in self._board.rows if _key(row) == key), None)
+
+    def _with_runs(self) -> Subject | None:
+        row = self._row()
         if row is not None and not is_ours(row):
             self.app.say("of a published row only its numbers are known; import its reports to see more")
             return None
         return None if row is None else subject_of(row)
+
+
+_PANE_MEASURES = {Measure.GOLD: "gold", Measure.ABOVE_MEDIAN: "> median", Measure.VALID: "valid"}
+
+
+def _row_lines(
+    row: Row,
+    missing: tuple[MissingSeeds, ...] | Problem | None,
+    width: int,
+    height: int,
+    signs: Signs,
+) -> list[Pieces]:
+    """A row beside the table, with everything that the table has no room for."""
+
+    def wrapped(text: str, role: Role) -> list[Pieces]:
+        return [((f" {part}", role),) for part in textwrap.wrap(plain(text.replace("\n", " ")), width - 2)]
+
+    lines = wrapped(NAME.text(row), "strong")
+    lines += wrapped(row.llms, "text")
+    if row.conflict:
+        lines += wrapped(f"does not make a row: {row.conflict}", "bad")
+    if row.demo:
+        lines += wrapped("demo: synthetic data, not comparable", "warn")
+    agent = "" if row.agent in ("", row.name) else row.agent
+    facts = [("agent", agent), ("edition", row.edition), ("limit", LIMIT.text(row)), ("date", row.date)]
+    facts.append(("seeds", SEEDS.text(row)))
+    if row.rerolled:
+        facts.append(("re-rolled", wording.plural(row.rerolled, "run")))
+    if has_costs([row]):
+        facts += [(each.title, each.text(row)) for each in COSTS]
+    table = Table(_PANE_FACTS, [fact for fact in facts if fact[1]], width, signs)
+    lines += [table.line(fact).pieces for fact in facts if fact[1]]
+    standings = [("its own", row.own), *((name, row.columns[name]) for name in COLUMNS)]
+    covered = [(name, standing) for name, standing in standings if standing is not None]
+    measured = [each for each in _PANE_MEASURES if any(each in one.measures for _name, one in covered)]
+    measures = Table(_pane_measures(measured, width >= _PANE_WIDE, signs), covered, width, signs)
+    lines += [heading("results, %", width, signs), measures.heading().pieces]
+    lines += [measures.line(one).pieces for one in covered]
+    for note in notes_of(row):
+        lines += wrapped(note, "dim")
+    if isinstance(missing, Problem):
+        return lines + wrapped(str(missing), "bad")
+    if missing:
+        lines.append(
+            heading("seeds that are missing", width, signs, note=wording.plural(len(missing), "competition"))
+        )
+        room = max(1, height - len(lines))
+        shown = missing if len(missing) <= room else missing[: room - 1]
+        names = Table(_pane_missing(row, signs), shown, width, signs)
+        lines += [names.line(one).pieces for one in shown]
+        if len(shown) < len(missing):
+            lines.append(((f"  and {len(missing) - len(shown)} more", "dim"),))
+    elif missing is not None and is_ours(row) and not row.running:
+        lines.append(((f" {signs.done} no seed is missing", "good"),))
+    return lines
+
+
+# In a narrower pane measures have no errors, but for any medal.
+_PANE_WIDE = 60
+_PANE_FACTS = (
+    Column[tuple[str, str]]("", lambda fact: fact[0], 12, role="dim"),
+    Column[tuple[str, str]]("", lambda fact: fact[1], 20, grows=REST),
+)
+
+
+def _pane_measures(
+    measured: Sequence[Measure], wide: bool, signs: Signs
+) -> list[Column[tuple[str, Standing]]]:
+    def any_medal(row: tuple[str, Standing]) -> str:
+        cell = row[1].cell
+        if cell is not None:
+            return f"{cell.mean:.1f} {signs.plus_minus}{cell.sem:.1f}"
+        return f"{row[1].covered} of {row[1].of}" if row[1].covered else wording.UNKNOWN
+
+    def column(measure: Measure) -> Column[tuple[str, Standing]]:
+        def text(row: tuple[str, Standing]) -> str:
+            known = row[1].measures.get(measure)
+            if known is None:
+                return wording.UNKNOWN
+            return f"{known.mean:.1f}{f' {signs.plus_minus}{known.sem:.1f}' if wide else ''}"
+
+        room = 10 + len(signs.plus_minus) if wide else 8
+        return Column(_PANE_MEASURES[measure], text, room, right=True, gap=1)
+
+    return [
+        Column("split", lambda row: row[0], 8),
+        Column("any medal", any_medal, 10 + len(signs.plus_minus), right=True, gap=1),
+        *map(column, measured),
+    ]
+
+
+def _pane_missing(row: Row, signs: Signs) -> list[Column[MissingSeeds]]:
+    planned = f" of {row.seeds_planned}" if row.seeds_planned else ""
+
+    def why(one: MissingSeeds) -> Pieces:
+        running: Pieces = ((f"  {signs.running} {one.running}", "running"),) if one.running else ()
+        return (*running, *(((f"  {signs.failed} {one.lost}", "bad"),) if one.lost else ()))
+
+    return [
+        Column("", lambda one: one.competition_id, 20, grows=56),
+        Column("", lambda one: f"{one.counted}{planned}", 6, right=True, gap=1),
+        Column("", why, 10, gap=0),
+    ]
 
 
 def table_lines(
@@ -296,7 +445,7 @@ def _columns(width: int, footnotes: Sequence[str], signs: Signs, *, with_costs: 
             SEEDS.title,
             lambda row: _seeds(row, footnotes),
             20,
-            grows=REST,
+            grows=44,
             role="dim",
             by="seeds",
             chosen=True,

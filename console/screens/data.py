@@ -14,11 +14,10 @@ from console.actions import datasets
 from console.actions.action import Action
 from console.sanitize import plain
 from console.tui.keys import key_names
-from console.tui.list_screen import ListScreen, MarkedScreen
+from console.tui.list_screen import DetailedScreen, ListScreen, MarkedScreen
 from console.tui.painting import Line, Piece, Pieces, bar, cut, fit, fitting, foreign, heading, joined
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
-from console.tui.widgets.line_list import LineList
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views.datasets import (
     DatasetBoard,
@@ -68,15 +67,23 @@ class _DatasetsScreen(ListScreen):
 
     def queries(self) -> Queries:
         """Every dataset, and more of the one that is shown in detail."""
-        data_dir, row = self.app.places.data_dir, self.row()
+        data_dir, key = self.app.places.data_dir, self.asked_key()
         asked: Queries = {"datasets": (partial(dataset_board, data_dir=data_dir), self.take)}
-        if row is not None:
-            edition = edition_named(row.edition)
+        if key is not None:
+            competition_id, edition = key
             ask = partial(
-                dataset_detail, data_dir=data_dir, competition_id=row.competition_id, edition=edition
+                dataset_detail,
+                data_dir=data_dir,
+                competition_id=competition_id,
+                edition=edition_named(edition),
             )
             asked["detail"] = (ask, self._take_detail)
         return asked
+
+    def asked_key(self) -> RowKey | None:
+        """Which dataset more is asked about."""
+        row = self.row()
+        return None if row is None else row.key
 
     def tick_seconds(self) -> float:
         """Rates and what is left change without anything happening in the state."""
@@ -131,16 +138,12 @@ class _DatasetsScreen(ListScreen):
             self.app.copy_path(self.detail.folder)
 
 
-class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
-    """A list of every competition's data with marks, and beside it, or instead of it, one of them in detail."""
+class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
+    """A list of every competition's data with marks, and beside it, below it or instead of it one of them in detail."""
 
     CONTEXTS = ("data", "list")
     MODE = "data"
     FILTER_HINT = "words of name, split, state, edition or access, ! negates"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._about: RowKey | None = None
 
     def on_mount(self) -> None:
         """Show what the disk tells until there is a state to ask."""
@@ -171,12 +174,7 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
         columns, width = _columns(self.paces, signs), self.line_list.line_width
         table = Table(columns, shown, width, signs, mark=lambda row: row.key in self.marks)
         self.line_list.show(list(_by_split(table, shown)))
-        self._draw_detail()
-
-    def on_line_list_cursor_moved(self, message: LineList.CursorMoved) -> None:
-        """Describe the dataset under the cursor."""
-        message.stop()
-        self._draw_detail()
+        self.draw_detail()
 
     def action_open(self) -> None:
         """Show everything of the dataset under the cursor."""
@@ -231,23 +229,47 @@ class DataScreen(_DatasetsScreen, MarkedScreen[RowKey]):
             pieces += [(f" {self.marked_text()}", "accent"), (f"  {needed}", "dim")]
         return (cut(tuple(pieces), self.size.width),) if pieces else ()
 
-    def _draw_detail(self) -> None:
-        row, width = self.row(), self.size.width
-        key = None if row is None else row.key
-        if key != self._about:  # moved, or moved by a filter
-            self._about, self.detail = key, None
-            self.query_again()
+    @property
+    def asks_for_detail(self) -> bool:
+        """Always: it is shown beside the list, or else below it, and a key copies its folder."""
+        return True
+
+    def asked_key(self) -> RowKey | None:
+        """The dataset on which the cursor stood still."""
+        return self._asked_of if isinstance(self._asked_of, tuple) else None
+
+    def detail_key(self) -> Hashable:
+        """The dataset under the cursor."""
+        return self.row_key()
+
+    def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
+        """What a person has to do, steps, log, checksums, files and folder of the dataset under the cursor."""
+        row = self.row()
+        if row is None:
+            return ()
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
-        in_detail = self.size.height >= _DETAIL_HEIGHT
-        self.about.set_class(in_detail, "-detail")
-        if not in_detail:
-            self.about.show(_about(row, keys, width))
-        elif row is None:
-            self.about.show()
+        title = heading(foreign(row.competition_id, width).strip(), width, self.app.signs)
+        # Checksums, files and events share what is left.
+        most = max(3, (height - 10) // 4) if self.has_detail else 3
+        detail = _Detail(row, self.detail, self.paces, self.app.signs, keys, width, most=most)
+        return (title, *detail.lines())
+
+    def draw_detail(self) -> None:
+        """Draw it beside the list, or below it; a low terminal has one line about it."""
+        if self.detail_key() != self._detail_of:
+            self.detail = None
+        super().draw_detail()
+        is_below = not self.has_detail and self.size.height >= _DETAIL_HEIGHT
+        self.about.set_class(is_below, "-detail")
+        if is_below:
+            self.about.show(*self.detail_lines(self.size.width, self.about.size.height))
         else:
-            title = heading(foreign(row.competition_id, width).strip(), width, self.app.signs)
-            detail = _Detail(row, self.detail, self.paces, self.app.signs, keys, width)
-            self.about.show(title, *detail.lines())
+            keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+            self.about.show(_about(self.row(), keys, self.size.width))
+
+    def _take_detail(self, detail: DatasetDetail | None) -> None:
+        if self.is_settled:
+            super()._take_detail(detail)
 
     def take(self, board: DatasetBoard) -> None:
         """Keep the datasets, and the marks of those that are still there."""
@@ -553,11 +575,16 @@ class _Detail:
         ordered = sorted(found.sums, key=lambda one: not one.differs)
         for number, one in enumerate(islice(ordered, self.most)):
             role, texts = _compared(one)
-            if len(texts) > 1 and sum(map(len, texts)) + 2 <= self.width - _LABEL - _SUM_NAME - 4:
+            label, room = _label("" if number else "MD5"), self.width - _LABEL - 4
+            if room < _SUM_NAME + max(map(len, texts)):  # too narrow for a name and a sum beside each other
+                yield label, (foreign(one.name, room), "text")
+                yield from ((("    ", "text"), (foreign(text, self.width).rstrip(), role)) for text in texts)
+                continue
+            if len(texts) > 1 and sum(map(len, texts)) + 2 <= room - _SUM_NAME:
                 texts = [", ".join(texts)]
             for place, text in enumerate(texts):
                 yield (
-                    _label("" if number or place else "MD5"),
+                    _label("") if place else label,
                     (foreign("" if place else one.name, _SUM_NAME) + " ", "text"),
                     (foreign(text, self.width).rstrip(), role),
                 )
@@ -568,7 +595,7 @@ class _Detail:
             size = "" if one.bytes is None else wording.size(one.bytes)
             yield (
                 _label("" if number else "files"),
-                (foreign(one.name, _FILE_NAME) + " ", "text"),
+                (foreign(one.name, min(_FILE_NAME, self.width - _LABEL - 13)) + " ", "text"),
                 (f"{size:>8}", "dim"),
             )
         yield from self._and_more(found.files)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,13 @@ from textual.widget import Widget
 
 from console import wording
 from console.actions import runs
+from console.logs.reader import last_lines
+from console.sanitize import plain
 from console.screens.code import CodeScreen, DiffScreen
 from console.screens.dialogs import open_classify
 from console.screens.logs import FileScreen, LogScreen
 from console.tui.keys import Context
-from console.tui.painting import Line, Piece, Pieces, bar, foreign, joined, spread_fitting, width_of
+from console.tui.painting import Line, Piece, Pieces, bar, foreign, heading, joined, spread_fitting, width_of
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.chart import Mark, Series, chart
@@ -66,6 +70,12 @@ _GROWING = ("resources", "submissions", "calls")
 _EVIDENCE_LINES = 6
 # Narrower screens have no room for whole sentences beside the score.
 _WIDE = 110
+# Of the pane beside a list.
+_PANE_LOG_LINES = 40
+_PANE_FEWEST_LOG_LINES = 5
+_PANE_ATTEMPTS = 3
+_PANE_CAUSE_LINES = 4
+_PANE_EVIDENCE_LINES = 3
 
 
 class RunScreen(LogScreen):
@@ -404,6 +414,92 @@ def _failure(facts: RunFacts, width: int) -> Pieces:
     return ((f" {words}", "bad"), ("  ", "text"), (text, "text"))
 
 
+@dataclass(frozen=True)
+class RunFiles:
+    """What the pane beside a list shows of a run's files: its last lines, and what it has used."""
+
+    log: tuple[str, ...]
+    usage: UsageCurves
+
+
+def read_files(facts: RunFacts) -> RunFiles:
+    """Read what the pane shows of the latest attempt's files; waits for the disk."""
+    log = last_lines(facts.log, _PANE_LOG_LINES) if facts.log is not None else ()
+    return RunFiles(log, read_usage(facts))
+
+
+def pane_lines(
+    facts: RunFacts, files: RunFiles | None, width: int, height: int, now: float, signs: Signs
+) -> list[Pieces]:
+    """Draw a run beside a list: how it stands, why it failed, its score over time, what it uses, its last lines.
+
+    Where that is too high attempts are left out, then resources; the log has what is left.
+    """
+    run, dot = facts.run, _dot(signs)
+    seed = f"  seed {run.seed}"
+    name: Pieces = (
+        (f" {foreign(run.competition_id, width - len(seed) - 1).rstrip()}", "strong"),
+        (seed, "text"),
+    )
+    state: list[Pieces] = [((" ", "text"), *_state(facts, now, signs, with_bar=False))]
+    if run.attempts > 1:
+        state.append(((f"attempt {run.attempts}", "dim"),))
+    if run.rerolls:
+        state.append(((f"re-rolled {run.rerolls}{signs.times}", "warn"),))
+    head = [name, joined(state, dot, width), _standing(facts, now, signs, width), *_cause(facts, width, now)]
+    chart_height = max(5, min(9, height // 4))
+    curve = [line.pieces for line in _score_chart(facts, width - 1, chart_height, now, signs)]
+    if not curve and facts.attempts:
+        curve = [((" no score yet" if facts.run.is_live else " no score", "dim"),)]
+    resources: list[Pieces] = []
+    if files is not None and files.usage.latest is not None:
+        titles = [kind.title(facts.run.is_live) for kind in _measured(facts, files.usage)]
+        resources = [heading("resources", width, signs), *titles]
+    attempts: list[Pieces] = []
+    if facts.attempts:
+        newest = facts.attempts[: -_PANE_ATTEMPTS - 1 : -1]
+        table = Table(_ATTEMPTS, newest, width, signs)
+        shown = [table.heading(), *map(table.line, newest)]
+        attempts = [heading("attempts", width, signs), *(line.pieces for line in shown)]
+    else:
+        attempts = [((f" never launched yet{_waiting(facts)}", "dim"),)]
+    parts = [head, [heading("score over time", width, signs), *curve] if curve else [], resources, attempts]
+    least = 0 if files is None or not files.log else 1 + _PANE_FEWEST_LOG_LINES
+    for place in (3, 2):
+        if facts.attempts and sum(map(len, parts)) + least > height:
+            parts[place] = []
+    lines = [line for part in parts for line in part]
+    room = height - len(lines) - 1
+    if least and room > 0:
+        assert files is not None
+        lines.append(heading("log", width, signs))
+        lines += [((f" {foreign(text, width - 1).rstrip()}", "dim"),) for text in files.log[-room:]]
+    return lines
+
+
+def _cause(facts: RunFacts, width: int, now: float) -> list[Pieces]:
+    """Write why a run failed or can't be graded, with the evidence, on as many lines as a pane has for it."""
+    run = facts.run
+    if run.failure_class is not None:
+        words, text, evidence = wording.failure(run), run.failure_text, ""
+        if facts.attempt is not None:
+            evidence = facts.attempt.evidence
+        lines: list[Pieces] = [((f" {words}", "bad"),)]
+        lines += [((f" {part}", "text"),) for part in _wrapped(text, width - 2)]
+        return lines + [
+            ((f" {foreign(row, width - 2).rstrip()}", "warn"),)
+            for row in evidence.splitlines()[:_PANE_EVIDENCE_LINES]
+            if row.strip() != text.strip()
+        ]
+    trouble = wording.grading_trouble(run, now)
+    return [((f" {part}", "warn"),) for part in _wrapped(trouble, width - 2)] if trouble else []
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    harmless = plain(text.replace("\n", " "), limit=_PANE_CAUSE_LINES * width)
+    return textwrap.wrap(harmless, max(1, width), max_lines=_PANE_CAUSE_LINES, placeholder=" ...")
+
+
 def _timeline(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
     """List attempts with the evidence of how they ended, then events, newest first."""
     attempts = Table(_ATTEMPTS, facts.attempts, width, signs)
@@ -565,6 +661,43 @@ def _length(facts: RunFacts, now: float) -> float:
     return (attempt.ended_at or now) - attempt.started_at
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """Something that an attempt uses, as it was measured over time, and what it was meant to use."""
+
+    name: str
+    points: Sequence[Point]
+    number: Callable[[float], str]
+    limit: str = ""
+
+    def title(self, is_live: bool) -> Pieces:
+        """Its last value and its largest."""
+        last, peak = self.points[-1][1], max(value for _at, value in self.points)
+        return (
+            (f"  {self.name:<12}", "strong"),
+            (f"{'now' if is_live else 'last'} {self.number(last)}", "text"),
+            (f"{self.limit}, at most {self.number(peak)}", "dim"),
+        )
+
+
+def _measured(facts: RunFacts, usage: UsageCurves) -> list[_Kind]:
+    """Return what was measured of the latest attempt."""
+    spec = facts.sweep.spec
+    memory = f" of {wording.size(spec.memory_bytes)}" if spec.memory_bytes else ""
+    kinds = [
+        _Kind(
+            "processors", usage.cpu_percent, lambda value: f"{value / 100:.2f}", f" of {spec.cpus:g} planned"
+        ),
+        _Kind("memory", usage.memory_bytes, wording.size, memory),
+        _Kind("disk", usage.disk_bytes, wording.size),
+        _Kind("GPU busy", usage.gpu_percent, lambda value: f"{value:.0f} %"),
+        _Kind("GPU memory", usage.gpu_memory_bytes, wording.size),
+        _Kind("network", usage.network_rate, lambda value: f"{wording.size(value)}/s"),
+        _Kind("processes", usage.processes, lambda value: f"{value:.0f}"),
+    ]
+    return [kind for kind in kinds if kind.points]
+
+
 def _resources(
     facts: RunFacts, usage: UsageCurves | None, width: int, height: int, now: float, signs: Signs
 ) -> list[Line]:
@@ -573,42 +706,28 @@ def _resources(
         return [Line((("  reading samples", "dim"),))]
     if usage.latest is None:
         return [Line((("  nothing has been measured yet", "dim"),))]
-    spec = facts.sweep.spec
-    memory = f" of {wording.size(spec.memory_bytes)}" if spec.memory_bytes else ""
-    kinds: list[tuple[str, Sequence[Point], Callable[[float], str], str]] = [
-        ("processors", usage.cpu_percent, lambda value: f"{value / 100:.2f}", f" of {spec.cpus:g} planned"),
-        ("memory", usage.memory_bytes, wording.size, memory),
-        ("disk", usage.disk_bytes, wording.size, ""),
-        ("GPU busy", usage.gpu_percent, lambda value: f"{value:.0f} %", ""),
-        ("GPU memory", usage.gpu_memory_bytes, wording.size, ""),
-        ("network", usage.network_rate, lambda value: f"{wording.size(value)}/s", ""),
-        ("processes", usage.processes, lambda value: f"{value:.0f}", ""),
-    ]
-    measured = [kind for kind in kinds if kind[1]]
+    measured = _measured(facts, usage)
     each = max(3, (height - 1) // len(measured) - 3) if measured else 0
     lines: list[Line] = []
     start = facts.attempt.started_at if facts.attempt is not None else None
-    for name, points, number, limit in measured:
+    for each_kind in measured:
+        points = each_kind.points
         begin = points[0][0] if start is None else min(start, points[0][0])
-        peak = max(value for _at, value in points)
-        title: Pieces = (
-            (f"  {name:<12}", "strong"),
-            (
-                f"now {number(points[-1][1])}" if facts.run.is_live else f"last {number(points[-1][1])}",
-                "text",
-            ),
-            (f"{limit}, at most {number(peak)}", "dim"),
-        )
         series = Series(
             points=[(at - begin, value) for at, value in points],
             span=(0.0, max(_length(facts, now), points[-1][0] - begin, 1.0)),
             role="running" if facts.run.is_live else "dim",
-            number=number,
+            number=each_kind.number,
             floor=0.0,
         )
         drawn = chart(series, width, min(each, 8), signs, ascii_only=signs.bar_parts == " ")
-        lines += [Line(title, key=name, selectable=True), *(Line(pieces) for pieces in drawn), Line()]
-    if not spec.gpus:
+        title = each_kind.title(facts.run.is_live)
+        lines += [
+            Line(title, key=each_kind.name, selectable=True),
+            *(Line(pieces) for pieces in drawn),
+            Line(),
+        ]
+    if not facts.sweep.spec.gpus:
         lines.append(Line((("  no GPUs were requested", "dim"),)))
     return lines
 

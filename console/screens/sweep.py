@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from console import wording
 from console.actions import runs, sweeps
 from console.screens.code import DiffScreen
 from console.screens.dialogs import open_classify
 from console.screens.logs import MergedScreen
-from console.tui.list_screen import MarkedScreen
+from console.tui.list_screen import DetailedScreen, MarkedScreen
 from console.tui.painting import (
     Line,
     Piece,
@@ -24,7 +25,7 @@ from console.tui.painting import (
     spread_fitting,
     width_of,
 )
-from console.tui.screen import Queries
+from console.tui.screen import Queries, Query
 from console.tui.session import SessionValues
 from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.line_list import TitleClicked
@@ -51,9 +52,13 @@ from engine.scoreboard import Interim
 from state.lifecycle import RunState, SweepState
 from state.records import Attempt, Run
 
+if TYPE_CHECKING:
+    from console.screens.run import RunFiles
+    from console.views.run import RunFacts
 
-class SweepScreen(MarkedScreen[int]):
-    """A matrix (or a table) of runs with a cursor, marks and a filter."""
+
+class SweepScreen(DetailedScreen, MarkedScreen[int]):
+    """A matrix (or a table) of runs with a cursor, marks and a filter, and the run under the cursor beside it."""
 
     CONTEXTS = ("sweep", "list", "matrix")
     MODE = "sweep"
@@ -67,16 +72,21 @@ class SweepScreen(MarkedScreen[int]):
         self._as_table = False
         self._cursor_wanted: int | None = None
         self._sorting = BENCHMARK
+        # What the pane shows: the run, what was read of its files, and when.
+        self._facts: RunFacts | None = None
+        self._files: RunFiles | None = None
+        self._files_read_at = float("-inf")
 
     def queries(self) -> Queries:
-        """The board of the sweep that is shown."""
+        """The board of the sweep that is shown, and what the pane shows."""
         wanted = self.app.sweep_id
         config_file = self.app.places.config_file
         return {
             "board": (
                 lambda database: sweep_board(database, wanted, config_file, self.app.now()),
                 self._take,
-            )
+            ),
+            **super().queries(),
         }
 
     def session_values(self) -> SessionValues:
@@ -121,7 +131,8 @@ class SweepScreen(MarkedScreen[int]):
             self.header.show(((f" {nothing}", "dim"),))
             shown.show(())
             return
-        self.header.show(*_header(board, width, self.app.now(), signs), *self._filter_line(board, width))
+        whole = self.size.width
+        self.header.show(*_header(board, whole, self.app.now(), signs), *self._filter_line(board, whole))
         if self._as_table:
             found = board.in_table(self._filter)
             rows = {row.competition_id: row for row in board.rows}
@@ -134,6 +145,37 @@ class SweepScreen(MarkedScreen[int]):
             shown.show(self._matrix(board, width))
         self._put_wanted_cursor()
         self._draw_about()
+        self.draw_detail()
+
+    @property
+    def detail_from(self) -> int:
+        """The flat table has texts, which need room of their own."""
+        return _TABLE_DETAIL_FROM if self._as_table else super().detail_from
+
+    def detail_key(self) -> int | None:
+        """The number of the run under the cursor."""
+        return self.cursor_key()
+
+    def detail_query(self, key: int) -> Query:
+        """Everything that the state knows of a run."""
+        from console.views.run import run_facts
+
+        return partial(run_facts, run_id=key, config_file=self.app.places.config_file), self._take_facts
+
+    def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
+        """How the run under the cursor stands, why it failed, its score over time, resources and last lines."""
+        from console.screens.run import pane_lines
+
+        facts = self._facts
+        if facts is None or facts.run.id != self.detail_key():
+            return ()
+        return pane_lines(facts, self._files, width, height, self.app.now(), self.app.signs)
+
+    def tick(self) -> None:
+        """Draw what depends on the time, and read on what a live run writes."""
+        super().tick()
+        if self.has_detail and self._facts is not None and self._facts.run.is_live:
+            self._read_files(self._facts)
 
     def cursor_key(self) -> int | None:
         """The number of the run under the cursor."""
@@ -176,7 +218,8 @@ class SweepScreen(MarkedScreen[int]):
         """Change between matrix and table, the cursor staying with its run."""
         self._keep_cursor()
         self._as_table = not self._as_table
-        self.redraw()
+        self.place_detail()
+        self.call_after_refresh(self.draw)
 
     def action_mark_row(self) -> None:
         """Mark all shown runs of the competition, or remove their marks."""
@@ -199,6 +242,7 @@ class SweepScreen(MarkedScreen[int]):
         self._cursor_wanted = failed[after % len(failed)]
         self._put_wanted_cursor()
         self._draw_about()
+        self.draw_detail()
 
     def action_relaunch(self) -> None:
         """Relaunch the marked runs, or the one under the cursor."""
@@ -268,6 +312,25 @@ class SweepScreen(MarkedScreen[int]):
             self.app.sweep_id = board.sweep.id
             self.marks = self.marks.restricted_to(run.id for run in board.runs)
         self._arrange()
+
+    def _take_facts(self, facts: RunFacts) -> None:
+        """Keep a run for the pane; its files are read when it is another one, or something has changed for a while."""
+        before, self._facts = self._facts, facts
+        other = before is None or before.log != facts.log
+        if other:
+            self._files = None
+        if other or (before != facts and self.app.now() - self._files_read_at >= _FILES_EVERY_SECONDS):
+            self._read_files(facts)
+
+    def _read_files(self, facts: RunFacts) -> None:
+        from console.screens.run import read_files
+
+        def take(files: RunFiles) -> None:
+            self._files = files
+            self.draw_detail()
+
+        self._files_read_at = self.app.now()
+        self.in_background(partial(read_files, facts), take, latest="detail")
 
     def _arrange(self) -> None:
         self._board = None if self._read is None else ordered_board(self._read, self._sorting)
@@ -371,6 +434,11 @@ class SweepScreen(MarkedScreen[int]):
         run = self._run()
         if run is not None:
             self.app.show_run(run.id, pane=pane or ("log" if run.attempts else "timeline"))
+
+
+_TABLE_DETAIL_FROM = 190
+# How often at most the pane reads on in what a run writes.
+_FILES_EVERY_SECONDS = 10.0
 
 
 @dataclass(frozen=True)

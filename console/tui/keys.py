@@ -168,6 +168,9 @@ TABLE: tuple[Key, ...] = (
     Key("sweep.diff", "d", "diff", "diff", "Compare code and configuration of the two marked runs"),
     Key("sweep.timeline", "t", "timeline", "timeline", "Its attempts over time", 7),
     Key("sweep.integrity", "i", "integrity", "integrity", "What detectors have found in its runs"),
+    Key(
+        "sweep.detail", "w", "detail", "details", "Show or hide the details beside the list (wide terminals)"
+    ),
     Key("sweep.back", "escape", "back", "back", "Clear marks, then the filter"),
     # Run
     Key("run.next", "tab", "pane(1)", "pane", "The next pane", 1),
@@ -252,6 +255,7 @@ TABLE: tuple[Key, ...] = (
     Key("data.filter", "slash", "filter", "filter", "Filter by words", 7),
     Key("data.mark_range", "M", "mark_range", "mark range", "Mark from the last mark to here"),
     Key("data.mark_all", "a", "mark_all", "mark all", "Mark everything that is shown, or unmark it"),
+    Key("data.detail", "w", "detail", "details", "Show or hide the details beside the list (wide terminals)"),
     Key("data.back", "escape", "back", "back", "Clear marks, then the filter"),
     # One dataset
     Key("dataset.back", "escape", "back", "back", "Back to the list", 1),
@@ -285,6 +289,9 @@ TABLE: tuple[Key, ...] = (
     Key("board.turn", "S", "turn", "reverse", "Reverse the order"),
     Key("board.filter", "slash", "filter", "filter", "Filter by words", 6),
     Key("board.pad", "p", "pad", "pad", "Count lost and missing runs as no medal, or leave their seeds out"),
+    Key(
+        "board.detail", "w", "detail", "details", "Show or hide the details beside the list (wide terminals)"
+    ),
     Key("board.back", "escape", "back", "back", "Clear marks, then the filter"),
     # One experiment
     Key("experiment.open", "enter", "open", "run", "Open the run under the cursor", 1),

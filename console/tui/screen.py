@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     from state.database import Database
 
 Result = TypeVar("Result")
-# By name: what the state is asked, and who takes the answer.
-Queries = dict[str, tuple[Callable[["Database"], Any], Callable[[Any], None]]]
+# What the state is asked, and who takes the answer; a screen's queries have names.
+Query = tuple[Callable[["Database"], Any], Callable[[Any], None]]
+Queries = dict[str, Query]
 
 _SMALLEST = (40, 10)
 # A file system that has not answered for so long is worth a line.
@@ -158,6 +159,10 @@ class ConsoleScreen(Screen[None]):
         """Return a minute, or two seconds where the time limit is short."""
         return 2.0 if limit_seconds is not None and wording.is_short(limit_seconds) else 60.0
 
+    def draw_answer(self, name: str) -> None:  # noqa: ARG002 for screens that draw some answers apart
+        """Draw what the answer to a query has changed."""
+        self.redraw()
+
     def draw(self) -> None:
         """Draw again, unless the screen is still being made or is already going."""
         if self.is_composed():
@@ -193,9 +198,14 @@ class ConsoleScreen(Screen[None]):
         for name in self.queries():
             self.app.reader.unwatch(f"{id(self)}.{name}")
 
-    def query_again(self) -> None:
-        """Make the queries anew, because what they are about has changed."""
-        for name, (query, deliver) in self.queries().items():
+    def query_again(self, *names: str) -> None:
+        """Make the queries anew, or those named, because what they are about has changed."""
+        asked = self.queries()
+        for name in names or asked:
+            if name not in asked:
+                self.app.reader.unwatch(f"{id(self)}.{name}")
+                continue
+            query, deliver = asked[name]
             self.app.reader.watch(
                 f"{id(self)}.{name}",
                 query,
@@ -227,7 +237,7 @@ class ConsoleScreen(Screen[None]):
             if self._problems.pop(message.name, None) is not None:
                 self.refresh_frame()
             message.deliver(message.value)
-            self.redraw()
+            self.draw_answer(message.name)
         elif self.is_attached:
             self.call_after_refresh(self.on_query_answered, message)
 

@@ -221,6 +221,33 @@ def experiment(database: Database, subject: Subject, config_file: Path) -> Exper
     return or_problem(read)
 
 
+@dataclass(frozen=True)
+class MissingSeeds:
+    """A competition of a row that has not had all the seeds that were asked for, or that not all of them count."""
+
+    competition_id: str
+    counted: int
+    running: int
+    lost: int
+
+
+def missing_seeds(database: Database, subject: Subject) -> tuple[MissingSeeds, ...] | Problem:
+    """Return which competitions of an experiment keep its seeds from being whole, and by how many of their runs."""
+
+    def read() -> tuple[MissingSeeds, ...]:
+        evidence = _evidence_of(database, subject)
+        found = []
+        for name in evidence.competitions:
+            trials = [trial for trial in evidence.trials if trial.competition_id == name]
+            counted = sum(trial.earned is not None for trial in trials)
+            running = sum(not trial.ended for trial in trials)
+            if counted < max(evidence.planned_seeds or 0, len(trials)):
+                found.append(MissingSeeds(name, counted, running, len(trials) - counted - running))
+        return tuple(found)
+
+    return or_problem(read)
+
+
 def _evidence_of(database: Database, subject: Subject, config_file: Path | None = None) -> Evidence:
     """Read the evidence of an experiment, its model calls priced by config.toml.
 

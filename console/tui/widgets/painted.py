@@ -36,10 +36,17 @@ class Painted(Widget):
         before, self._lines = self._lines, lines
         if len(before) != len(lines):
             self.refresh(layout=True)
+            self.call_after_refresh(self._check_height)
             return
         changed = [y for y, (old, new) in enumerate(zip(before, lines, strict=True)) if old != new]
         if changed:
             self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    def _check_height(self) -> None:
+        # Textual keeps the height that it has measured where a layout was due already when the lines changed.
+        height = self.styles.height
+        if height is not None and height.is_auto and self.display and self.size.height != len(self._lines):
+            self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 Textual asks
         """As many rows as there are lines."""

@@ -34,7 +34,7 @@ Row = TypeVar("Row")
 REST = 10_000
 # Below this width a name says nothing.
 _NARROWEST = 8
-_SHORTEST_TITLE = 5
+_SHORTEST_TITLE = 6
 
 
 @dataclass(frozen=True)

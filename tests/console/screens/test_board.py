@@ -38,7 +38,7 @@ async def test_the_board_sorts_by_the_column_under_the_cursor_and_turns(opened: 
 async def test_a_click_on_a_columns_name_sorts_the_board_and_a_second_one_turns_it_round(
     opened: OpenConsole,
 ) -> None:
-    async with opened(worlds.scored, screen="board", size=(160, 48)) as console:
+    async with opened(worlds.scored, screen="board", size=(240, 48)) as console:
         await console.sees("All ↓", "ours: aide-o3")
         for title in ("agent", "models", "Low", "limit", "date", "seeds"):
             heading = console.app.screen.query_one("#list").region

@@ -61,7 +61,7 @@ def wasted_beside_cut_names(drawn: Table[Any], rows: Sequence[Any]) -> list[str]
     return [
         f"{column.title}: {span.width} cells for {need}"
         for column, span, need in zip(columns, spans, needed, strict=True)
-        if (is_cut and span.width > max(need, min(len(column.title) + 1, 5)))
+        if (is_cut and span.width > max(need, min(len(column.title) + 1, 6)))
         or (is_cut and span.width and column.drop and not need)
     ]
 
