@@ -17,7 +17,11 @@ from environment.runner.protocol import ImageFile
 from foundation.problems import DataProblem
 from state.lifecycle import Outcome
 from tests.engine.harness import SUBMIT, Harness
+from tests.engine.test_model_gateway import Elsewhere, elsewhere
+from tests.environment.gateway.provider import KEY, TEXT
 from tests.environment.runner.small_image import small_image
+
+__all__ = ["elsewhere"]
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")
 
@@ -40,15 +44,29 @@ def exported_elsewhere(image: ImageFile, folder: Path) -> Path:
     return file
 
 
-def test_a_run_in_an_image_that_was_brought_along_ends_as_any_other(harness: Harness, tmp_path: Path) -> None:
-    image = agent_with_image(harness, SUBMIT)
+CALL = """
+body='{"model": "plain", "messages": [{"role": "user", "content": "Hello?"}]}'
+curl -s -H "Authorization: Bearer $OPENAI_API_KEY" -H 'Content-Type: application/json' -d "$body" \\
+    "$OPENAI_BASE_URL/chat/completions"
+"""
+
+
+def test_a_run_in_an_image_that_was_brought_along_ends_as_any_other(
+    harness: Harness, elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    harness.places.config_file.write_text(
+        f'[engine]\ncpus = 2\n[providers.openai]\nurl = "{elsewhere.url}"\n'
+    )
+    image = agent_with_image(harness, f"{CALL}{SUBMIT}")
     harness.start()
     with pytest.raises(RefusedRequest, match="the image boxed is not exported"):
         harness.launch("boxed", runtime="auto")
     brought = bring(exported_elsewhere(image, tmp_path / "usb"), images_folder(harness.places))
     assert [one.path for one in exported(images_folder(harness.places))] == [brought.path]
-    harness.launch("boxed", runtime="auto")
+    harness.launch("boxed", runtime="auto", gateway=["openai"])
     (run,) = harness.ended()
+    assert TEXT in harness.log(run), "models are reached by the gateway, without their key"
     assert run.outcome is Outcome.BELOW_MEDIAN, harness.attempts(run)
     (attempt,) = harness.attempts(run)
     assert (attempt.runtime, attempt.isolated) == ("rootfs", True)
