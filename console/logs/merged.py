@@ -1,21 +1,31 @@
 """Several runs' logs merged by time into one that is read like any other, however large they are.
 
-It is put together from their time indexes; no line is read before it is shown, and positions never change.
+A day of twelve logs has a million seconds in which something was printed. Their order is worked out only where it is
+looked at, a stretch of time at once: where each stretch begins follows from the logs' time indexes alone. What is
+printed after the opening comes behind, as it is found, so positions never change.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+import os
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 from console.logs.reader import Extent, Label, LogFile
-from environment.container.run_log import LogTimes
 from environment.runner import protocol
 from state import runs
 from state.database import Database
+
+# Chunks of a stretch, where each log prints something each second; and how many stretches are kept.
+_CHUNKS = 2048
+_MOST_STRETCHES = 8
+# A stretch of a log that has more bytes is not read as a whole to find its lines.
+_MOST_READ = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -26,14 +36,49 @@ class Source:
     log: Path
 
 
-@dataclass(frozen=True, order=True)
-class _Chunk:
-    """What one log printed in a second: bytes `start` to `end` of it; the moment is 0 where it is not known."""
+@dataclass(frozen=True)
+class _Range:
+    """What is to be merged of one log: kept bytes `start` to `end`, and the entries of its index for them."""
 
-    moment: float
-    source: int
     start: int
     end: int
+    entries_from: int
+    entries_to: int
+
+
+@dataclass
+class _Chunks:
+    """What was printed in which order, as columns: each chunk is of one log and one second.
+
+    Attributes:
+        starts: the positions where they begin.
+        owners: of which log they are.
+        places: where they begin in that log, counted in kept bytes.
+        moments: when they were printed, never falling; 0 where that is not known.
+        begin, end: the position of the first one, and behind the last one.
+        text: what they hold, where that is little.
+    """
+
+    begin: int
+    end: int
+    text: bytes | None = None
+    starts: array[int] = field(default_factory=lambda: array("q"))
+    owners: array[int] = field(default_factory=lambda: array("H"))
+    places: array[int] = field(default_factory=lambda: array("q"))
+    moments: array[float] = field(default_factory=lambda: array("d"))
+
+    def add(self, chunks: Sequence[tuple[float, int, int, int]]) -> None:
+        """Append chunks of (moment, owner, start, end) in their order."""
+        for moment, owner, start, end in chunks:
+            self.starts.append(self.end)
+            self.owners.append(owner)
+            self.places.append(start)
+            self.moments.append(max(moment, self.moments[-1] if self.moments else 0.0))
+            self.end += end - start
+
+    def place_at(self, position: int) -> int:
+        """Return which chunk holds a position."""
+        return bisect_right(self.starts, position) - 1
 
 
 def sources(database: Database, run_ids: Sequence[int]) -> tuple[Source, ...]:
@@ -51,34 +96,32 @@ class MergedLog(LogFile):
     """Logs merged by time."""
 
     def __init__(self, logs: Sequence[Source]) -> None:
-        self._logs = tuple(_Member(place, each) for place, each in enumerate(logs))
-        self._owners: list[int] = []
-        self._offsets: list[int] = []
-        self._moments: list[float] = []
         super().__init__(Path("merged"))
+        self._logs = tuple(_Member(place, each) for place, each in enumerate(logs))
+        self._clear()
+
+    @property
+    def begin(self) -> int:
+        """The first position."""
+        return 0
+
+    @property
+    def end(self) -> int:
+        """The position behind the last byte."""
+        return self._later.end
 
     def refresh(self) -> bool:
         """Append what the logs have printed since, by time, and return whether that is anything."""
+        before = self.end
         lost = [log.refresh() for log in self._logs]
         if any(lost):
             self._clear()
-        before, extents = self.end, list(self._extents)
-        end = before
-        for chunk in sorted(chunk for log in self._logs for chunk in log.take()):
-            if chunk.moment:
-                self._offsets.append(end)
-                # Where one log was read a moment later than another, its second is already over.
-                self._moments.append(max(chunk.moment, self._moments[-1] if self._moments else 0.0))
-            for kept in self._logs[chunk.source].file.extents(chunk.start, chunk.end):
-                extent = Extent(kept.descriptor, end, end + kept.end - kept.start, kept.at)
-                if extents and extents[-1].is_continued_by(extent):
-                    extents[-1] = replace(extents[-1], end=extent.end)
-                else:
-                    extents.append(extent)
-                    self._owners.append(chunk.source)
-                end = extent.end
-        self._set(extents)
-        return end != before
+        ranges = [log.take() for log in self._logs]
+        if not self.end and any(each.end for each in ranges):
+            self._begin(ranges)
+        else:
+            self._later.add(self._merged(ranges))
+        return self.end != before
 
     def close(self) -> None:
         """Close the files."""
@@ -88,77 +131,250 @@ class MergedLog(LogFile):
 
     def label_of(self, position: int) -> Label | None:
         """Return the run that the line at a position is from."""
-        place = self._place_at(position)
-        if place == len(self._owners):
+        if not 0 <= position < self.end:
             return None
-        return Label(self._owners[place], self._logs[self._owners[place]].label)
+        chunks = self._chunks_at(position)
+        owner = chunks.owners[chunks.place_at(position)]
+        return Label(owner, self._logs[owner].label)
 
-    def times(self) -> LogTimes:
-        """Return when what was printed."""
-        return LogTimes(tuple(self._offsets), tuple(self._moments))
+    def moments_of(self, positions: Sequence[int]) -> list[float | None]:
+        """Return when the bytes at some positions were printed, where that is known."""
+        found: list[float | None] = []
+        for position in positions:
+            chunks = self._chunks_at(position)
+            found.append(chunks.moments[chunks.place_at(position)] or None)
+        return found
+
+    def position_at(self, moment: float) -> int:
+        """Find where the output of a moment begins, to the second."""
+        later = self._later
+        if later.moments and later.moments[0] <= moment:
+            return later.starts[bisect_right(later.moments, moment) - 1]
+        if not self._stretches:
+            return 0
+        number = min(max(0, int((moment - self._since) // self._seconds)), self._stretches - 1)
+        chunks = self._chunks(number)
+        place = bisect_right(chunks.moments, moment) - 1
+        return chunks.starts[place] if place >= 0 else self._start(number)
+
+    def time_span(self) -> tuple[float, float] | None:
+        """Return when the first and the last was printed; None where that is not known."""
+        spans = [span for log in self._logs if (span := log.file.time_span()) is not None]
+        return (min(span[0] for span in spans), max(span[1] for span in spans)) if spans else None
 
     def _clear(self) -> None:
-        self._set([])
-        self._owners.clear()
-        self._offsets.clear()
-        self._moments.clear()
+        self._spans: tuple[_Range, ...] = ()
+        self._since, self._seconds, self._stretches = 0.0, 1.0, 0
+        self._bounds: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._read: dict[int, _Chunks] = {}
+        self._later = self._nearest = _Chunks(0, 0)
         for log in self._logs:
             log.rewind()
 
+    def _begin(self, ranges: Sequence[_Range]) -> None:
+        """Divide what is there into stretches of time; nothing of them is read yet."""
+        span = self.time_span() or (0.0, 0.0)
+        self._spans = tuple(ranges)
+        self._since, self._seconds = span[0], max(1.0, _CHUNKS / len(self._logs))
+        self._stretches = 1 + int(max(0.0, span[1] - span[0]) // self._seconds)
+        length = sum(each.end for each in ranges)
+        self._later = _Chunks(length, length)
+
+    def _bounds_of(self, number: int) -> tuple[tuple[int, int], ...]:
+        """Return where a stretch begins in each log, in kept bytes, and in its index."""
+        if number <= 0:
+            return tuple((0, 0) for _ in self._spans)
+        if number >= self._stretches:
+            return tuple((each.end, each.entries_to) for each in self._spans)
+        if number not in self._bounds:
+            moment = self._since + number * self._seconds
+            self._bounds[number] = tuple(
+                log.bound(moment, whole) for log, whole in zip(self._logs, self._spans, strict=True)
+            )
+        return self._bounds[number]
+
+    def _start(self, number: int) -> int:
+        return sum(bound[0] for bound in self._bounds_of(number))
+
+    def _chunks_at(self, position: int) -> _Chunks:
+        """Return the chunks among which a position is."""
+        if position >= self._later.begin:
+            return self._later
+        if self._nearest.begin <= position < self._nearest.end:
+            return self._nearest
+        # Only the beginnings of a few stretches are worked out.
+        number = bisect_right(range(self._stretches), position, key=self._start) - 1
+        return self._chunks(number)
+
+    def _chunks(self, number: int) -> _Chunks:
+        found = self._read.pop(number, None)
+        if found is None:
+            begin, end = self._bounds_of(number), self._bounds_of(number + 1)
+            ranges = [
+                _Range(start[0], stop[0], start[1], stop[1]) for start, stop in zip(begin, end, strict=True)
+            ]
+            found = _Chunks(self._start(number), self._start(number))
+            found.add(self._merged(ranges))
+            if found.end - found.begin <= _MOST_READ:
+                found.text = self._text(found, ranges)
+        self._read[number] = self._nearest = found  # the last one used stands last
+        while len(self._read) > _MOST_STRETCHES:
+            del self._read[next(iter(self._read))]
+        return found
+
+    def _merged(self, ranges: Sequence[_Range]) -> list[tuple[float, int, int, int]]:
+        return sorted(
+            chunk for log, each in zip(self._logs, ranges, strict=True) for chunk in log.chunks(each)
+        )
+
+    def _text(self, chunks: _Chunks, ranges: Sequence[_Range]) -> bytes:
+        """Put together what chunks hold, each log read once."""
+        texts = [log.read(each.start, each.end) for log, each in zip(self._logs, ranges, strict=True)]
+        ends = [*chunks.starts[1:], chunks.end]
+        parts = []
+        for start, end, owner, place in zip(chunks.starts, ends, chunks.owners, chunks.places, strict=True):
+            at = place - ranges[owner].start
+            parts.append(texts[owner][at : at + end - start])
+        return b"".join(parts)
+
+    def _run(self, position: int, end: int) -> bytes:
+        blocks: list[bytes] = []
+        while 0 <= position < min(end, self.end):
+            chunks = self._chunks_at(position)
+            if chunks.text is None:
+                blocks.append(super()._run(position, min(end, chunks.end)))
+            else:
+                blocks.append(chunks.text[position - chunks.begin : end - chunks.begin])
+            if not blocks[-1]:
+                break
+            position += len(blocks[-1])
+        return b"".join(blocks)
+
+    def _unbroken_from(self, extent: Extent, floor: int) -> int:  # noqa: ARG002 - there are no gaps
+        return 0
+
+    def _extent_at(self, position: int) -> Extent | None:
+        if not 0 <= position < self.end:
+            return None
+        chunks = self._chunks_at(position)
+        place = chunks.place_at(position)
+        start = chunks.starts[place]
+        end = chunks.starts[place + 1] if place + 1 < len(chunks.starts) else chunks.end
+        log = self._logs[chunks.owners[place]]
+        kept = log.extent_at(chunks.places[place] + position - start)
+        # Where that extent would begin if all of it lay here; what of it is of this chunk does.
+        shift = start - chunks.places[place]
+        low, high = max(start, kept.start + shift), min(end, kept.end + shift)
+        return Extent(kept.descriptor, low, high, kept.at + low - shift - kept.start)
+
+    def _extent_before(self, position: int) -> Extent | None:
+        return self._extent_at(position - 1) if position > 0 else None
+
 
 class _Member:
-    """One of the merged logs, and how much of it is in the merged one already."""
+    """One of the merged logs, and how much of it is in the merged one already; kept bytes are counted without gaps."""
 
     def __init__(self, place: int, source: Source) -> None:
         self.label = source.label
         self.file = LogFile(source.log)
         self._place = place
-        self._pairs: deque[tuple[int, float]] = deque()
+        self._kept: list[Extent] = []
+        self._sizes: list[int] = [0]
         self.rewind()
 
     def rewind(self) -> None:
         """Begin at the log's beginning again."""
-        self._index, self._index_read, self._taken, self._moment = b"", 0, 0, 0.0
-        self._pairs.clear()
+        self._taken, self._entries, self._looked_to = 0, 0, -1
 
     def refresh(self) -> bool:
         """Look how long the log is now, and return whether a part that was there is gone."""
-        known = self.file.paths
+        known, before = self.file.paths, self.file.end
         with suppress(OSError):  # it can't be read now; the others go on
             self.file.refresh()
-        return not known <= self.file.paths
+            self.file.index.refresh()
+        self._kept = list(self.file.extents)
+        self._sizes = [0, *accumulate(each.end - each.start for each in self._kept)]
+        return not known <= self.file.paths or self.file.end < before
 
-    def take(self) -> Iterator[_Chunk]:
-        """Return what is new, in whole lines, by the second."""
-        file = self.file
-        if file.end <= self._taken:
-            return
-        with suppress(OSError):
-            self._read_index()
-        # A last line that is not whole yet would be joined with another log's next one.
+    def take(self) -> _Range:
+        """Return what is new, in whole lines."""
+        file, taken, entries = self.file, self._taken, self._entries
+        if file.end == self._looked_to:
+            return _Range(taken, taken, entries, entries)
+        self._looked_to = file.end
         last = file.backward(file.end, 1)
+        # A last line that is not whole yet would be joined with another log's next one.
         end = file.end if last and last[0].is_whole else last[0].start if last else 0
-        while self._pairs and self._pairs[0][0] < end:
-            offset, moment = self._pairs.popleft()
-            # The index counts bytes; a line that was printed in two seconds belongs to the first.
-            yield from self._up_to(file.line_after(offset))
-            self._moment = moment
-        yield from self._up_to(end)
+        self._taken = max(taken, self._before(end))
+        if self._taken > taken:
+            self._entries = file.index.place_of_offset(end)
+        return _Range(taken, self._taken, entries, self._entries)
 
-    def _up_to(self, end: int) -> Iterator[_Chunk]:
-        if end > self._taken:
-            yield _Chunk(self._moment, self._place, self._taken, end)
-            self._taken = end
+    def bound(self, moment: float, whole: _Range) -> tuple[int, int]:
+        """Return where the output of a moment begins within a range, in kept bytes, and in the index."""
+        index = self.file.index
+        place = min(index.place_of_moment(moment), whole.entries_to)
+        found = index.entries(place, min(index.place_after(place), whole.entries_to))
+        if not found:
+            return whole.end, whole.entries_to
+        return min(self._before(self.file.line_after(found[0][1])), whole.end), place
 
-    def _read_index(self) -> None:
-        index = self.file.path.with_suffix(".times")
-        if not index.exists():
+    def chunks(self, wanted: _Range) -> Iterator[tuple[float, int, int, int]]:
+        """Return a range by the second, as moment, this log's number, start and end in kept bytes."""
+        start = wanted.start
+        if start >= wanted.end:
             return
-        with index.open("rb") as stream:
-            stream.seek(self._index_read)
-            new = stream.read()
-        self._index_read += len(new)
-        *lines, self._index = (self._index + new).split(b"\n")
-        for line in lines:
-            offset, moment = line.split()
-            self._pairs.append((int(offset), float(moment)))
+        line_after = self._line_finder(wanted)
+        before = self.file.index.entry_before(wanted.entries_from)
+        moment = before[2] if before is not None else 0.0
+        for _place, offset, at in self.file.index.entries(wanted.entries_from, wanted.entries_to):
+            # The index counts bytes; a line that was printed in two seconds belongs to the first.
+            end = min(line_after(offset), wanted.end)
+            if end > start:
+                yield moment, self._place, start, end
+                start = end
+            moment = max(moment, at)
+        if wanted.end > start:
+            yield moment, self._place, start, wanted.end
+
+    def read(self, start: int, end: int) -> bytes:
+        """Read a range of kept bytes."""
+        blocks = []
+        while start < end:
+            extent = self.extent_at(start)
+            blocks.append(
+                os.pread(extent.descriptor, min(end, extent.end) - start, extent.at + start - extent.start)
+            )
+            if not blocks[-1]:
+                break
+            start += len(blocks[-1])
+        return b"".join(blocks)
+
+    def extent_at(self, kept: int) -> Extent:
+        """Return the extent that holds a kept byte, its start and end counted in kept bytes."""
+        place = bisect_right(self._sizes, kept) - 1
+        found = self._kept[place]
+        return Extent(found.descriptor, self._sizes[place], self._sizes[place + 1], found.at)
+
+    def _before(self, offset: int) -> int:
+        """Return how many kept bytes there are before a position of the log."""
+        place = bisect_left(self._kept, offset, key=lambda extent: extent.end)
+        if place == len(self._kept):
+            return self._sizes[-1]
+        return self._sizes[place] + max(0, offset - self._kept[place].start)
+
+    def _line_finder(self, wanted: _Range) -> Callable[[int], int]:
+        """Return what finds, in kept bytes, the first line that begins at a position of the log or behind it."""
+        if wanted.end > self.extent_at(wanted.start).end or wanted.end - wanted.start > _MOST_READ:
+            return lambda offset: self._before(self.file.line_after(offset))
+        # Most seconds have a line or two: reading them all at once costs less than looking for the end of each.
+        content = self.read(wanted.start, wanted.end)
+
+        def line_after(offset: int) -> int:
+            place = self._before(offset) - wanted.start
+            if place <= 0:
+                return wanted.start
+            newline = content.find(b"\n", place - 1)
+            return wanted.end if newline < 0 else wanted.start + newline + 1
+
+        return line_after

@@ -7,13 +7,11 @@ import queue
 import re
 import threading
 import time
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from console.logs.pattern import Pattern
 from console.logs.reader import Label, LineCount, LogFile, LogLine
-from environment.container.run_log import LogTimes
 from foundation.problems import UsageProblem
 
 log = logging.getLogger(__name__)
@@ -106,8 +104,6 @@ class LogCursor:
         self._kept: list[LogLine] | None = None
         self._kept_to = 0
         self._lines: LineCount | None = None
-        self._times: LogTimes | None = None
-        self._times_to = -1
         self._with_times = False
         self._mark: int | None = None
         self._page_end = 0
@@ -190,12 +186,12 @@ class LogCursor:
 
     def to_moment(self, text: str) -> None:
         """Go to what was printed at a moment that a person typed."""
-        times = self._read_times()
-        if not times.offsets:
+        span = self.file.time_span()
+        if span is None:
             self._note = "this log has no times"
             return
         try:
-            moment = read_moment(text, times.moments[0], times.moments[-1])
+            moment = read_moment(text, *span)
         except UsageProblem as problem:
             self._note = problem.in_one_line()
             return
@@ -203,7 +199,7 @@ class LogCursor:
         self._stop_following()
         self._with_times = True
         self._top = self.file.line_start(
-            max(self.file.begin, min(times.offset_at(moment), self.file.end - 1))
+            max(self.file.begin, min(self.file.position_at(moment), self.file.end - 1))
         )
 
     def search(self, pattern: Pattern | None, *, back: bool = False) -> None:
@@ -251,8 +247,8 @@ class LogCursor:
         end = min(self._page_end, start + _MOST_SELECTED)
         self._mark = None
         if self._filter is not None:
-            lines = self.file.matching(self._filter, start, 1 << 16, wanted=self._wanted)
-            return b"\n".join(line.content for line in lines if line.end <= end)
+            lines = self.file.matching(self._filter, start, 1 << 16, wanted=self._wanted, until=end)
+            return b"\n".join(line.content for line in lines)
         return b"".join(self.file.blocks(start, end))
 
     def _tail(self) -> list[LogLine]:
@@ -312,14 +308,7 @@ class LogCursor:
     def _moments(self, lines: list[LogLine]) -> tuple[float | None, ...]:
         if not self._with_times:
             return ()
-        times = self._read_times()
-        places = [bisect_right(times.offsets, line.start) - 1 for line in lines]
-        return tuple(times.moments[place] if place >= 0 else None for place in places)
-
-    def _read_times(self) -> LogTimes:
-        if self._times is None or self._times_to != self.file.end:
-            self._times, self._times_to = self.file.times(), self.file.end
-        return self._times
+        return tuple(self.file.moments_of([line.start for line in lines]))
 
 
 def read_moment(text: str, begin: float, end: float) -> float:

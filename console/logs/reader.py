@@ -1,31 +1,36 @@
-"""Reads a log by position, however large it is and in however many parts it lies: its lines, and a search.
+"""Reads a log by position, however large it is and in however many parts it lies: its lines, times, and a search.
 
 Positions count the bytes that the agent printed. Of a log that outgrew its limit the middle is missing: a line says so
-in its place. No more than a few blocks are ever in memory.
+in its place. No more than a few blocks are ever in memory, of the index of times neither.
 """
 
 from __future__ import annotations
 
 import errno
+import math
 import os
 import stat
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from console.logs.pattern import Pattern
-from environment.container.run_log import LogPart, LogTimes, log_parts, log_times
+from environment.container.run_log import LogPart, log_parts
 
 # A line without an end is cut here, at positions that are the same from whichever side it is read.
 LONGEST_LINE = 1 << 16
 _BLOCK = 1 << 16
+_FIRST_LOOK = 512
 # Smaller than what the allocator maps anew each time, which would halve the speed.
 _SEARCH_BLOCK = 96 << 10
 # Small enough that a key is answered between two slices, large enough to count at the speed of the disk.
 _COUNT_SLICE = 1 << 20
+# An entry of the index has about twenty bytes.
+_LONGEST_ENTRY = 64
+_INDEX_BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -69,9 +74,106 @@ class Extent:
     end: int
     at: int = 0
 
-    def is_continued_by(self, other: Extent) -> bool:
-        """Return whether another one is what follows in the same file."""
-        return self.descriptor == other.descriptor and self.at + self.end - self.start == other.at
+
+class TimeIndex:
+    """The file that says when which byte of a log was printed; of a day it has two megabytes, so it is searched."""
+
+    def __init__(self, log: Path) -> None:
+        self._path = log.with_suffix(".times")
+        self._descriptor: int | None = None
+        self._read: tuple[tuple[int, int], list[tuple[int, int, float]]] = ((0, 0), [])
+        self.size = 0
+
+    def refresh(self) -> None:
+        """Look how long it is now, in whole lines."""
+        if self._descriptor is not None and not _is_same_file(self._path, self._descriptor):
+            self.close()
+        if self._descriptor is None:
+            self._descriptor = _open_regular(self._path)
+        if self._descriptor is not None:
+            size = os.fstat(self._descriptor).st_size
+            begin = max(0, size - _LONGEST_ENTRY)
+            self.size = begin + os.pread(self._descriptor, size - begin, begin).rfind(b"\n") + 1
+
+    def close(self) -> None:
+        """Close the file; a refresh opens it again."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor, self.size = None, 0
+        self._read = ((0, 0), [])
+
+    def place_of_moment(self, moment: float, *, behind: bool = False) -> int:
+        """Find the place in the index of the first entry that is not before a moment, or that is behind it."""
+        return self._place(2, moment, behind=behind)
+
+    def place_of_offset(self, offset: int, *, behind: bool = False) -> int:
+        """Find the place in the index of the first entry that is not before a byte, or that is behind it."""
+        return self._place(1, offset, behind=behind)
+
+    def entries(self, start: int, end: int) -> list[tuple[int, int, float]]:
+        """Read the entries between two places: each its own place, the byte, and when that was printed."""
+        if start >= end or self._descriptor is None:
+            return []
+        if self._read[0] != (start, end):
+            found, place = [], start
+            for line in os.pread(self._descriptor, end - start, start).split(b"\n")[:-1]:
+                entry = _entry(line)
+                if entry is not None:
+                    found.append((place, *entry))
+                place += len(line) + 1
+            self._read = ((start, end), found)
+        return self._read[1]
+
+    def entry_before(self, place: int) -> tuple[int, int, float] | None:
+        """Read the entry that ends at a place."""
+        begin = self._line_at(max(0, place - _LONGEST_ENTRY))
+        found = self.entries(begin if begin < place else 0, place)
+        return found[-1] if found else None
+
+    def place_after(self, place: int) -> int:
+        """Find the place behind the entry at a place."""
+        return min(self.size, self._line_at(place + 1))
+
+    def _place(self, column: int, value: float, *, behind: bool) -> int:
+        blocks = range(-(-self.size // _INDEX_BLOCK))
+
+        def is_there(entry: tuple[int, int, float]) -> bool:
+            return entry[column] > value if behind else entry[column] >= value
+
+        def first_is_there(block: int) -> bool:
+            place = self._line_at(block * _INDEX_BLOCK)
+            found = self.entries(place, self.place_after(place))
+            return not found or is_there(found[0])
+
+        block = bisect_left(blocks, True, key=first_is_there)
+        start = self._line_at(max(0, block - 1) * _INDEX_BLOCK)
+        end = min(self.size, self._line_at(block * _INDEX_BLOCK))
+        return next((entry[0] for entry in self.entries(start, end) if is_there(entry)), end)
+
+    def _line_at(self, place: int) -> int:
+        """Find where the first line begins that begins at a place or behind it."""
+        if place == 0 or self._descriptor is None:
+            return 0
+        if place >= self.size:
+            return self.size
+        begin = place - 1
+        while begin < self.size:
+            block = os.pread(self._descriptor, _LONGEST_ENTRY, begin)
+            newline = block.find(b"\n")
+            if newline >= 0:
+                return begin + newline + 1
+            begin += max(1, len(block))
+        return self.size
+
+
+def _entry(line: bytes) -> tuple[int, float] | None:
+    """Read an entry; None for what is none, as nothing but the warden should write there, but without a sandbox may."""
+    try:
+        offset, moment = line.split()
+        found = int(offset), float(moment)
+    except ValueError:
+        return None
+    return found if found[0] >= 0 and math.isfinite(found[1]) else None
 
 
 class LogFile:
@@ -79,6 +181,7 @@ class LogFile:
 
     def __init__(self, path: Path, parts_of: Callable[[Path], tuple[LogPart, ...]] = log_parts) -> None:
         self.path = path
+        self.index = TimeIndex(path)
         self._parts_of = parts_of
         self._open: dict[Path, int] = {}
         self._extents: Sequence[Extent] = ()
@@ -93,6 +196,11 @@ class LogFile:
     def end(self) -> int:
         """The position behind the last byte."""
         return self._extents[-1].end if self._extents else 0
+
+    @property
+    def extents(self) -> Sequence[Extent]:
+        """Where its bytes lie, in their order."""
+        return self._extents
 
     @property
     def paths(self) -> frozenset[Path]:
@@ -111,11 +219,39 @@ class LogFile:
     def close(self) -> None:
         """Close the files; a refresh opens them again."""
         self._close_all_but(set())
+        self.index.close()
         self._set([])
 
-    def times(self) -> LogTimes:
-        """Return when what was printed."""
-        return log_times(self.path)
+    def moments_of(self, positions: Sequence[int]) -> list[float | None]:
+        """Return when the bytes at some positions, in rising order, were printed, where that is known."""
+        index = self.index
+        index.refresh()
+        if not positions:
+            return []
+        start = index.place_of_offset(positions[0], behind=True)
+        end = index.place_of_offset(positions[-1], behind=True)
+        if end - start > _INDEX_BLOCK:  # far apart, as what a filter lets through
+            places = [index.place_of_offset(position, behind=True) for position in positions]
+            befores = [index.entry_before(place) for place in places]
+        else:
+            entries = index.entries(start, end)
+            first = index.entry_before(start)
+            counts = (bisect_right(entries, position, key=lambda entry: entry[1]) for position in positions)
+            befores = [entries[count - 1] if count else first for count in counts]
+        return [None if entry is None else entry[2] for entry in befores]
+
+    def position_at(self, moment: float) -> int:
+        """Find the byte where the output of a moment begins, to the second."""
+        self.index.refresh()
+        found = self.index.entry_before(self.index.place_of_moment(moment, behind=True))
+        return 0 if found is None else found[1]
+
+    def time_span(self) -> tuple[float, float] | None:
+        """Return when the first and the last was printed; None where that is not known."""
+        self.index.refresh()
+        first = self.index.entries(0, self.index.place_after(0))
+        last = self.index.entry_before(self.index.size)
+        return None if last is None else (first[0][2] if first else last[2], last[2])
 
     def label_of(self, position: int) -> Label | None:  # noqa: ARG002  # see MergedLog
         """Return the run that the line at a position is from, in a log that is merged from several."""
@@ -138,16 +274,13 @@ class LogFile:
 
     def line_start(self, position: int) -> int:
         """Return where the line begins that holds the byte at `position`."""
-        place = self._place_at(position)
-        if place == len(self._extents):
+        extent = self._extent_at(position)
+        if extent is None:
             return self.begin
-        begin = self._extents[place].start
-        if position < begin:
-            return self._ends[place - 1] if place else 0
-        # What leads to it without a gap, as far back as it may matter.
-        while place and begin > position - 2 * LONGEST_LINE and self._ends[place - 1] == begin:
-            place -= 1
-            begin = self._extents[place].start
+        if position < extent.start:
+            before = self._extent_before(extent.start)
+            return before.end if before is not None else 0
+        begin = self._unbroken_from(extent, position - 2 * LONGEST_LINE)
         floor = max(begin, _cut_before(position))
         newline = self._last_newline(floor, position)
         if newline is not None:
@@ -182,34 +315,51 @@ class LogFile:
         )
 
     def search(
-        self, pattern: Pattern, position: int, *, back: bool = False, wanted: Callable[[], bool]
+        self,
+        pattern: Pattern,
+        position: int,
+        *,
+        back: bool = False,
+        wanted: Callable[[], bool],
+        until: int | None = None,
     ) -> LogLine | None:
-        """Find the next line with a match from a line's beginning on, or back from there; stop once unwanted."""
-        found = (self._search_back if back else self._search)(pattern, position, wanted)
+        """Find the next line with a match from a line's beginning on, or back from there.
+
+        Args:
+            pattern: what is searched for.
+            position: where to begin.
+            back: whether to search towards the beginning.
+            wanted: returns whether it is still of interest.
+            until: where to stop; at the end, or the beginning, if not given.
+        """
+        if back:
+            found = self._search_back(pattern, position, self.begin if until is None else until, wanted)
+        else:
+            found = self._search(pattern, position, self.end if until is None else until, wanted)
         return None if found is None else self._line_from(self.line_start(found))
 
     def matching(
-        self, pattern: Pattern, position: int, count: int, *, back: bool = False, wanted: Callable[[], bool]
+        self,
+        pattern: Pattern,
+        position: int,
+        count: int,
+        *,
+        back: bool = False,
+        wanted: Callable[[], bool],
+        until: int | None = None,
     ) -> list[LogLine]:
         """Find the next `count` lines with a match, or the last ones before a position, in their order."""
         found: list[LogLine] = []
         while len(found) < count:
-            line = self.search(pattern, position, back=back, wanted=wanted)
+            line = self.search(pattern, position, back=back, wanted=wanted, until=until)
             if line is None:
                 break
             found.append(line)
             position = line.start if back else line.end
         return found[::-1] if back else found
 
-    def extents(self, start: int, end: int) -> Iterator[Extent]:
-        """Return where the bytes between two positions lie, as far as they are kept."""
-        for extent in self._extents:
-            low, high = max(start, extent.start), min(end, extent.end)
-            if low < high:
-                yield Extent(extent.descriptor, low, high, extent.at + low - extent.start)
-
-    def _search(self, pattern: Pattern, start: int, wanted: Callable[[], bool]) -> int | None:
-        for position, block in self._blocks(start, self.end, _SEARCH_BLOCK, of_lines=True):
+    def _search(self, pattern: Pattern, start: int, end: int, wanted: Callable[[], bool]) -> int | None:
+        for position, block in self._blocks(start, end, _SEARCH_BLOCK, of_lines=True):
             if not wanted():
                 return None
             found = pattern.first(block)
@@ -217,11 +367,11 @@ class LogFile:
                 return position + found
         return None
 
-    def _search_back(self, pattern: Pattern, end: int, wanted: Callable[[], bool]) -> int | None:
+    def _search_back(self, pattern: Pattern, end: int, floor: int, wanted: Callable[[], bool]) -> int | None:
         upper = end
-        while upper > self.begin and wanted():
-            lower = self.line_start(max(self.begin, upper - _SEARCH_BLOCK))
-            lower = lower if lower < upper else self.begin
+        while upper > floor and wanted():
+            lower = max(floor, self.line_start(max(floor, upper - _SEARCH_BLOCK)))
+            lower = lower if lower < upper else floor
             for position, block in reversed(list(self._blocks(lower, upper, _SEARCH_BLOCK, of_lines=True))):
                 found = pattern.last(block)
                 if found is not None:
@@ -236,8 +386,8 @@ class LogFile:
 
         Blocks of lines end where a line does, so that no match is cut in two; only endless lines are cut.
         """
-        while position < end and (place := self._place_at(position)) < len(self._extents):
-            position = max(position, self._extents[place].start)
+        while position < end and (extent := self._extent_at(position)) is not None:
+            position = max(position, extent.start)
             block = self._run(position, min(end, position + length))
             if not block:
                 break
@@ -249,9 +399,7 @@ class LogFile:
     def _run(self, position: int, end: int) -> bytes:
         """Read from a position on without a gap, over as many parts as it takes."""
         blocks: list[bytes] = []
-        place = self._place_at(position)
-        while position < end and place < len(self._extents):
-            extent = self._extents[place]
+        while position < end and (extent := self._extent_at(position)) is not None:
             if position < extent.start:
                 break
             length, at = min(end, extent.end) - position, extent.at + position - extent.start
@@ -259,7 +407,6 @@ class LogFile:
             position += len(blocks[-1])
             if position < extent.end:
                 break
-            place += 1
         return b"".join(blocks)
 
     def _lines(self, position: int, end: int) -> Iterator[LogLine]:
@@ -269,10 +416,10 @@ class LogFile:
             position = line.end
 
     def _line_from(self, position: int) -> LogLine | None:
-        place = self._place_at(position)
-        if place == len(self._extents):
+        extent = self._extent_at(position)
+        if extent is None:
             return None
-        cut = self._extents[place].start - position
+        cut = extent.start - position
         if cut > 0:
             return LogLine(position, position + cut, b"[%d bytes of the log were cut here]" % cut)
         limit = _cut_after(position)
@@ -288,20 +435,40 @@ class LogFile:
         return LogLine(position, at, content) if at > position else None
 
     def _last_newline(self, start: int, end: int) -> int | None:
-        found = None
-        for position, block in self._blocks(start, end):
+        # Most lines are short.
+        length = _FIRST_LOOK
+        while end > start:
+            begin = max(start, end - length)
+            block = self._run(begin, end)
             newline = block.rfind(b"\n")
-            found = found if newline < 0 else position + newline
-        return found
+            if newline >= 0:
+                return begin + newline
+            end, length = begin, _BLOCK
+        return None
 
-    def _place_at(self, position: int) -> int:
-        """Return the place of the extent that holds a position, or of the next one behind it where it is in a gap."""
-        return bisect_right(self._ends, position)
+    def _unbroken_from(self, extent: Extent, floor: int) -> int:
+        """Return where what leads to an extent without a gap begins, as far back as a position, about."""
+        begin, before = extent.start, self._extent_before(extent.start)
+        while before is not None and begin > floor and before.end == begin:
+            begin, before = before.start, self._extent_before(before.start)
+        return begin
+
+    def _extent_at(self, position: int) -> Extent | None:
+        """Return the extent that holds a position, or the next one behind it where it is in a gap."""
+        place = bisect_right(self._ends, position)
+        return self._extents[place] if place < len(self._extents) else None
+
+    def _extent_before(self, position: int) -> Extent | None:
+        """Return the last extent that begins before a position."""
+        place = bisect_left(self._extents, position, key=lambda extent: extent.start) - 1
+        return self._extents[place] if place >= 0 else None
 
     def _set(self, extents: Sequence[Extent]) -> None:
         self._extents, self._ends = extents, [extent.end for extent in extents]
 
     def _opened(self, part: LogPart) -> Extent | None:
+        if part.path in self._open and not _is_same_file(part.path, self._open[part.path]):
+            os.close(self._open.pop(part.path))
         if part.path not in self._open:
             descriptor = _open_regular(part.path)
             if descriptor is None:
@@ -386,6 +553,15 @@ def _open_regular(path: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
+
+
+def _is_same_file(path: Path, descriptor: int) -> bool:
+    """Tell whether what is open is what the path names now, and not a file that was put in its place."""
+    try:
+        named = path.lstat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(named, os.fstat(descriptor))
 
 
 def _cut_before(position: int) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.logs import merged
 from console.logs.merged import MergedLog, Source
 from console.logs.pager import LogCursor, LogPager, Page
 from console.logs.pattern import Pattern
@@ -63,8 +65,7 @@ def test_lines_come_in_the_order_in_which_they_were_printed(
     assert told(file)[4:] == ["b:four", "a:five"]
     found = file.search(Pattern("fo"), 0, wanted=lambda: True)
     assert found is not None and found.text == "four"
-    times = file.times()
-    assert times.offset_at(4.0) == found.start
+    assert file.position_at(4.0) == found.start
     file.close()
 
 
@@ -118,6 +119,97 @@ def test_nothing_is_lost_or_torn_whatever_is_printed_when(
     lines = told(file)
     for who, name in enumerate("abc"):
         assert [line[2:] for line in lines if line.startswith(name)] == whole[who].split("\n")[:-1]
+    file.close()
+
+
+@given(
+    printed=st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.text(alphabet="xy\n", min_size=1, max_size=8),
+            st.floats(-3, 40, allow_nan=False),
+        ),
+        min_size=1,
+        max_size=30,
+    ),
+    chunks=st.integers(1, 12),
+    positions=st.lists(st.integers(0, 200), max_size=8),
+)
+def test_what_was_printed_before_the_opening_reads_the_same_from_anywhere(
+    tmp_path_factory: pytest.TempPathFactory,
+    printed: list[tuple[int, str, float]],
+    chunks: int,
+    positions: list[int],
+) -> None:
+    folder = tmp_path_factory.mktemp("logs")
+    growing = [Growing(folder, name) for name in "abc"]
+    whole = ["", "", ""]
+    moment = 100.0
+    for who, text, later in printed:
+        moment += later  # clocks are set back, too
+        growing[who].prints(moment, text.encode())
+        whole[who] += text
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(merged, "_CHUNKS", chunks)
+        patched.setattr(merged, "_MOST_STRETCHES", 2)
+        file = opened(*(each.source for each in growing))
+        for position in positions:  # stretches are read in any order
+            if position < file.end:
+                start = file.line_start(position)
+                assert start <= position < file.forward(start, 1)[0].end
+        lines = told(file)
+        for who, name in enumerate("abc"):
+            assert [line[2:] for line in lines if line.startswith(name)] == whole[who].split("\n")[:-1]
+        assert b"".join(file.blocks(0, file.end)).decode().split("\n")[:-1] == [line[2:] for line in lines]
+        starts = [line.start for line in file.forward(0, 1000)]
+        moments = [at or 0.0 for at in file.moments_of(starts)]
+        if all(later >= 0 for _who, _text, later in printed):
+            assert moments == sorted(moments)
+        file.close()
+
+
+def test_a_day_of_many_logs_is_opened_at_its_end_without_reading_what_is_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merged, "_CHUNKS", 40)
+    growing = [Growing(tmp_path, name) for name in "abcd"]
+    for each in growing:
+        text = "".join(f"line {second}".ljust(49) + "\n" for second in range(4000))
+        index = "".join(f"{50 * second} {second}.5\n" for second in range(4000))
+        each.source.log.write_text(text)
+        each.source.log.with_suffix(".times").write_text(index)
+    read = 0
+    real = os.pread
+
+    def counting(descriptor: int, length: int, place: int) -> bytes:
+        nonlocal read
+        content = real(descriptor, length, place)
+        read += len(content)
+        return content
+
+    monkeypatch.setattr(os, "pread", counting)
+    file = opened(*(each.source for each in growing))
+    assert file.end == 4 * 200_000
+    tail = file.backward(file.end, 40)
+    assert [line.text.strip() for line in tail[-5:]] == ["line 3998", *["line 3999"] * 4]
+    assert read < file.end // 3
+    assert file.position_at(2000.5) == 4 * 50 * 2001 - 50
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "index", ["", "x\n", "5\n", "nan nan\n1 1e400\n", "9 9\n8 8\n-1 5\n99999 3\n", "0" * 9000]
+)
+def test_an_index_that_makes_no_sense_hides_no_line(logs: tuple[Growing, Growing], index: str) -> None:
+    a, b = logs
+    a.prints(1.0, b"one\n")
+    b.prints(2.0, b"two\n")
+    a.source.log.with_suffix(".times").write_text(index)
+    file = opened(a.source, b.source)
+    assert sorted(told(file)) == ["a:one", "b:two"]
+    b.prints(4.0, b"four\n")
+    file.refresh()
+    assert sorted(told(file)) == ["a:one", "b:four", "b:two"]
     file.close()
 
 
