@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _LONGEST_CLIPBOARD = 74_994
 _TERMINAL = Path("/dev/tty")
 _FOLLOW_SECONDS = 0.25
-_LINES_AT_ONCE = 1000
+_LINES_AT_ONCE = 100
 
 
 def say(text: str = "") -> None:
@@ -97,8 +97,22 @@ def say_checks(checks: Sequence[Check]) -> None:
             say(f"         {check.next_step}")
 
 
-def say_log(file: LogFile, lines: int, *, json: bool, following: bool = False) -> None:
+def say_log(
+    file: LogFile,
+    lines: int,
+    *,
+    json: bool,
+    following: bool = False,
+    renewed: Callable[[], LogFile | None] | None = None,
+) -> None:
     """Write a log's last lines as harmless text and, where it is followed, whole lines as they are added; close it.
+
+    Args:
+        file: the log.
+        lines: how many of the last lines.
+        json: write them as one JSON document.
+        following: go on as it grows.
+        renewed: asked before each look while it is followed, returns the log to go on with where there is a new one.
 
     Raises:
         UsageProblem: it is to be followed, and to be one JSON document.
@@ -119,18 +133,31 @@ def say_log(file: LogFile, lines: int, *, json: bool, following: bool = False) -
         _say_lines(file, shown)
         while following:
             time.sleep(_FOLLOW_SECONDS)
-            if file.refresh():
+            other, restarts = None if renewed is None else renewed(), file.restarts
+            if file.refresh() or other is not None:
+                if file.restarts > restarts:
+                    position = file.restarted_at
                 position = _say_whole_lines(file, max(position, file.begin))
+            if other is not None:
+                _say_lines(file, file.forward(position, _LINES_AT_ONCE))  # nothing completes its last line
+                file.close()
+                file, position = other, 0
     finally:
         file.close()
 
 
 def _say_whole_lines(file: LogFile, position: int) -> int:
-    """Write the whole lines from a position on, and return where the last one ends."""
-    while whole := [line for line in file.forward(position, _LINES_AT_ONCE) if line.is_whole]:
+    """Write the whole lines from a position on, and return where the last one ends.
+
+    What is so long that it is cut counts as whole as soon as something follows.
+    """
+    while True:
+        lines = file.forward(position, _LINES_AT_ONCE)
+        whole = [line for line in lines if line.is_whole or line.end < file.end]
+        if not whole:
+            return position
         _say_lines(file, whole)
         position = whole[-1].end
-    return position
 
 
 def _run_of(file: LogFile, line: LogLine) -> str | None:

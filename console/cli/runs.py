@@ -30,6 +30,7 @@ from state.lifecycle import FailureClass, RunState
 from state.records import HERE
 
 if TYPE_CHECKING:
+    from console.logs.reader import LogFile
     from console.views.calls import RunCalls
     from console.views.code import Code, Difference, Version
     from engine.runs.causes import CauseGroup
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from state.database import Database
     from state.records import Attempt, Run
 
+# How often a log that is followed is looked for in a new attempt.
+_RENEWED_SECONDS = 2.0
 # Room for five decimals of nearly every score.
 SCORE_WIDTH = 12
 _PROBLEM_WIDTH = 60
@@ -273,20 +276,49 @@ def logs(
     json: Json = False,
 ) -> None:
     """Print the end of a run's log; the logs of several runs are merged by time."""
-    from console.logs.merged import MergedLog, sources
+    from console.logs.merged import MergedLog, Source, sources
     from console.logs.reader import LogFile
 
     with reading_state(context) as database:
         found = [find_run(database, name) for name in run]
         logs_of = {one.id: sources(database, [one.id]) for one in found}
-    for one in found:
-        if not logs_of[one.id]:
-            raise DataProblem(f"run {one.id} has no log", f"it is {one.state}")
-        if not logs_of[one.id][0].log.exists():
-            raise DataProblem(f"run {one.id} has no log", f"there is no {logs_of[one.id][0].log}")
-    chosen = [source for one in found for source in logs_of[one.id]]
-    file = LogFile(chosen[0].log) if len(chosen) == 1 else MergedLog(chosen)
-    say_log(file, lines, json=json, following=following)
+        for one in found:
+            if not logs_of[one.id]:
+                raise DataProblem(f"run {one.id} has no log", f"it is {one.state}")
+            if not logs_of[one.id][0].log.exists():
+                raise DataProblem(f"run {one.id} has no log", f"there is no {logs_of[one.id][0].log}")
+        shown = [source for one in found for source in logs_of[one.id]]
+
+        def log_of(chosen: Sequence[Source]) -> LogFile:
+            return LogFile(chosen[0].log) if len(chosen) == 1 else MergedLog(chosen)
+
+        def renewed() -> LogFile | None:
+            """Return the log of what was launched again since the last look."""
+            nonlocal shown
+            latest = list(sources(database, [one.id for one in found]))
+            if latest == shown:
+                return None
+            shown = latest
+            complain("launched again: what follows is of the new attempt")
+            return log_of(shown)
+
+        say_log(
+            log_of(shown), lines, json=json, following=following, renewed=_every(_RENEWED_SECONDS, renewed)
+        )
+
+
+def _every(seconds: float, look: Callable[[], LogFile | None]) -> Callable[[], LogFile | None]:
+    """Return what looks at most so often."""
+    looked_at = time.monotonic()
+
+    def look_now_and_then() -> LogFile | None:
+        nonlocal looked_at
+        if time.monotonic() - looked_at < seconds:
+            return None
+        looked_at = time.monotonic()
+        return look()
+
+    return look_now_and_then
 
 
 @app.command()

@@ -30,10 +30,11 @@ _MOST_READ = 1 << 20
 
 @dataclass(frozen=True)
 class Source:
-    """One run's log; `label` names the run."""
+    """One run's log; `label` names the run, `grows` tells whether its attempt still prints."""
 
     label: str
     log: Path
+    grows: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def sources(database: Database, run_ids: Sequence[int]) -> tuple[Source, ...]:
         run, attempt = runs.get(database, run_id), runs.latest_attempt(database, run_id)
         if attempt is not None:
             log = database.path.parent / attempt.directory / protocol.LOG
-            found.append(Source(f"{run.competition_id} s{run.seed}", log))
+            grows = attempt.ended_at is None
+            found.append(Source(f"{run.competition_id} s{run.seed}", log, grows))
     return tuple(found)
 
 
@@ -110,18 +112,24 @@ class MergedLog(LogFile):
         """The position behind the last byte."""
         return self._later.end
 
+    @property
+    def restarted_at(self) -> int:
+        """The position behind all that was there when a log was begun anew: the others go on."""
+        return self._later.begin
+
     def refresh(self) -> bool:
         """Append what the logs have printed since, by time, and return whether that is anything."""
-        before = self.end
+        before, restarts = self.end, self.restarts
         lost = [log.refresh() for log in self._logs]
         if any(lost):
             self._clear()
+            self.restarts += 1
         ranges = [log.take() for log in self._logs]
         if not self.end and any(each.end for each in ranges):
             self._begin(ranges)
         else:
             self._later.add(self._merged(ranges))
-        return self.end != before
+        return self.end != before or self.restarts != restarts
 
     def close(self) -> None:
         """Close the files."""
@@ -288,13 +296,13 @@ class _Member:
 
     def refresh(self) -> bool:
         """Look how long the log is now, and return whether a part that was there is gone."""
-        known, before = self.file.paths, self.file.end
+        known, restarts = self.file.paths, self.file.restarts
         with suppress(OSError):  # it can't be read now; the others go on
             self.file.refresh()
             self.file.index.refresh()
         self._kept = list(self.file.extents)
         self._sizes = [0, *accumulate(each.end - each.start for each in self._kept)]
-        return not known <= self.file.paths or self.file.end < before
+        return not known <= self.file.paths or self.file.restarts > restarts
 
     def take(self) -> _Range:
         """Return what is new, in whole lines."""

@@ -27,6 +27,8 @@ _AROUND_LINE = 40
 _COUNT_SECONDS = 0.02
 # A search through more than this may take long enough to say so.
 _LARGE = 1 << 28
+# Lines above one that was searched for.
+_CONTEXT = 5
 # What is kept of the lines that a filter let through while the log grows.
 _MOST_NEW = 2000
 # A selection is read into memory; of more only the beginning is taken.
@@ -79,6 +81,7 @@ class LogCursor:
     Attributes:
         file: the log, as it was when it was last looked at.
         height: lines of a page.
+        columns: how many cells a line has where long ones are wrapped; None where they are cut.
     """
 
     def __init__(self, file: LogFile, height: int, wanted: Callable[[], bool]) -> None:
@@ -91,6 +94,7 @@ class LogCursor:
         """
         self.file = file
         self.height = height
+        self.columns: int | None = None
         self._note = ""
         self._wanted = wanted
         self._following = True
@@ -116,7 +120,8 @@ class LogCursor:
             self._top = lines[0].start if lines else file.begin
             self._behind, self._counted_to = 0, file.end
         else:
-            self._top = max(self._top, file.begin)
+            # A log that was begun anew may be shorter.
+            self._top = min(max(self._top, file.begin), file.end)
             lines = self._forward(self._top, self.height)
             self._behind += file.count_lines(self._counted_to, file.end)
             self._counted_to = max(self._counted_to, file.end)
@@ -177,8 +182,7 @@ class LogCursor:
         self._stop_following()
         lines = self._forward(self.file.begin, number)
         if lines:
-            above = self._backward(lines[-1].start, min(5, self.height // 3))
-            self._top = above[0].start if above else lines[-1].start
+            self._top = self._with_context(lines[-1].start)
 
     def to_end(self) -> None:
         """Go to the end and follow."""
@@ -209,24 +213,28 @@ class LogCursor:
         if self._pattern is None:
             self._note = "nothing to search for yet: type /"
             return
-        found = self.file.search(self._pattern, self._search_from(back=back), back=back, wanted=self._wanted)
+        file, begin, note = self.file, self._search_from(back=back), ""
+        found = file.search(self._pattern, begin, back=back, wanted=self._wanted)
+        if found is None and self._wanted():
+            # The rest of the log, from its other end.
+            other = file.end if back else file.begin
+            found = file.search(self._pattern, other, back=back, wanted=self._wanted, until=begin)
+            note = f"from the {'end' if back else 'beginning'} again"
         if found is None:
-            self._note = f"no {'earlier' if back else 'further'} hit" if self._wanted() else "search stopped"
+            self._note = "no hit" if self._wanted() else "search stopped"
             return
-        self._note = ""
+        self._note = note
         self._stop_following()
         self._hit = found.start
-        # A few lines above the hit show what led to it.
-        above = self._backward(found.start, min(5, self.height // 3))
-        self._top = above[0].start if above else found.start
+        self._top = self._with_context(found.start)
 
     def only_lines_with(self, pattern: Pattern | None) -> None:
         """Leave out all lines without a match; None shows them all again."""
         self._filter, self._kept, self._note = pattern, None, ""
 
-    def resize(self, height: int) -> None:
-        """Show pages of another height."""
-        self.height, self._kept = max(1, height), None
+    def resize(self, height: int, columns: int | None = None) -> None:
+        """Show pages of another height, long lines wrapped to so many cells, or cut."""
+        self.height, self.columns, self._kept = max(1, height), columns, None
 
     def with_numbers(self, wanted: bool) -> None:
         """Show the lines' numbers or not."""
@@ -277,6 +285,16 @@ class LogCursor:
         if self._filter is None:
             return self.file.backward(position, count)
         return self.file.matching(self._filter, position, count, back=True, wanted=self._wanted)
+
+    def _with_context(self, position: int) -> int:
+        """Return where the lines begin that led to a line, as many as leave room for it where long ones are wrapped."""
+        room = min(_CONTEXT, self.height // 3)
+        for line in reversed(self._backward(position, room)):
+            room -= -(-max(1, len(line.content)) // self.columns) if self.columns else 1
+            if room < 0:
+                break
+            position = line.start
+        return position
 
     def _stop_following(self) -> None:
         if self._following:

@@ -177,13 +177,20 @@ def _entry(line: bytes) -> tuple[int, float] | None:
 
 
 class LogFile:
-    """A log; `refresh` opens it, and finds what was added since."""
+    """A log; `refresh` opens it, and finds what was added since.
+
+    Attributes:
+        index: when which byte was printed.
+        restarts: how often the log was begun anew since it was opened: emptied, or another file put in its place.
+    """
 
     def __init__(self, path: Path, parts_of: Callable[[Path], tuple[LogPart, ...]] = log_parts) -> None:
         self.path = path
         self.index = TimeIndex(path)
+        self.restarts = 0
         self._parts_of = parts_of
         self._open: dict[Path, int] = {}
+        self._lengths: dict[Path, int] = {}
         self._extents: Sequence[Extent] = ()
         self._ends: Sequence[int] = ()
 
@@ -198,6 +205,11 @@ class LogFile:
         return self._extents[-1].end if self._extents else 0
 
     @property
+    def restarted_at(self) -> int:
+        """The position of the first byte that was printed since it was begun anew."""
+        return self.begin
+
+    @property
     def extents(self) -> Sequence[Extent]:
         """Where its bytes lie, in their order."""
         return self._extents
@@ -209,12 +221,13 @@ class LogFile:
 
     def refresh(self) -> bool:
         """Look how long the log is now, and return whether that has changed."""
-        before = self._extents
+        before, restarts = self._extents, self.restarts
         parts = self._parts_of(self.path) if self.path.parent.is_dir() else ()
+        self.restarts += self.path in self._open and all(part.path != self.path for part in parts)
         self._close_all_but({part.path for part in parts})
         found = (self._opened(part) for part in parts)
         self._set([extent for extent in found if extent is not None and extent.end > extent.start])
-        return before != self._extents
+        return before != self._extents or restarts != self.restarts
 
     def close(self) -> None:
         """Close the files; a refresh opens them again."""
@@ -467,18 +480,26 @@ class LogFile:
         self._extents, self._ends = extents, [extent.end for extent in extents]
 
     def _opened(self, part: LogPart) -> Extent | None:
-        if part.path in self._open and not _is_same_file(part.path, self._open[part.path]):
+        known = self._open.get(part.path)
+        if known is not None and not _is_same_file(part.path, known):
             os.close(self._open.pop(part.path))
+            self._lengths[part.path] = 0
+            self.restarts += 1
         if part.path not in self._open:
             descriptor = _open_regular(part.path)
             if descriptor is None:
                 return None
             self._open[part.path] = descriptor
+        # Of the whole file: a mark at its end is left away once the output goes on in a second part.
+        length = os.fstat(self._open[part.path]).st_size
+        self.restarts += length < self._lengths.get(part.path, 0)
+        self._lengths[part.path] = length
         return Extent(self._open[part.path], part.start, part.start + part.length)
 
     def _close_all_but(self, kept: set[Path]) -> None:
         for path in [path for path in self._open if path not in kept]:
             os.close(self._open.pop(path))
+            self._lengths.pop(path, None)
 
 
 class LineCount:

@@ -85,8 +85,11 @@ class MergedScreen(LogScreen):
         """Draw how many they are."""
         title = f" {wording.plural(len(self._sources), 'log')} by time"
         self.query_one("#header", Painted).show(((title, "strong"),))
+        self.query_one(LogPane).draw_status()
 
     def _take_sources(self, found: tuple[Source, ...]) -> None:
         if found != self._sources:
             self._sources = found
             self.query_one(LogPane).view.show_merged(found)
+        else:
+            self.query_one(LogPane).view.follow(found)

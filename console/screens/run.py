@@ -262,7 +262,9 @@ class RunScreen(LogScreen):
     def _take(self, facts: RunFacts) -> None:
         other = self._facts is None or self._facts.directory != facts.directory
         self._facts = facts
-        self.query_one(LogPane).view.show(facts.log)
+        self.query_one(LogPane).view.show(
+            facts.log, grows=facts.attempt is not None and facts.attempt.ended_at is None
+        )
         if other:
             self._read = {}
             self._fetch()

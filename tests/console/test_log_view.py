@@ -59,6 +59,44 @@ async def test_hits_are_counted_and_only_their_lines_shown(opened: OpenConsole, 
         await console.sees("epoch 401")
 
 
+async def test_a_search_right_after_the_opening_looks_at_the_whole_log(
+    opened: OpenConsole, places: Places
+) -> None:
+    async with opened(screen="run:81") as console:
+        await console.sees("following")
+        write_log(places)
+        await console.sees("epoch 400")
+        await console.press("e")
+        await console.sees("hit 1 of 57", "Error 7", "from the beginning again")
+        await console.press("E")
+        await console.sees("hit 57 of 57", "from the end again")
+        await console.press("slash", *"nowhere", "enter")
+        await console.sees("no hit")
+
+
+async def test_a_hit_is_seen_with_what_led_to_it_however_long_lines_are(
+    opened: OpenConsole, places: Places
+) -> None:
+    async with opened(screen="run:81", size=(80, 24)) as console:
+        await console.sees("following")
+        long = "".join(f"{'x' * 3000} {number}\n" for number in range(9))
+        log_of(places).write_text(f"{long}{'y' * 900} Needle {'z' * 900}\n{long}")
+        await console.sees("xxxx")
+        await console.press("slash", *"Needle", "enter")
+        await console.sees("Needle", "from column")
+        await console.press("w", "g", "n")
+        await console.sees("yyyy", "Needle")
+
+
+async def test_a_log_that_has_ended_is_not_followed(opened: OpenConsole) -> None:
+    async with opened(screen="run:48") as console:
+        await console.sees("the end")
+        assert "following" not in console.text()
+        await console.press("k")
+        await console.misses("the end")
+        assert "paused" not in console.text()
+
+
 async def test_a_selection_is_copied_and_saved_harmless(
     opened: OpenConsole, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.message import Message
 from textual.strip import Strip
@@ -44,6 +44,8 @@ MOST_COPIED = 74_000
 _WHEEL_LINES = 3
 # A line's first cells; the rest is counted in a mark and can be reached sideways.
 _WIDEST = 4000
+# What times, numbers and names take of a line, at most.
+_BESIDE = 40
 # A longer line is data rather than code.
 _LONGEST_CODE = 500
 # What distinguishes the lines of several logs, beside their names.
@@ -129,6 +131,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._on_drawn = on_drawn
         self._on_ask = on_ask
         self._file: LogFile | None = None
+        self._grows = True
         self._pager: LogPager | None = None
         self._page = Page()
         self._wrap = False
@@ -146,14 +149,15 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         """Whether what was asked for last is yet to be shown."""
         return self._pager is not None and not self._pager.is_final(self._page)
 
-    def show(self, path: Path | None) -> None:
-        """Show a log from its end, or none."""
+    def show(self, path: Path | None, *, grows: bool = True) -> None:
+        """Show a log from its end, or none; one that grows is followed."""
+        self._grows = grows
         if path != (None if self._file is None else self._file.path):
             self._open(None if path is None else LogFile(path))
 
     def show_file(self, path: Path, *, line: int = 0, name: str = "") -> None:
         """Show a file that is no log, from its beginning or around a line, in the colours that its name asks for."""
-        self._numbers = self._numbers or line > 0
+        self._numbers, self._grows = self._numbers or line > 0, False
         self._open(LogFile(path, one_part), _lexer_for(Path(name or path).name))
         if line:
             self._run(lambda cursor: cursor.to_line(line), long=True)
@@ -163,7 +167,12 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def show_merged(self, sources: tuple[Source, ...]) -> None:
         """Show several logs as one, with their times."""
         self._times = True
+        self.follow(sources)
         self._open(MergedLog(sources))
+
+    def follow(self, sources: tuple[Source, ...]) -> None:
+        """Tell whether any of the logs that are shown as one still grows."""
+        self._grows = any(source.grows for source in sources)
 
     def answer(self, what: str | None, value: str) -> None:
         """Do what was typed.
@@ -203,7 +212,9 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         if self._wrap:
             right.append(("wrap  ", "dim"))
         right.append((f"{wording.size(page.size)}  ", "dim"))
-        if page.following:
+        if not self._grows:
+            right.append(("the end ", "dim") if page.following else (f"{page.share:.0%} ", "dim"))
+        elif page.following:
             right.append(("following ", "good"))
         else:
             new = f", +{wording.plural(page.behind, 'line')}" if page.behind else ""
@@ -214,16 +225,19 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         """Close the log."""
         self._stop()
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         """Ask for pages of the new height."""
-        self._run(lambda cursor: cursor.resize(event.size.height), moves=False)
+        self._resize()
         self._draw()
 
     def on_log_view_paged(self, message: Paged) -> None:
         """Draw a page."""
         message.stop()
         if message.file is self._file:
+            is_new_hit = message.page.hit not in (None, self._page.hit)
             self._page = message.page
+            if is_new_hit:
+                self._look_sideways()
             self._draw()
 
     def on_mouse_scroll_down(self) -> None:
@@ -263,6 +277,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def action_wrap(self) -> None:
         """Wrap long lines or cut them."""
         self._wrap, self._left = not self._wrap, 0
+        self._resize()
         self._draw()
 
     def action_numbers(self) -> None:
@@ -324,12 +339,32 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self._pager = LogPager(file, partial(self._deliver, file), height=height)
             self._run(lambda cursor: cursor.with_numbers(numbers), moves=False)
             self._run(lambda cursor: cursor.with_times(times), moves=False)
+            self._resize()
             self._pager.start()
         self._draw()
 
     def _run(self, action: Callable[[LogCursor], None], *, long: bool = False, moves: bool = True) -> None:
         if self._pager is not None:
             self._pager.run(action, long=long, moves=moves)
+
+    def _resize(self) -> None:
+        width, height = self.size
+        columns = max(1, width) if self._wrap else None
+        self._run(lambda cursor: cursor.resize(height, columns), moves=False)
+
+    def _look_sideways(self) -> None:
+        """Look so far to the right that what was searched for is seen on its line."""
+        page, pattern = self._page, self._pattern
+        line = next((line for line in page.lines if line.start == page.hit), None)
+        if self._wrap or pattern is None or line is None:
+            return
+        content = plain(line.text, limit=_WIDEST).encode()
+        start, end = next(iter(pattern.spans(content)), (0, 0))
+        before = cell_len(content[:start].decode("utf-8", "replace"))
+        width = cell_len(content[start:end].decode("utf-8", "replace"))
+        room = max(1, self.size.width - _BESIDE)
+        if not self._left <= before <= max(self._left, self._left + room - width):
+            self._left = 0 if before + width <= room else min(max(0, before - room // 2), _WIDEST - 20)
 
     def _stop(self) -> None:
         if self._pager is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -86,7 +87,7 @@ def test_top_and_bottom(reader: Reader) -> None:
     assert reader.until(lambda page: page.following).share == 1.0
 
 
-def test_search_finds_forward_and_back_and_says_when_there_is_no_more(reader: Reader) -> None:
+def test_search_goes_forward_and_back_and_on_from_the_other_end_which_it_says(reader: Reader) -> None:
     reader.pager.run(LogCursor.to_begin)
     reader.search(r"line 5\d\d$")
     first = reader.until(lambda page: page.hit is not None)
@@ -97,7 +98,11 @@ def test_search_finds_forward_and_back_and_says_when_there_is_no_more(reader: Re
     reader.search(back=True)
     assert reader.until(lambda page: page.hit == first.hit).note == ""
     reader.search(back=True)
-    assert reader.until(lambda page: bool(page.note)).note == "no earlier hit"
+    last = reader.until(lambda page: bool(page.note))
+    assert last.note == "from the end again"
+    assert next(line.text for line in last.lines if line.start == last.hit) == "line 599"
+    reader.search("nowhere")
+    assert reader.until(lambda page: page.note == "no hit").hit == last.hit
 
 
 def test_a_log_that_vanishes_and_comes_back_is_shown_again(log: Path, reader: Reader) -> None:
@@ -189,3 +194,28 @@ def test_a_time_of_day_after_the_end_means_the_day_before() -> None:
 def test_what_is_no_moment_is_refused(text: str) -> None:
     with pytest.raises(UsageProblem):
         read_moment(text, 0.0, NOW)
+
+
+def test_what_is_taken_of_a_filtered_log_reads_no_more_than_what_is_selected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{'hit' if number < 40 else 'line'} {number}\n" for number in range(200_000)))
+    file = LogFile(log)
+    file.refresh()
+    cursor = LogCursor(file, HEIGHT, lambda: True)
+    cursor.only_lines_with(Pattern("hit"))
+    cursor.to_begin()
+    cursor.page()
+    read = 0
+    real = os.pread
+
+    def counting(descriptor: int, length: int, place: int) -> bytes:
+        nonlocal read
+        read += length
+        return real(descriptor, length, place)
+
+    monkeypatch.setattr(os, "pread", counting)
+    assert cursor.take_selection().decode().splitlines() == [f"hit {number}" for number in range(HEIGHT)]
+    assert read < file.end // 4
+    file.close()

@@ -14,13 +14,11 @@ SWEEP = "sweep:aide-o3-lite"
 
 
 async def test_the_log_follows_pauses_and_searches(opened: OpenConsole, places: Places) -> None:
-    async with opened(screen=SWEEP) as console:
-        await console.sees("LOW")
-        await console.press("enter")
+    async with opened(screen="run:81") as console:
         await console.sees("following", "fixed the label encoder")
         await console.press("k", "k")
         await console.sees("paused")
-        log = next(places.runs_dir.glob(f"aide-o3-lite/aerial*/seed-1/attempt-1/{protocol.LOG}"))
+        log = next(places.runs_dir.glob(f"aide-o3-lite/dogs*/seed-3/attempt-1/{protocol.LOG}"))
         with log.open("a") as stream:
             stream.write("one\ntwo\nthe end\n")
         await console.sees("paused, +3 lines")
