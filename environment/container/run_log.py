@@ -16,7 +16,6 @@ from __future__ import annotations
 import errno
 import os
 import time
-from bisect import bisect_right
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -194,19 +193,6 @@ class LogPart:
     length: int
 
 
-@dataclass(frozen=True)
-class LogTimes:
-    """When which byte was printed: two columns of equal length, both rising."""
-
-    offsets: tuple[int, ...]
-    moments: tuple[float, ...]
-
-    def offset_at(self, moment: float) -> int:
-        """Find the byte where the output of `moment` begins, to the second."""
-        place = bisect_right(self.moments, moment) - 1
-        return self.offsets[place] if place >= 0 else 0
-
-
 def log_parts(log: Path) -> tuple[LogPart, ...]:
     """List the kept parts in order; a gap between one's end and the next one's start was cut.
 
@@ -223,11 +209,3 @@ def log_parts(log: Path) -> tuple[LogPart, ...]:
         return tuple(segments)
     head = log.stat().st_size
     return (LogPart(log, 0, head - len(CUT_MARK) if segments else head), *segments)
-
-
-def log_times(log: Path) -> LogTimes:
-    """Read the time index of a log; a last line that is not whole yet is left out."""
-    index = log.with_suffix(".times")
-    lines = index.read_bytes().split(b"\n")[:-1] if index.exists() else []
-    pairs = [line.split() for line in lines]
-    return LogTimes(tuple(int(pair[0]) for pair in pairs), tuple(float(pair[1]) for pair in pairs))

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from environment.container.output import Ending
-from environment.container.run_log import CUT_MARK, log_parts, log_times
+from environment.container.run_log import CUT_MARK, log_parts
 from tests.environment.container import warden_program
 
 PATIENCE = 60.0
@@ -250,13 +250,16 @@ def test_output_within_the_limit_has_no_cut(tmp_path: Path) -> None:
 
 def test_the_time_index_leads_from_a_moment_to_a_byte(tmp_path: Path) -> None:
     watched = run(tmp_path, "sh", "-c", "echo first; sleep 1.1; echo second")
-    times = log_times(tmp_path / "run.log")
-    assert times.offsets == (0, 6)
+    log = LogFile(tmp_path / "run.log")
+    log.refresh()
+    first, second = log.moments_of([0, 6])
     started = watched.ending().started_at
     assert started is not None
-    assert times.offset_at(started - 10) == 0
-    assert times.offset_at(times.moments[1] - 0.5) == 0
-    assert times.offset_at(times.moments[1] + 10) == 6
+    assert first is not None and second is not None and second > first + 1
+    assert log.position_at(started - 10) == 0
+    assert log.position_at(second - 0.5) == 0
+    assert log.position_at(second + 10) == 6
+    log.close()
 
 
 def test_a_log_that_cannot_be_written_does_not_stop_the_command(tmp_path: Path) -> None:
