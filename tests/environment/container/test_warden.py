@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from console.logs.reader import LogFile
 from environment.container.output import Ending
 from environment.container.run_log import CUT_MARK, log_parts
 from tests.environment.container import warden_program
