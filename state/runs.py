@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 
 from foundation.problems import UsageProblem
+from state.causes import group_of
 from state.database import Database
 from state.lifecycle import ENGINE, LIVE, OCCUPYING, FailureClass, RunState, SweepState
 from state.records import HERE, Attempt, Run
@@ -98,6 +99,18 @@ def troubled(database: Database) -> list[Run]:
         f"SELECT * FROM runs WHERE state IN ('{RunState.FAILED}', {_LIVE}) OR grading_problem != ''"
         " ORDER BY sweep_id, position",
     )
+
+
+def past_causes(database: Database) -> list[tuple[str, str]]:
+    """Read of what attempts have ever failed, as groups of causes and causes."""
+    rows = database.rows(
+        "SELECT DISTINCT failure_class, suspected != '' AS suspected, cause FROM attempts"
+        " WHERE failure_class IS NOT NULL"
+    )
+    return [
+        (group_of(FailureClass(row["failure_class"]), "yes" if row["suspected"] else ""), row["cause"])
+        for row in rows
+    ]
 
 
 def attempts(database: Database, run_id: int) -> list[Attempt]:

@@ -539,14 +539,21 @@ def acknowledge(
     """Put a group of runs with one cause out of the way of those who look, with a reason."""
     from console.actions import causes
     from engine.options.sweep import read_duration
+    from state import acknowledgements
 
     if undo and (reason or snooze):
         raise UsageProblem("--undo takes neither --reason nor --snooze")
     with reading_state(context) as database:
-        group = find_cause(database, cause)
+        known = acknowledgements.all_acknowledgements(database)
+        # The runs of what is taken back may have been launched again.
+        if undo and cause in known:
+            key, text = cause, ""
+        else:
+            group = find_cause(database, cause)
+            key, text = group.key, group.text
     seconds = read_duration(snooze) if snooze else None
-    action = causes.take_back(group.key) if undo else causes.acknowledge(group.key, reason, seconds=seconds)
-    perform(context, action, json=json, cause=group.key)
+    action = causes.take_back(key) if undo else causes.acknowledge(key, reason, seconds=seconds, text=text)
+    perform(context, action, json=json, cause=key)
 
 
 @app.command()

@@ -58,6 +58,7 @@ _REASONS = {
 _SNOOZE = "8h "
 # More of a group are listed on its sweep's screen.
 _MOST_OF_GROUP = 200
+_MOST_GROUPS = 100
 # On narrower screens the footer alone names the keys.
 _HINTED_WIDTH = 100
 
@@ -183,9 +184,8 @@ class OverviewScreen(ConsoleScreen):
         concern, text = self._asked_about, message.value.strip()
         if concern is None:
             return
-        words = "" if concern.group is not None else concern.text
         if message.prompt.id == "acknowledge":
-            self.app.act(causes.acknowledge, concern.key, text, text=words)
+            self.app.act(causes.acknowledge, concern.key, text, text=concern.text)
             return
         duration, _, reason = text.partition(" ")
         try:
@@ -193,7 +193,7 @@ class OverviewScreen(ConsoleScreen):
         except Problem as problem:
             self.app.say(str(problem), bad=True)
         else:
-            self.app.act(causes.acknowledge, concern.key, reason, seconds=seconds, text=words)
+            self.app.act(causes.acknowledge, concern.key, reason, seconds=seconds, text=concern.text)
 
     def on_prompt_left(self) -> None:
         """Leave everything as it was."""
@@ -271,7 +271,12 @@ class _Drawing:
         lines = [Line(heading("sweeps", self.width, signs)), *self._sweeps()]
         count = str(len(listed.needed)) if listed.needed else ""
         lines += [Line(), Line(heading("needs you", self.width, signs, note=count))]
-        table = self._table_of(listed)
+        shown = (
+            *listed.needed[:_MOST_GROUPS],
+            *listed.own[:_MOST_GROUPS],
+            *listed.acknowledged[:_MOST_GROUPS],
+        )
+        table = self._table_of(shown)
         lines += self._concerns(listed.needed, opened, table)
         if not listed.needed:
             lines.append(Line(((f"  {signs.done} nothing", "good"),)))
@@ -345,7 +350,7 @@ class _Drawing:
             return ((f"{self.signs.stopped} stopped", "dim"),)
         return ((wording.expected_end(sweep.ends, self.now), "dim"),)
 
-    def _table_of(self, listed: Concerns) -> Table[Concern]:
+    def _table_of(self, shown: Sequence[Concern]) -> Table[Concern]:
         """Lay out everything that needs a person alike, wherever on the screen it is."""
 
         def role(concern: Concern) -> Role:
@@ -389,15 +394,18 @@ class _Drawing:
             longer = f"since {short}" if ago < 86_400 and len(concern.group.runs) > 1 else short
             return Forms((((longer, "dim"),), ((short, "dim"),)))
 
-        def together(concern: Concern) -> Pieces | Rest:
+        def together(concern: Concern) -> Forms | Rest:
             group = concern.group
             if group is None:
-                return what(concern)
-            where: Pieces = tuple(("  " + text, "dim") for text in (which(concern), sweep(concern)) if text)
-            return ((group_text(group, self.now), role(concern)), *where)
+                return Rest(((concern.text, role(concern)),))
+            text: Pieces = ((group_text(group, self.now), role(concern)),)
+            where: list[Pieces] = [
+                ((f"  {part}", "dim"),) for part in (which(concern), sweep(concern)) if part
+            ]
+            return Forms([text + sum(where[:count], ()) for count in range(len(where), -1, -1)])
 
         def widest(cell: Callable[[Concern], str]) -> int:
-            return max((cell_len(cell(one)) for one in listed.every), default=0)
+            return max((cell_len(cell(one)) for one in shown), default=0)
 
         def hint(concern: Concern) -> Forms:
             return _key_hint(concern, self.signs)
@@ -417,12 +425,12 @@ class _Drawing:
             columns = [columns[0], Column("", together, 20, grows=400), columns[2], last[0]]
             if self.width >= _HINTED_WIDTH:
                 columns.append(last[1])
-        return Table(columns, listed.every, self.width, self.signs)
+        return Table(columns, shown, self.width, self.signs)
 
     def _concerns(self, shown: Sequence[Concern], opened: _Opened, table: Table[Concern]) -> list[Line]:
         """One line for each, below it what was said of it and, where it is opened, its runs."""
         lines: list[Line] = []
-        for concern in shown:
+        for concern in shown[:_MOST_GROUPS]:
             group = concern.group
             only = group.runs[0] if group is not None and len(group.runs) == 1 else None
             if only is not None:
@@ -436,6 +444,9 @@ class _Drawing:
                 lines.append(_note(f"   {foreign(said, max(8, self.width - 6)).rstrip()}"))
             if group is not None and only is None and concern.key in opened.causes:
                 lines += self._runs_of(group, concern.key)
+        if len(shown) > _MOST_GROUPS:
+            more = len(shown) - _MOST_GROUPS
+            lines.append(_note(f"   and {more:,} more: 'mlebench-console runs causes' lists them"))
         return lines
 
     def _runs_of(self, group: CauseGroup, key: str) -> list[Line]:

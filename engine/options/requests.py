@@ -262,7 +262,7 @@ class AcknowledgeCause(OneCause):
 
     Attributes:
         reason: why it needs nobody now.
-        text: what it is, where the key is not that of a group of runs.
+        text: what it is, where no run has it now.
         seconds: for how long it is out of the way, whatever happens; None: until something new joins it.
     """
 

@@ -47,6 +47,7 @@ from foundation.text import visible
 from state import acknowledgements, budgets, events, experiments, requests, runs, sweeps, transitions
 from state.annotations import Annotation, annotate_run, annotate_sweep
 from state.budgets import Budget, BudgetScope, Limits
+from state.causes import cause_key
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import IMPORTED, Acknowledgement, Request, RequestState, Run
@@ -332,15 +333,14 @@ class RequestDispatcher:
             raise UsageProblem(
                 f"nothing can be snoozed for {arguments.seconds:.0f} s", "expected up to 30 days"
             )
-        group = next((one for one in read_causes(self._database, now) if one.key == arguments.key), None)
-        kind = arguments.key.partition("-")[0]
-        if group is None and not (kind in OTHER_CONCERNS and arguments.text):
+        groups = {one.key: one for one in read_causes(self._database, now)}
+        group = groups.get(arguments.key)
+        text = arguments.text if group is None else group.text
+        if group is None and not self._may_be_acknowledged(arguments):
             raise UsageProblem(
-                f"no run has the cause '{arguments.key}' now",
-                "",
-                "'mlebench-console runs causes' lists them.",
+                f"no run has the cause '{arguments.key}'", "", "'mlebench-console runs causes' lists them."
             )
-        text = visible(arguments.text if group is None else group.text)[:_LONGEST_TEXT]
+        text = visible(text)[:_LONGEST_TEXT]
         until = None if arguments.seconds is None else now + arguments.seconds
         made = Acknowledgement(arguments.key, text, by, now, reason[:_LONGEST_TEXT], until)
         sweep_ids = () if group is None else group.sweep_ids
@@ -349,6 +349,14 @@ class RequestDispatcher:
         if until is None:
             return Answer("acknowledged: it is out of the way until something new joins it")
         return Answer(f"snoozed until {time.strftime('%Y-%m-%d %H:%M', time.localtime(until))}")
+
+    def _may_be_acknowledged(self, arguments: AcknowledgeCause) -> bool:
+        """Whether this is no cause of runs, or one of runs that have been launched again since it was shown."""
+        if not arguments.text:
+            return False
+        if arguments.key.partition("-")[0] in OTHER_CONCERNS:
+            return True
+        return arguments.key in {cause_key(*past) for past in runs.past_causes(self._database)}
 
     def _take_back(self, arguments: OneCause, by: str) -> Answer:
         if not acknowledgements.take_back(self._database, arguments.key, by=by, now=self._clock.now()):

@@ -24,7 +24,7 @@ from rich.cells import cell_len
 
 from console.sanitize import plain
 from console.tables import TextColumn
-from console.tui.painting import ColumnSpan, Line, Piece, Pieces, cut, fitting, foreign, width_of
+from console.tui.painting import ColumnSpan, Line, Piece, Pieces, cut, foreign, width_of
 from console.tui.theme import Role, Signs
 from console.views.lists import SortOrder
 
@@ -39,7 +39,7 @@ _SHORTEST_TITLE = 6
 
 @dataclass(frozen=True)
 class Forms:
-    """A cell in several forms, longest first; the longest that fits is drawn."""
+    """A cell in several forms, longest first; the longest that fits is drawn, or else the last one is cut."""
 
     forms: Sequence[Pieces]
 
@@ -167,7 +167,7 @@ class Table(Generic[Row]):
             if isinstance(cell, str):
                 cell = ((cell, column.role),)
             elif isinstance(cell, Forms):
-                cell = fitting(cell.forms, span.width)
+                cell = next((form for form in cell.forms if width_of(form) <= span.width), cell.forms[-1])
             pieces += self._fitted(cell, span.width, right=column.right)
         return Line(tuple(pieces))
 

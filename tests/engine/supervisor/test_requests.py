@@ -642,5 +642,16 @@ def test_a_cause_is_acknowledged_with_a_reason_and_shown_again(requester: Reques
     assert read_causes(requester.state, time.time())[0].acknowledgement is None
     with pytest.raises(RefusedRequest, match="not acknowledged"):
         requester.ask("cause.take_back", key=group.key)
+    requester.ask("run.relaunch", runs=requester.shown(run))
+    assert read_causes(requester.state, time.time()) == ()
+    requester.ask(
+        "cause.acknowledge", key=group.key, reason="relaunched while this was typed", text="it failed"
+    )
     kinds = [event.kind for event in events.newest(requester.state) if event.kind.startswith("cause.")]
-    assert kinds == ["cause.taken_back", "cause.snoozed", "cause.snoozed", "cause.acknowledged"]
+    assert kinds == [
+        "cause.acknowledged",
+        "cause.taken_back",
+        "cause.snoozed",
+        "cause.snoozed",
+        "cause.acknowledged",
+    ]
