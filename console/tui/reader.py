@@ -115,9 +115,11 @@ class Reader:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has made all queries, and waits until it looks again."""
+        """Whether it has made all queries that it can, and waits until it looks again."""
         with self._lock:
-            return self._busy_since is None and not any(watch.due for watch in self._watches.values())
+            are_due = any(watch.due for watch in self._watches.values())
+        # Without a state there is nobody to ask.
+        return self._busy_since is None and not (are_due and self._condition.health is not StateHealth.ABSENT)
 
     def stalled_for(self) -> float:
         """Return how many seconds the current look has been taking."""
