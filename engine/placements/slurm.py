@@ -52,6 +52,7 @@ TO_BE_SUBMITTED = "to be submitted"
 OF_AN_IMAGE = "image of its dataset"
 # Of a job beside its agent: runner, shim and validation server.
 _OWN_MEMORY_BYTES = 1 << 30
+_IMAGES_SECONDS = 5.0
 _GIGABYTES = 1e8  # from which on sizes are written in these
 _SIGNAL_SECONDS = 60.0  # by which Slurm may send a signal too early
 _SHORTEST_SIGNAL = 60
@@ -291,6 +292,7 @@ class Slurm:
         self.prefix = job_prefix(state_dir)
         self._held: dict[str, _Held] = {}
         self._images = Images()
+        self._images_at = 0.0
         self._without_image: list[_Held] = []
         self._watched: deque[tuple[float, _Held]] = deque()
         self._cancelled: dict[str, str] = {}  # jobs to be cancelled, by their number
@@ -362,7 +364,11 @@ class Slurm:
         return True
 
     def _queue_with_image(self) -> None:
-        """Queue what has waited for the image of its data."""
+        """Queue what has waited for the image of its data; looks now and then, since these are not on this host."""
+        now = self._clock.monotonic()
+        if not self._without_image or now < self._images_at:
+            return
+        self._images_at = now + _IMAGES_SECONDS
         waiting, self._without_image = self._without_image, []
         for held in waiting:
             if self._held.get(held.attempt.token) is not held or self._is_claimed(held):

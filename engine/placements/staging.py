@@ -74,6 +74,9 @@ class Images:
         Raises:
             Problem: it can't be staged.
         """
+        work = self._working.get(prepared)
+        if work is not None and work.thread.is_alive():
+            return None
         limit = staging_seconds(prepared, profile)
         seal = _seal(prepared)
         if profile.staging == protocol.COPY:
@@ -82,12 +85,11 @@ class Images:
         if made is not None:
             self._working.pop(prepared, None)
             return StagingOrder(protocol.SQUASHFS, made, str(squashfs_image(prepared)), limit)
-        work = self._working.get(prepared)
         if work is None:
             require_squashfs(prepared)
-            work = self._working[prepared] = _Work(prepared, seal)
+            self._working[prepared] = work = _Work(prepared, seal)
             work.thread.start()
-        elif not work.thread.is_alive():
+        else:
             del self._working[prepared]
             raise work.problem or EnvironmentProblem(f"no image of {prepared} was made")
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import select
 import signal
 import socket
 import tempfile
@@ -37,6 +38,7 @@ BEAT_SECONDS = 10.0
 # Each look costs some calls to a file system that hundreds of nodes share, so that a run of hours gets fewer.
 _LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 10.0
 _SHARE_OF_AGE = 1 / 60
+_MOST_SIGNALS = 1024
 _EARLY_SECONDS = 1.0  # by which a heartbeat may be early, so that it is not put off until the next look
 _STAGING_LOOK_SECONDS = 0.25  # a dataset that is there already takes no longer
 # An agent that ended so shortly before its runner was told to end got the same signal.
@@ -164,17 +166,21 @@ class Told:
 
     def __init__(self) -> None:
         self.at: float | None = None
-        self._event = threading.Event()
+        # By a pipe, as a handler may come at any moment, also while a lock is held that it would need.
+        self._woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, lambda _number, _frame: self._note())
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # it wakes, too
 
     def _note(self) -> None:
         self.at = self.at or time.time()
-        self._event.set()
 
     def wait(self, seconds: float) -> None:
-        """Wait for the signal, at most so long; once it has come, always so long."""
-        if self._event.wait(seconds):
-            self._event.clear()
+        """Wait so long, or until that signal comes, or the end of a process that this one has started."""
+        select.select([self._woken], [], [], seconds)
+        with suppress(BlockingIOError):
+            while os.read(self._woken, _MOST_SIGNALS):
+                pass
 
 
 class Heart:

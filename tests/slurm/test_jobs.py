@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -138,6 +139,15 @@ def test_a_heartbeat_that_can_not_be_written_is_none(tmp_path: Path) -> None:
     assert not heart.beat(ended=False)
 
 
+def arguments_of_all() -> list[list[str]]:
+    """Return the arguments of all processes."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(path.read_text(errors="replace").split("\0"))
+    return found
+
+
 def test_an_agent_goes_with_a_job_that_is_killed_and_the_next_job_of_its_node_tidies_up(
     tmp_path: Path, order: Order
 ) -> None:
@@ -148,6 +158,15 @@ def test_an_agent_goes_with_a_job_that_is_killed_and_the_next_job_of_its_node_ti
         node.until_begun()
         (local,) = node.scratch.glob("mlebench-job-*")
         assert (local / "dataset" / "public").is_mount()
+        servers = [line for line in arguments_of_all() if "environment.grading_server" in line]
+        (prepared,) = [
+            each.removeprefix("--prepared=")
+            for line in servers
+            if f"--record={node.folder / protocol.VALIDATIONS}" in line
+            for each in line
+            if each.startswith("--prepared=")
+        ]
+        assert [path.name for path in Path(prepared).iterdir()] == ["public"]  # it is given no answer
         job.kill()
     eventually(lambda: not processes_of_attempt(node.folder))
     assert local.exists()

@@ -671,6 +671,7 @@ def test_data_of_which_no_image_can_be_made_fail_and_pause_their_sweep(
     world.placement.place(world.attempt)
 
     def failed() -> Failure | None:
+        world.clock.moment += 10
         world.placement.step()
         return world.look().failure
 
