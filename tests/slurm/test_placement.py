@@ -652,7 +652,12 @@ def test_a_run_waits_for_the_image_of_its_dataset_also_after_a_kill_and_is_submi
     assert not (world.folder / protocol.JOB_SCRIPT).exists()
     world.placement = world.fresh()
     world.placement.place(world.attempt)
-    eventually(squashfs_image(prepared).with_name("prepared-public.squashfs.json").exists)
+
+    def submitted() -> int:
+        world.step_for(10)
+        return world.slurm.calls.count("sbatch")
+
+    eventually(submitted)
     world.step_for(90)
     assert world.slurm.calls.count("sbatch") == 1
     assert protocol.read(world.folder / protocol.STAGING, StagingOrder).image == str(squashfs_image(prepared))
