@@ -302,6 +302,11 @@ def code_of(version: Version) -> Code:
         return _code_now(version)
     sequence = version.submission.sequence
     found = read_snapshot(folder, sequence)
+    if found is None and version.submission.final and version.run.has_ended:
+        # As of runs that were imported, or that an older version has run.
+        left = _code_now(version)
+        notes = ("none was kept at this submission: this is what the run has left", left.note)
+        return replace(left, note="; ".join(filter(None, notes)))
     if found is None:
         raise DataProblem(
             f"the code at submission {sequence} of run {version.run.id} is not there",

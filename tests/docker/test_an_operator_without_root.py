@@ -15,6 +15,7 @@ import pytest
 from engine.images import connect
 from environment.container.output import Ending
 from environment.runner import protocol
+from environment.runner.code_snapshots import read_snapshot
 from environment.runner.docker.daemon import USUAL_SOCKETS
 from environment.runner.docker.runtime import LABEL_STATE
 from tests.docker.conftest import having_the_daemon
@@ -90,4 +91,7 @@ def test_what_an_agent_closed_is_the_operators_to_read_and_to_remove(home: Path)
     assert (ending.reason, ending.exit_code) == ("exited", 0)
     inner = home / "attempt" / protocol.CODE / "a" / "b"
     assert oct(inner.stat().st_mode & 0o777) == "0o777"
+    kept = read_snapshot(home / "attempt", 1)
+    assert kept is not None
+    assert [each.path for each in kept.files] == ["a/b/c"]
     assert not (home / "attempt" / protocol.GRADER).exists()

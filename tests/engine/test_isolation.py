@@ -11,6 +11,7 @@ import pytest
 from environment.container.output import Ending
 from environment.container.redaction import MARK
 from environment.runner import protocol, secrets
+from environment.runner.code_snapshots import read_kept, read_snapshot
 from foundation.problems import EnvironmentProblem
 from state import database, events
 from state.lifecycle import FailureClass, Outcome, RunState
@@ -137,6 +138,28 @@ def test_an_agent_in_its_sandbox_reaches_its_own_things_alone(
         assert secret_value.encode() not in path.read_bytes(), path
     with pytest.raises(EnvironmentProblem, match="gone"):
         secrets.path_of(harness.folder(run))
+
+
+def test_code_is_kept_while_its_agent_works_and_without_its_secrets(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, secret_value: str
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", secret_value)
+    harness.agent(
+        "writer",
+        'printf "key = %s" "$API_KEY" > "$CODE_DIR/main.py";'
+        ' cp /home/data/sample_submission.csv "$SUBMISSION_DIR/submission.csv"; sleep 2; rm "$CODE_DIR/main.py"',
+        extra="  env_vars:\n    API_KEY: ${{ secrets.MODEL_KEY }}\n",
+    )
+    harness.start()
+    harness.launch("writer", seeds=1)
+    (run,) = harness.ended()
+    folder = harness.folder(run)
+    found = read_snapshot(folder, 1)
+    assert found is not None
+    (main,) = (each for each in found.files if each.path == "main.py")
+    assert read_kept(folder, main).decode() == f"key = {MARK}"
+    with pytest.raises(EnvironmentProblem, match="gone"):
+        secrets.read_hidden(folder)
 
 
 @pytest.mark.parametrize(

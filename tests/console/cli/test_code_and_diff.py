@@ -16,6 +16,7 @@ from console.views import code
 from engine.places import Places
 from environment.runner import protocol
 from environment.runner.code_snapshots import OBJECTS
+from state import runs, submissions
 from state.lifecycle import Outcome
 from tests.console.cli.conftest import Cli
 from tests.console.world import World
@@ -110,6 +111,19 @@ def test_what_a_live_run_has_now_can_be_compared_with_what_it_had(cli: Cli, worl
     (attempt / protocol.CODE / "main.py").write_text("new\n")
     ran = cli("runs", "diff", "1@3", "1@now")
     assert (ran.code, "+new" in ran.out) == (1, True)
+
+
+def test_a_run_of_which_no_code_was_kept_is_shown_as_it_was_left(cli: Cli, world: World) -> None:
+    world.sweep("older", (SPOOKY,), seeds=1)
+    attempt = world.launch(world.run("older", SPOOKY, 1), ago=7200)
+    world.finish(attempt, Outcome.GOLD, 0.2, ago=3600)
+    submissions.set_final(world.database, attempt, 1)
+    folder = world.places.state_dir / runs.attempt(world.database, attempt).directory
+    (folder / protocol.CODE).mkdir()
+    (folder / protocol.CODE / "main.py").write_text("left\n")
+    found = cli("runs", "code", "3", "--json").document()
+    assert [each["path"] for each in found["files"]] == ["main.py"]
+    assert "this is what the run has left" in found["note"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from console.screens.run import RunScreen
 from engine.places import Places
 from environment.runner import protocol
@@ -79,3 +81,21 @@ async def test_every_pane_shows_its_facts(opened: OpenConsole, asked: list[Any])
         await console.sees("can be stopped")
         await console.press("escape")
         await console.until(lambda: not isinstance(console.app.screen, RunScreen))
+
+
+async def test_a_score_stands_with_its_better_direction_and_the_teams_that_it_beats(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("competitions.leaderboards.scores_of", lambda _: (0.01, 0.02, 0.06, 0.5))
+    async with opened(screen="run:81") as console:
+        await console.sees("0.05038 \N{DOWNWARDS ARROW}", "better than 50.0 % of the teams on Kaggle")
+
+
+async def test_the_sweep_tells_the_rank_of_the_run_under_the_cursor(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("competitions.leaderboards.scores_of", lambda _: (0.99, 0.95, 0.5))
+    async with opened(screen=SWEEP, ascii_only=True) as console:
+        await console.sees("LOW")
+        await console.press("j", "right")
+        await console.sees("score 0.93051 ^", "beats 33.3 % of teams")
