@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from engine.sweeps.forecast import JobsForecast
     from environment.gateway.records import OpenCall
     from state.outages import ProviderOutage
-    from state.records import Acknowledgement, Attempt, KaggleState, Run
+    from state.records import Acknowledgement, Attempt, KaggleState, Run, Sweep
 
 UNKNOWN = "-"
 
@@ -390,6 +390,28 @@ def expected_end(end: ExpectedEnd | None, now: float) -> str:
 def better(thresholds: Thresholds) -> str:
     """Write which direction of a score is better."""
     return "lower is better" if thresholds.is_lower_better else "higher is better"
+
+
+def tags(subject: Run | Sweep) -> str:
+    """Write the tags of a run or a sweep, `#gpu #night`; empty where there are none."""
+    return " ".join(f"#{tag.name}" for tag in subject.tags)
+
+
+def annotation(subject: Run | Sweep) -> str:
+    """Write the tags and the note of a run or a sweep in one line; empty where there is neither."""
+    return "  ".join(filter(None, (tags(subject), subject.note)))
+
+
+def annotated_by(subject: Run | Sweep, now: float) -> str:
+    """Write who has put a note or a tag last, and how long ago; empty where that is not known."""
+    marks = [(tag.at, tag.by) for tag in subject.tags]
+    if subject.note and subject.noted_at is not None:
+        marks.append((subject.noted_at, subject.noted_by))
+    if not marks:
+        return ""
+    at, by = max(marks)
+    ago = age(now - at)
+    return f"by {by}, {ago}" + ("" if ago == "now" else " ago")
 
 
 def plural(count: int, word: str, several: str = "") -> str:

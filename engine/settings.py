@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
@@ -238,6 +239,51 @@ def read_values(config_file: Path, table: str) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise UsageProblem(f"{config_file} can't be used", f"'{table}' must be a table, [{table}]")
     return values
+
+
+FILTERS = "filters"
+_FILTER_NAME = re.compile(r"[^\W_][\w.+-]{0,39}")
+_LONGEST_FILTER = 500
+
+
+def read_filters(config_file: Path) -> dict[str, str]:
+    """Read the operator's saved filters of runs, what each shows by its name.
+
+    Raises:
+        UsageProblem: the file can't be read, or something in the table is no filter.
+    """
+    found = read_values(config_file, FILTERS)
+    for name, text in found.items():
+        if not isinstance(text, str):
+            raise UsageProblem(f"{config_file}: [{FILTERS}] {name} is not a text")
+    return found
+
+
+def save_filter(config_file: Path, name: str, text: str | None) -> None:
+    """Keep a filter of runs under a name, or remove the one of this name if the text is None.
+
+    Raises:
+        UsageProblem: it can't be kept so.
+    """
+    if text is not None:
+        check_filter(name, text)
+    write_value(config_file, FILTERS, name, text)
+
+
+def check_filter(name: str, text: str) -> None:
+    """Refuse what can't be kept as a filter.
+
+    Raises:
+        UsageProblem: the name or the text can't be kept.
+    """
+    if not _FILTER_NAME.fullmatch(name):
+        raise UsageProblem(
+            f"'{name}' can't name a filter", "", "Use letters, digits, '.', '_', '+' and '-', at most 40."
+        )
+    if not text.strip() or not text.isprintable() or len(text) > _LONGEST_FILTER:
+        raise UsageProblem(
+            f"the filter '{name}' can't be saved", f"it must have 1 to {_LONGEST_FILTER} letters"
+        )
 
 
 def write_value(config_file: Path, table: str, name: str, value: Value) -> None:

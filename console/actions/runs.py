@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from console import wording
 from console.actions.action import Action, Affected, NotApplicable, Question, Request
-from engine.options.requests import ShownRun
+from engine.options.requests import Annotate, ShownRun
 from state.lifecycle import FailureClass, RunState
 from state.records import Run
 from state.transitions import is_reroll
@@ -61,6 +61,20 @@ def regrade(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
         chosen, _is_ungradable, "graded again", "only runs whose grading has failed", all_or_none
     )
     return Action((_request("run.regrade", waiting),))
+
+
+def annotate(
+    chosen: Sequence[Run], note: str | None = None, add: Sequence[str] = (), remove: Sequence[str] = ()
+) -> Action:
+    """Replace the note of runs, where one is given, and put tags on and take them off.
+
+    Raises:
+        NotApplicable: no run was chosen.
+    """
+    if not chosen:
+        raise NotApplicable("there is no run here to note or tag")
+    change = Annotate(note=note, add=tuple(add), remove=tuple(remove))
+    return Action((Request("run.annotate", {"run_ids": [run.id for run in chosen], **asdict(change)}),))
 
 
 def classify(chosen: Sequence[Run], failure_class: FailureClass, note: str) -> Action:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from console.actions.action import Action, Affected, Question, Request
+from engine.options.requests import Annotate
 from state.lifecycle import SweepState
 
 if TYPE_CHECKING:
@@ -23,6 +25,15 @@ def launch(wanted: Launch) -> Action:
 def change(kind: str, sweep_id: str, **values: object) -> Action:
     """Change one thing about a sweep by the request of this kind, which says what it is: `sweep.pause` and so on."""
     return Action((Request(kind, {"sweep_id": sweep_id, **values}),))
+
+
+def annotate(
+    sweep_id: str, note: str | None = None, add: Sequence[str] = (), remove: Sequence[str] = ()
+) -> Action:
+    """Replace the note of a sweep, where one is given, and put tags on it and take them off."""
+    return change(
+        "sweep.annotate", sweep_id, **asdict(Annotate(note=note, add=tuple(add), remove=tuple(remove)))
+    )
 
 
 def set_budget(

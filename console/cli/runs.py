@@ -37,13 +37,14 @@ if TYPE_CHECKING:
     from engine.scoreboard.audit import RunAudit
     from environment.runner.code_snapshots import KeptFile
     from state.database import Database
-    from state.records import Attempt, Run
+    from state.records import Attempt, Run, Sweep
 
 # How often a log that is followed is looked for in a new attempt.
 _RENEWED_SECONDS = 2.0
 # Room for five decimals of nearly every score.
 SCORE_WIDTH = 12
 _PROBLEM_WIDTH = 60
+_NOTES_WIDTH = 60
 _MODEL_WIDTH = 40
 _CAUSE_WIDTH = 80
 _SWEEPS_WIDTH = 40
@@ -63,23 +64,76 @@ def list_(
     context: typer.Context,
     sweep: Annotated[str, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")] = "",
     state: Annotated[RunState | None, typer.Option(help="Only runs in this state.")] = None,
+    filter_: Annotated[
+        str,
+        typer.Option(
+            "--filter",
+            metavar="FILTER",
+            help="Words as '/' takes them, such as 'class:infra tag:night', or the name of a saved filter.",
+        ),
+    ] = "",
     json: Json = False,
 ) -> None:
     """List the runs, of one sweep or all."""
+    from console.views.splits import split_of
+    from console.views.sweep import checked_filter
+    from engine.settings import read_filters
     from state import runs, sweeps
 
+    saved = read_filters(places_of(context).config_file)
+    wanted = checked_filter(saved.get(filter_.strip(), filter_))
     with reading_state(context) as database:
         found = (
             runs.of_sweep(database, sweeps.get(database, sweep).id) if sweep else runs.of_all_sweeps(database)
         )
         elsewhere = runs.placed_elsewhere(database)
-    chosen = [run for run in found if state is None or run.state is state]
+    chosen = [
+        run
+        for run in found
+        if (state is None or run.state is state) and wanted.accepts(run, split_of(run.competition_id))
+    ]
     if json:
         say_json([run_facts(run, elsewhere.get(run.id)) for run in chosen])
     elif chosen:
         say_runs(chosen, elsewhere)
     else:
         say("no runs")
+
+
+@app.command()
+def filters(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A saved filter.")] = "",
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="WORD...", help="What it is to be, such as class:infra.")
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the filter of this name.")] = False,
+    json: Json = False,
+) -> None:
+    """List saved filters of runs, save one, or remove one; they lie in config.toml, as [filters]."""
+    from console.views.sweep import checked_filter
+    from engine.settings import read_filters, save_filter
+
+    config_file = places_of(context).config_file
+    known = read_filters(config_file)
+    if name and (remove or (not words and name not in known)) and name not in known:
+        raise UsageProblem(
+            f"there is no saved filter '{name}'", "", f"Saved are: {', '.join(known) or 'none'}."
+        )
+    if remove and not name:
+        raise UsageProblem("--remove needs the name of a saved filter")
+    if remove:
+        save_filter(config_file, name, None)
+    elif words:
+        save_filter(config_file, name, checked_filter(" ".join(words)).text)
+    found = read_filters(config_file)
+    shown = {one: text for one, text in found.items() if not name or one == name}
+    if json:
+        say_json(shown)
+    elif shown:
+        say_table(list(shown.items()), {"filter": lambda each: each[0], "shows": lambda each: each[1]})
+    else:
+        say("no saved filters" if not name else f"removed the filter '{name}'")
 
 
 @app.command()
@@ -123,6 +177,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         )
         return
     say_runs([found], {found.id: attempts[-1]} if attempts else {})
+    say_notes(found)
     if uses:
         from console.views.calls import in_words
 
@@ -613,6 +668,51 @@ def classify(
 
 
 @app.command()
+def note(
+    context: typer.Context,
+    run: RunName,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What people should know of it.")] = "",
+    remove: Annotated[bool, typer.Option("--remove", help="Take the note away.")] = False,
+    json: Json = False,
+) -> None:
+    """Write a note on a run, in place of an earlier one; without a text, show it."""
+    from console.actions import runs
+
+    found = _found(context, [run])
+    wanted = new_note(text, remove=remove)
+    if wanted is not None:
+        perform(context, runs.annotate(found, note=wanted), json=json)
+    else:
+        show_notes(found[0], json=json)
+
+
+@app.command()
+def tag(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN,...", help="Numbers, or SWEEP/COMPETITION/SEED.")],
+    tags: Annotated[
+        list[str] | None, typer.Argument(metavar="TAG...", help="Letters, digits, . _ + -")
+    ] = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Take these tags off, or all if none is named.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Put tags on runs, by which filters find them; without a tag, show them."""
+    from console.actions import runs
+
+    found = _found(context, run.split(","))
+    if remove:
+        there = {known.name for one in found for known in one.tags}
+        perform(context, runs.annotate(found, remove=tags or sorted(there)), json=json)
+    elif tags:
+        perform(context, runs.annotate(found, add=tags), json=json)
+    else:
+        for one in found:
+            show_notes(one, json=json)
+
+
+@app.command()
 def shell(
     context: typer.Context,
     run: Annotated[
@@ -747,9 +847,45 @@ def say_runs(runs: Sequence[Run], elsewhere: Mapping[int, Attempt] | None = None
             "idle": lambda run: wording.duration(_idle(run, now)),
             "attempts": lambda run: str(run.attempts),
             "why": why,
+            **({"notes": wording.annotation} if any(run.tags or run.note for run in runs) else {}),
         },
         right=("run", "seed", "score", "took", "idle", "attempts"),
+        limits={"notes": _NOTES_WIDTH},
     )
+
+
+def new_note(text: str, *, remove: bool) -> str | None:
+    """Return what a command wants a note to become; None where it only asks for it.
+
+    Raises:
+        UsageProblem: it is to be written and removed at once.
+    """
+    if text and remove:
+        raise UsageProblem("give either a text or --remove")
+    return text if text or remove else None
+
+
+def show_notes(subject: Run | Sweep, *, json: bool) -> None:
+    """Print the note and the tags of a run or a sweep, or that there are none."""
+    if json:
+        facts = asdict(subject)
+        say_json({name: facts[name] for name in ("id", "note", "noted_by", "noted_at", "tags")})
+    elif not say_notes(subject):
+        say("no note and no tags")
+
+
+def say_notes(subject: Run | Sweep) -> bool:
+    """Print the note and the tags of a run or a sweep with who put them there; whether there are any."""
+    for one in subject.tags:
+        say(f"tag   {one.name}, by {one.by}, {wording.date_and_time(one.at)}")
+    if subject.note:
+        when = (
+            ""
+            if subject.noted_at is None
+            else f", by {subject.noted_by}, {wording.date_and_time(subject.noted_at)}"
+        )
+        say(f"note  {subject.note}{when}")
+    return bool(subject.tags or subject.note)
 
 
 def _class(run: Run) -> str:

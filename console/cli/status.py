@@ -118,8 +118,10 @@ def say_sweeps(lines: Sequence[SweepLine], now: float) -> None:
             "ends": lambda line: wording.expected_end(line.ends, now).removeprefix("ends "),
             "created": lambda line: wording.date_and_time(line.sweep.created_at),
             "": _mark,
+            **({"notes": _annotation} if any(map(_annotation, lines)) else {}),
         },
         right=numbers,
+        limits={"notes": 60},
     )
 
 
@@ -127,6 +129,10 @@ def _medals(line: SweepLine) -> str:
     """Return a sweep's figure, or before it is final what bounds it."""
     forms = wording.medals(line.interim, line.any_medal, "±")
     return forms[0] if line.interim is None or line.interim.is_final else forms[2]
+
+
+def _annotation(line: SweepLine) -> str:
+    return wording.annotation(line.sweep)
 
 
 def _mark(line: SweepLine) -> str:

@@ -17,7 +17,7 @@ from console import wording
 from console.actions import sweeps as actions
 from console.cli.common import EditionFlag, Json, invocation_of, new_group, perform, places_of, reading_state
 from console.cli.output import complain, say, say_answer, say_checks, say_json, say_table
-from console.cli.runs import Yes, run_facts, say_runs
+from console.cli.runs import Yes, new_note, run_facts, say_notes, say_runs, show_notes
 from console.cli.status import say_sweeps, spec_text, sweep_facts
 from engine.options.sweep import OPTIONS, Option, SweepOptions
 from foundation.problems import EnvironmentProblem, UsageProblem
@@ -26,6 +26,7 @@ from state.lifecycle import FailureClass
 if TYPE_CHECKING:
     from engine.options.sweep import Launch
     from engine.sweeps.forecast import Forecast
+    from state.records import Sweep
 
 _RUNS_SHOWN = 12
 _REMOVAL_PATIENCE = 30.0
@@ -276,6 +277,7 @@ def show(
     say_sweeps([line], now)
     if line.interim is not None and not line.interim.is_final:
         say(wording.medals(line.interim, line.any_medal, "±")[0])
+    say_notes(sweep)
     for standing in shared:
         say(wording.shared_budget(standing))
     say(spec_text(sweep))
@@ -436,6 +438,54 @@ def budget(
         say_json([one.document() for one in found])
     else:
         say(wording.shared_budget(found[0]) if found else f"{scope} {known} has no budget of model calls")
+
+
+@app.command()
+def note(
+    context: typer.Context,
+    sweep_id: SweepId,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What people should know of it.")] = "",
+    remove: Annotated[bool, typer.Option("--remove", help="Take the note away.")] = False,
+    json: Json = False,
+) -> None:
+    """Write a note on a sweep, in place of an earlier one; without a text, show it."""
+    sweep = _known(context, sweep_id)
+    wanted = new_note(text, remove=remove)
+    if wanted is not None:
+        perform(context, actions.annotate(sweep.id, note=wanted), json=json)
+    else:
+        show_notes(sweep, json=json)
+
+
+@app.command()
+def tag(
+    context: typer.Context,
+    sweep_id: SweepId,
+    tags: Annotated[
+        list[str] | None, typer.Argument(metavar="TAG...", help="Letters, digits, . _ + -")
+    ] = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Take these tags off, or all if none is named.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Put tags on a sweep; without a tag, show them."""
+    sweep = _known(context, sweep_id)
+    if remove:
+        perform(
+            context, actions.annotate(sweep.id, remove=tags or [one.name for one in sweep.tags]), json=json
+        )
+    elif tags:
+        perform(context, actions.annotate(sweep.id, add=tags), json=json)
+    else:
+        show_notes(sweep, json=json)
+
+
+def _known(context: typer.Context, sweep_id: str) -> Sweep:
+    from state import sweeps
+
+    with reading_state(context) as database:
+        return sweeps.get(database, sweep_id)
 
 
 @app.command()

@@ -302,6 +302,11 @@ class _Drawing:
             Column("", lambda sweep: f"{sweep.ended:>4}/{sweep.counts.total:<4}", 9, gap=1),
             Column("", lambda sweep: self._medals(sweep, wide=wide), 13, grows=64 if wide else 34, gap=1),
             *([Column("", self._counts, 12, grows=44, drop=1)] if wide else []),
+            *(
+                [Column("", self._noted, 4, grows=32, drop=3, role="accent")]
+                if any(map(self._noted, sweeps))
+                else []
+            ),
             *([Column("", self._costs, 11, grows=44, drop=2)] if any(one.costs for one in sweeps) else []),
             Column("", self._when, 18, grows=REST),
         ]
@@ -337,6 +342,11 @@ class _Drawing:
         room = self.width - 4
         medals: list[Pieces] = [(*counts, ("   ", "text"), (text, "dim")) for text in forms]
         return (("    ", "text"), *fitting(medals, room))
+
+    def _noted(self, sweep: SweepLine) -> str:
+        """Its tags and its note."""
+        text = wording.annotation(sweep.sweep)
+        return f"{self.signs.noted} {text}" if text else ""
 
     def _costs(self, sweep: SweepLine) -> Forms | str:
         return "" if sweep.costs is None else Forms([((text, "dim"),) for text in cost_forms(sweep.costs)])

@@ -21,7 +21,19 @@ from console.screens.code import CodeScreen, DiffScreen
 from console.screens.dialogs import open_classify
 from console.screens.logs import FileScreen, LogScreen
 from console.tui.keys import Context
-from console.tui.painting import Line, Piece, Pieces, bar, foreign, heading, joined, spread_fitting, width_of
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    cut,
+    foreign,
+    heading,
+    joined,
+    spread,
+    spread_fitting,
+    width_of,
+)
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.chart import Mark, Series, chart
@@ -323,6 +335,12 @@ def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Piec
     elif run.grading_problem:
         trouble = foreign(wording.grading_trouble(run, now), width - 2).rstrip()
         lines.append(((f" {trouble}", "warn"),))
+    if run.tags or run.note:
+        noted = foreign(wording.annotation(run), 2000).rstrip()
+        by: Pieces = ((f"   {wording.annotated_by(run, now)} ", "dim"),)
+        pieces: Pieces = ((f" {signs.noted} ", "accent"), (noted, "text"))
+        fits = width_of((*pieces, *by)) <= width
+        lines.append(spread(pieces, by, width) if fits else cut(pieces, width))
     return tuple(lines)
 
 

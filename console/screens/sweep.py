@@ -50,7 +50,7 @@ from console.views.sweep import (
 from engine.model_costs import named
 from engine.scoreboard import Interim
 from state.lifecycle import RunState, SweepState
-from state.records import Attempt, Run
+from state.records import Attempt, Run, Sweep
 
 if TYPE_CHECKING:
     from console.screens.run import RunFiles
@@ -62,7 +62,9 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     CONTEXTS = ("sweep", "list", "matrix")
     MODE = "sweep"
-    FILTER_HINT = "words, state:failed class:infra split:low seed:2 outcome:gold, ! negates"
+    FILTER_HINT = (
+        "words, state:failed class:infra tag:night note:gpu seed:2 split:low outcome:gold, ! negates"
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -490,10 +492,17 @@ def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pi
     # States keep their words before medals keep all of theirs.
     worded = [left for left in counts[:-1] for right in earned if width_of(left) + width_of(right) < width]
     lines = [spread_fitting(lefts, [others], width), spread_fitting(worded or counts, earned, width)]
+    if sweep.tags or sweep.note:
+        lines.append(_noted(sweep, signs, width))
     lines += [((f" {wording.provider_outage(outage)}", "warn"),) for outage in board.outages]
     if board.costs is not None and (board.costs.spending.models or board.costs.budgets):
         lines.append(_costs(board.costs, signs, width))
     return tuple(lines)
+
+
+def _noted(sweep: Sweep, signs: Signs, width: int) -> Pieces:
+    """The tags and the note of a sweep."""
+    return ((f" {signs.noted} ", "accent"), (foreign(wording.annotation(sweep), width - 4).rstrip(), "text"))
 
 
 def _costs(costs: SweepCosts, signs: Signs, width: int) -> Pieces:
@@ -608,7 +617,8 @@ def _matrix_columns(
 def _cell(run: Run, context: _Context, *, marked: bool) -> Forms:
     """A run in the matrix; where there is no room, its standing says more than its time."""
     drawn = _drawn(run, context)
-    mark: Piece = (context.signs.marked if marked else " ", "accent")
+    noted = context.signs.noted if run.note or run.tags else " "
+    mark: Piece = (context.signs.marked if marked else noted, "accent")
     if not drawn.standing:
         texts = [text for text in (drawn.text, drawn.shorter) if text] or [""]
         return Forms([(mark, (f"{drawn.sign} {text}", drawn.role)) for text in texts])
@@ -686,6 +696,8 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         where = _where(run, context)
         return run.failure_text or trouble or where or (waits_for if run.state is RunState.QUEUED else "")
 
+    noted = [Column("notes", wording.annotation, 10, grows=30, drop=2, role="accent")]
+    has_notes = any(run.tags or run.note for row in rows.values() for run in row.runs if run is not None)
     return [
         Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=RunOrder.BENCHMARK),
         Column("competition", lambda run: run.competition_id, 40, grows=56, by=RunOrder.NAME),
@@ -696,6 +708,7 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         Column("attempt", lambda run: str(run.attempts), 7, drop=3, right=True, gap=1, role="dim"),
         Column("took", took, 7, drop=2, right=True, gap=1, role="dim"),
         Column("quiet", quiet, 6, drop=4, right=True, gap=1, role="dim", by=RunOrder.QUIET),
+        *(noted if has_notes else ()),
         Column("what", what, 16, grows=REST, drop=1, role="dim"),
     ]
 
@@ -715,6 +728,9 @@ def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
     dot: Piece = (f" {context.signs.dot} ", "faint")
     name = foreign(row.competition_id, 60).rstrip()
     pieces: list[Piece] = [(f" {name} seed {run.seed}", "text"), dot]
+    if run.tags or run.note:
+        noted = foreign(wording.annotation(run), 200).rstrip()
+        pieces += [(f"{context.signs.noted} {noted}", "accent"), dot]
     if run.failure_class is not None:
         return (
             *pieces,

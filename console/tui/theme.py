@@ -192,6 +192,7 @@ class Signs:
     no_submission: str = "0"
     reroll: str = "*"
     marked: str = "●"
+    noted: str = "✎"
     cursor: str = "▎"
     rule: str = "─"
     level: str = "┄"
@@ -223,6 +224,7 @@ ASCII = Signs(
     done="+",
     stopped="#",
     marked="@",
+    noted='"',
     cursor="|",
     rule="-",
     level="-",

@@ -18,6 +18,7 @@ from engine.scoreboard import Cell, Interim, Measure, Trial, aggregate, interim_
 from engine.scoreboard.aggregation import complete_seeds
 from engine.scoreboard.own_runs import trial_of
 from engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
+from foundation.problems import UsageProblem
 from state import datasets, outages, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, Outcome, RunState
@@ -28,7 +29,7 @@ Sorted = TypeVar("Sorted")
 _Rank = tuple[float | str, ...]
 _RankOf = Callable[[Sorted], _Rank]
 
-FILTER_FIELDS = ("state", "class", "split", "seed", "outcome", "standing")
+FILTER_FIELDS = ("state", "class", "split", "seed", "outcome", "standing", "tag", "note")
 
 
 class RunOrder(StrEnum):
@@ -51,7 +52,9 @@ BENCHMARK = SortOrder(RunOrder.BENCHMARK)
 
 @dataclass(frozen=True)
 class RunFilter:
-    """Which runs to show, `state:failed class:infra split:low seed:2` and free words; an empty one shows all.
+    """Which runs to show, `state:failed class:infra tag:night note:gpu` and free words; an empty one shows all.
+
+    `tag:` and `note:` alone let through what has any tag or a note.
 
     Attributes:
         unknown: fields that do not exist, which are otherwise left out.
@@ -237,6 +240,19 @@ def parse_filter(text: str) -> RunFilter:
     return RunFilter(text, *parse_terms(text, FILTER_FIELDS))
 
 
+def checked_filter(text: str) -> RunFilter:
+    """Read a filter of runs that must be understood as a whole.
+
+    Raises:
+        UsageProblem: it names a field that runs don't have.
+    """
+    found = parse_filter(text)
+    if found.unknown:
+        known = ", ".join(f"{name}:" for name in FILTER_FIELDS)
+        raise UsageProblem(f"runs can't be filtered by '{found.unknown[0]}:'", "", f"Known are: {known}")
+    return found
+
+
 def order_name(sorting: SortOrder[RunOrder]) -> str:
     """An order's name for people."""
     return f"{sorting.by}, reversed" if sorting.reversed else f"{sorting.by}"
@@ -253,7 +269,14 @@ def ordered_board(board: SweepBoard, sorting: SortOrder[RunOrder]) -> SweepBoard
 def _agrees(term: FilterTerm, run: Run, split: str) -> bool:
     wanted = term.value
     if term.field == "":
-        return wanted in f"{run.competition_id} {run.failure_text} {run.outcome or ''}".lower()
+        tags = " ".join(tag.name for tag in run.tags)
+        return (
+            wanted in f"{run.competition_id} {run.failure_text} {run.outcome or ''} {tags} {run.note}".lower()
+        )
+    if term.field == "tag":
+        return any(wanted in ("", tag.name) for tag in run.tags)
+    if term.field == "note":
+        return bool(run.note) and wanted in run.note.lower()
     if term.field == "seed":
         return wanted == str(run.seed)
     if term.field == "split":

@@ -706,5 +706,7 @@ def trials_frame(evidence: Evidence) -> pd.DataFrame:
             "tokens": pd.array([None if one is None else one.tokens for one in spending], dtype="Int64"),
             "cost": pd.array([None if one is None else one.cost for one in spending], dtype="float64"),
             "text": [trial.text for trial in trials],
+            "note": [trial.note for trial in trials],
+            "tags": [" ".join(trial.tags) for trial in trials],
         }
     )

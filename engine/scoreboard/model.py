@@ -209,6 +209,7 @@ class Trial:
         provenance: of our own run, where its experiment was loaded by itself.
         integrity: what detectors and people say of it, likewise.
         costs: of our own run.
+        note, tags: that people have put on our own run.
     """
 
     competition_id: str
@@ -225,6 +226,8 @@ class Trial:
     provenance: Provenance | None = None
     integrity: RunIntegrity | None = None
     costs: TrialCosts | None = None
+    note: str = ""
+    tags: tuple[str, ...] = ()
 
     @property
     def counts(self) -> bool:

@@ -217,6 +217,8 @@ def trial_of(run: Run) -> Trial:
         rerolls=run.rerolls,
         decided_at=run.ended_at,
         run_id=run.id,
+        note=run.note,
+        tags=tuple(tag.name for tag in run.tags),
     )
 
 

@@ -67,6 +67,17 @@ def page_of(
         _section("Models by competition", _model_costs(insight)),
         _section("Every run", _runs(evidence)),
         _section(
+            "Notes",
+            _table(
+                ("competition", "seed", "tags", "note"),
+                [
+                    (one.competition_id, str(one.seed), " ".join(one.tags), visible(one.note))
+                    for one in evidence.trials
+                    if one.note or one.tags
+                ],
+            ),
+        ),
+        _section(
             "To be read with care",
             _table(
                 ("competition", "", ""),

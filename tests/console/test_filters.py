@@ -11,7 +11,7 @@ from console.views.events import ListedEvent, parse_event_filter
 from console.views.lists import words_accept
 from console.views.sweep import parse_filter
 from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Event, Run
+from state.records import Event, Run, Tag
 
 QUEUED = Run(
     id=1, sweep_id="s", competition_id="leaf-classification", seed=2, state=RunState.QUEUED, outcome=None,
@@ -22,6 +22,7 @@ FAILED = replace(
     QUEUED, state=RunState.FAILED, failure_class=FailureClass.INFRASTRUCTURE, failure_text="GPU lost", seed=1
 )
 GOLD = replace(QUEUED, state=RunState.FINISHED, outcome=Outcome.GOLD, standing=Outcome.GOLD)
+NOTED = replace(QUEUED, seed=3, note="look at the GPU", tags=(Tag("night", "me", 1.0),))
 RUNNING = replace(QUEUED, state=RunState.RUNNING, standing=Outcome.ABOVE_MEDIAN)
 
 
@@ -50,6 +51,26 @@ def test_a_filter_chooses(text: str, accepted: list[Run]) -> None:
     assert [
         run for run in (QUEUED, FAILED, GOLD, RUNNING) if parse_filter(text).accepts(run, "low")
     ] == accepted
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted"),
+    [
+        ("tag:night", True),
+        ("tag:NIGHT", True),
+        ("tag:nigh", False),
+        ("tag:", True),
+        ("note:gpu", True),
+        ("note:", True),
+        ("!tag:night", False),
+        ("night gpu", True),
+    ],
+)
+def test_tags_are_found_whole_and_notes_by_a_part(text: str, accepted: bool) -> None:
+    assert parse_filter(text).accepts(NOTED, "low") is accepted
+    assert (
+        parse_filter("tag:").accepts(QUEUED, "low") is parse_filter("note:").accepts(QUEUED, "low") is False
+    )
 
 
 def test_a_field_that_does_not_exist_is_told() -> None:

@@ -33,6 +33,25 @@ def test_a_sweep_lives_from_its_file_to_its_removal(
     assert "about" in cli("sweep", "launch", again, "--name", "other", "--dry-run").out
     assert "has priority -1" in cli("sweep", "priority", "mine", "--", "-1").out
 
+    noted = f"mine/{prepared.id}/1"
+    assert cli("runs", "note", noted, "a good seed").out == "1 run is noted\n"
+    assert "tagged night, gpu" in cli("runs", "tag", f"{noted},mine/{prepared.id}/2", "night", "gpu").out
+    assert "no longer tagged gpu" in cli("runs", "tag", noted, "gpu", "--remove").out
+    (found,) = cli("runs", "list", "--filter", "!tag:gpu note:seed", "--json").document()
+    assert (found["note"], [tag["name"] for tag in found["tags"]]) == ("a good seed", ["night"])
+    assert "class:crash" in cli("runs", "filters", "mine", "tag:gpu", "!class:crash").out
+    assert [run["seed"] for run in cli("runs", "list", "--filter", "mine", "--json").document()] == [2]
+    assert "#night  a good seed" in cli("runs", "list").out
+    assert "can't be a tag" in cli("runs", "tag", noted, "two words").err
+    assert "filtered by 'klass:'" in cli("runs", "list", "--filter", "klass:x").err
+    cli("runs", "filters", "mine", "--remove")
+    assert cli("runs", "filters", "--json").document() == {}
+    assert "sweep mine is noted" in cli("sweep", "note", "mine", "the baseline").out
+    cli("sweep", "tag", "mine", "final")
+    (listed,) = cli("sweep", "list", "--json").document()
+    assert (listed["note"], listed["tags"][0]["name"]) == ("the baseline", "final")
+    assert cli("sweep", "note", "mine", "--remove", "--json").document()["sweep_id"] == "mine"
+
     misspelt = cli("runs", "show", "mine/spoky/1")
     assert misspelt.code == 2 and f"Did you mean mine/{prepared.id}/1" in misspelt.err
     assert "has no failed run" in cli("sweep", "retry", "mine").err
