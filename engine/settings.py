@@ -244,6 +244,7 @@ def read_values(config_file: Path, table: str) -> dict[str, Any]:
 FILTERS = "filters"
 _FILTER_NAME = re.compile(r"[^\W_][\w.+-]{0,39}")
 _LONGEST_FILTER = 500
+_NOT_FILTERS = frozenset({"save", "remove", "clear"})
 
 
 def read_filters(config_file: Path) -> dict[str, str]:
@@ -276,6 +277,8 @@ def check_filter(name: str, text: str) -> None:
     Raises:
         UsageProblem: the name or the text can't be kept.
     """
+    if name in _NOT_FILTERS:
+        raise UsageProblem(f"'{name}' can't name a filter", f"':filter {name}' means something else")
     if not _FILTER_NAME.fullmatch(name):
         raise UsageProblem(
             f"'{name}' can't name a filter", "", "Use letters, digits, '.', '_', '+' and '-', at most 40."

@@ -25,6 +25,27 @@ def prepare(chosen: Sequence[DatasetRow]) -> Action:
     return _ask("dataset.prepare", found, "all of these are prepared or being prepared")
 
 
+def prepare_raw(competition_ids: Sequence[str], raw: Path, edition: str = "v1") -> Action:
+    """Prepare some from raw data that are here: an extracted Kaggle folder or its zip, or a folder of such.
+
+    It looks at the disk, so call it from a thread. What is prepared already is prepared again, unless runs use it.
+
+    Raises:
+        Problem: the raw data are not there.
+    """
+    from engine.datasets.plans import require_raw
+
+    place = raw.expanduser().absolute()
+    require_raw(place, competition_ids)
+    arguments = {"competition_ids": list(competition_ids), "edition": edition_named(edition)}
+    return Action((Request("dataset.prepare", {**arguments, "raw_dir": str(place)}),))
+
+
+def prepare_named(competition_ids: Sequence[str]) -> Action:
+    """Prepare datasets by the names of their competitions."""
+    return Action((Request("dataset.prepare", {"competition_ids": list(competition_ids), "edition": "v1"}),))
+
+
 def retry(chosen: Sequence[DatasetRow]) -> Action:
     """Prepare those again that failed, were refused, or were not available."""
     found = [row for row in chosen if row.state in _CANNOT_BE_HAD]

@@ -12,6 +12,15 @@ from engine.options.requests import BuildImages
 from engine.places import Places
 
 
+def start_build(places: Places, order: BuildImages) -> None:
+    """Let the engine build images, and return; `engine.images.build_status` says how far that is.
+
+    Raises:
+        Problem: the engine is not there, or builds already.
+    """
+    ask(places, "image.build", asdict(completed(order, os.environ)))
+
+
 def build_images(places: Places, order: BuildImages, on_line: Callable[[str], None]) -> list[Image]:
     """Let the engine build images, and return them; one that interrupts this stops the build.
 
@@ -23,7 +32,7 @@ def build_images(places: Places, order: BuildImages, on_line: Callable[[str], No
     Raises:
         Problem: the engine or Docker is not there, an image is not known, or a build failed.
     """
-    ask(places, "image.build", asdict(completed(order, os.environ)))
+    start_build(places, order)
     try:
         return follow_build(places.state_dir, on_line)
     except KeyboardInterrupt:

@@ -45,6 +45,13 @@ def set_budget(
     return Action((Request("budget.set", {"scope": scope.value, "name": name, **given}),))
 
 
+def stop(sweep_id: str) -> Action:
+    """Stop a sweep for good."""
+    affected = Affected(note="Its live runs are ended, its queued ones never start; files are kept.")
+    question = Question(f"Stop sweep {sweep_id}?", "yes, stop", (affected,))
+    return replace(change("sweep.stop", sweep_id), question=question)
+
+
 def pause_or_resume(sweep: Sweep) -> Action:
     """Pause an active sweep, resume any other."""
     return change("sweep.pause" if sweep.state is SweepState.ACTIVE else "sweep.resume", sweep.id)

@@ -114,7 +114,10 @@ def prepare(
     """
     chosen = _chosen(competition_id or [], all_, lite, list_)
     base = data_dir_of(context, data_dir)
-    _check_raw(raw, chosen)
+    from engine.datasets.plans import require_raw
+
+    if raw is not None and len(chosen) > 1:
+        require_raw(raw, chosen)
     if canary:
         from engine.datasets.canaries import refuse_in
 
@@ -375,18 +378,6 @@ def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
         f"about {wording.size(found.bytes)} to download, {wording.size(peak)} on the disk with what is prepared"
         f"{unknown}; {wording.size(free)} are free{'' if peak <= free else ': it does not fit'}"
     )
-
-
-def _check_raw(raw: Path | None, chosen: Sequence[str]) -> None:
-    if raw is None or len(chosen) == 1:
-        return
-    missing = [one for one in chosen if not ((raw / one).is_dir() or (raw / f"{one}.zip").is_file())]
-    if missing:
-        raise UsageProblem(
-            f"--raw {raw} holds no folder {missing[0]}, nor its zip",
-            f"{len(chosen)} competitions were chosen",
-            "Give a folder that holds a folder or a zip per competition id, or a single -c ID.",
-        )
 
 
 def _chosen(named: Sequence[str], all_: bool, lite: bool, list_: Path | None) -> tuple[str, ...]:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
+
+from textual.widget import Widget
 
 from competitions.model import edition_named
 from console import wording
@@ -18,6 +21,7 @@ from console.tui.list_screen import DetailedScreen, ListScreen, MarkedScreen
 from console.tui.painting import Line, Piece, Pieces, bar, cut, fit, fitting, foreign, heading, joined
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
+from console.tui.widgets.inputs import FilePaths, Prompt
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views.datasets import (
     DatasetBoard,
@@ -144,6 +148,43 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
     CONTEXTS = ("data", "list")
     MODE = "data"
     FILTER_HINT = "words of name, split, state, edition or access, ! negates"
+
+    def body(self) -> Iterable[Widget]:
+        """Return the list, the lines around it, and where a path is typed."""
+        yield from super().body()
+        yield Prompt(
+            "raw", "an extracted Kaggle folder or its zip; → completes", id="raw", suggester=FilePaths()
+        )
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Filter while typing; a path counts only once it is whole."""
+        if message.prompt.id == "filter":
+            super().on_prompt_changed(message)
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Keep the filter, or prepare the chosen datasets from what was named."""
+        if message.prompt.id == "filter":
+            super().on_prompt_done(message)
+            return
+        self.line_list.focus()
+        chosen, path = self.chosen(), message.value.strip()
+        for edition in dict.fromkeys(row.edition for row in chosen) if path else ():
+            ids = [row.competition_id for row in chosen if row.edition == edition]
+            self.app.in_background(
+                partial(datasets.prepare_raw, ids, Path(path), edition), self.app.carry_out
+            )
+
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """Take back what was typed."""
+        if message.prompt.id == "filter":
+            super().on_prompt_left(message)
+        else:
+            self.line_list.focus()
+
+    def action_ask(self, what: str) -> None:
+        """Type the path of raw data for the chosen datasets."""
+        if self.chosen():
+            self.query_one(f"#{what}", Prompt).open("")
 
     def on_mount(self) -> None:
         """Show what the disk tells until there is a state to ask."""

@@ -45,6 +45,7 @@ _TITLES: dict[str, str] = {
     "list": "In lists",
     "matrix": "In the matrix",
     "log": "In a log",
+    "field": "In a field",
     "merged": "Merged logs",
     "dataset": "One dataset",
     "experiment": "One experiment",

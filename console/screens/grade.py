@@ -48,7 +48,7 @@ _MOST_CHOICES = 8
 class GradeScreen(ConsoleScreen):
     """Two fields, the report on the file, and the history."""
 
-    CONTEXTS = ("grade", "list")
+    CONTEXTS = ("grade", "list", "field")
     MODE = "grade"
     AUTO_FOCUS = "#competition"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from textual.containers import Horizontal, Vertical
 from textual.suggester import SuggestFromList
@@ -15,18 +16,30 @@ from competitions import registry
 from console import wording
 from console.actions import sweeps
 from console.actions.action import Action
-from console.actions.images import build_images
+from console.actions.images import start_build
 from console.screens.dialogs import ConfirmScreen
 from console.tui.keys import key_names
 from console.tui.painting import Pieces, fit, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Signs
-from console.tui.widgets.inputs import Field, LabelledField
+from console.tui.widgets.inputs import Field, FilePaths, LabelledField, Prompt
 from console.tui.widgets.painted import Painted
-from console.views.launch import Composed, Draft, agents_known, compose
+from console.views.launch import (
+    Composed,
+    Draft,
+    agents_known,
+    compose,
+    draft_of_file,
+    draft_of_sweep,
+    draft_text,
+)
 from engine.checks import Check, Mend
+from engine.control import Answer
+from engine.images import BuildStatus, build_status
 from engine.options.requests import BuildImages
 from engine.options.sweep import FORM_OPTIONS
+from foundation.files import write_text
+from foundation.problems import writing
 
 # Lines below what a draft comes to in which the dry run is worth its place without being asked for.
 _ROOM_FOR_BOTH = 8
@@ -37,13 +50,14 @@ _KEYS = {
     Mend.BUILD: "launch.build",
 }
 _SEED_WIDTH = 9
+_LOOK_SECONDS = 1.0
 _TIME_WIDTH = 14
 
 
 class LaunchScreen(ConsoleScreen):
     """A form on top, its forecast and checks below."""
 
-    CONTEXTS = ("launch",)
+    CONTEXTS = ("launch", "field")
     MODE = "launch"
     AUTO_FOCUS = "#agent"
 
@@ -51,8 +65,10 @@ class LaunchScreen(ConsoleScreen):
         super().__init__()
         self._draft = Draft()
         self._composed: Composed | None = None
+        # The last that could be read as a whole: what it comes to stays in view while a field is being mended.
+        self._last_good: Composed | None = None
         self._dry_run = False
-        self._building = ""
+        self._build = BuildStatus()
         self._launched = Draft()
 
     def body(self) -> Iterable[Widget]:
@@ -65,15 +81,39 @@ class LaunchScreen(ConsoleScreen):
             columns[option.form.column].append(LabelledField(option.form.label, field))
         yield Horizontal(*(Vertical(*rows, classes="column") for rows in columns), id="form")
         yield Painted(id="composed")
+        yield Prompt("load", "a sweep as TOML; → completes", id="load", suggester=FilePaths())
+        yield Prompt("save", "a file, such as sweep.toml; → completes", id="save", suggester=FilePaths())
 
     def on_mount(self) -> None:
         """Learn which agents there are, and what the empty form lacks."""
         self.in_background(partial(agents_known, ""), lambda found: self._suggest([a.id for a in found]))
+        self.set_interval(_LOOK_SECONDS, self._look_at_build)
         self._work_out()
 
     def is_composed(self) -> bool:
         """The fields are made after their rows."""
-        return super().is_composed() and len(self.query(Field)) == len(FORM_OPTIONS)
+        return (
+            super().is_composed()
+            and len(self.query(Field)) == len(FORM_OPTIONS)
+            and bool(self.query("#save"))
+        )
+
+    def fill_in(self, *, sweep_id: str = "", file: Path | None = None) -> None:
+        """Fill the form in as a sweep was launched, or as a file says."""
+        if file is not None:
+            self.in_background(partial(draft_of_file, file), self._fill_in, latest="filling")
+        else:
+            self.app.read_state(partial(draft_of_sweep, sweep_id=sweep_id), self._fill_in)
+
+    def _fill_in(self, draft: Draft) -> None:
+        self._draft = draft
+        for field in self.query(Field):
+            field.value = draft.texts[field.id or ""]
+            field.cursor_position = len(field.value)
+        others = ", ".join(draft.others.given())
+        kept = f"; kept besides: {others}" if others else ""
+        self.app.say(f"filled in from {draft.source}{kept}")
+        self._work_out()
 
     def tick(self) -> None:
         """What is missing may have come."""
@@ -98,6 +138,9 @@ class LaunchScreen(ConsoleScreen):
     def redraw(self) -> None:
         """Draw the draft's forecast and checks."""
         width, signs, composed = self.size.width, self.app.signs, self._composed
+        for labelled in self.query(LabelledField):
+            name = labelled.query_one(Field).id or ""
+            labelled.tell(composed.wrong.get(name, "") if composed is not None else "")
         place = self.query_one("#composed", Painted)
         room = self.size.height - place.region.y - 1
         lines: list[Pieces] = []
@@ -107,16 +150,18 @@ class LaunchScreen(ConsoleScreen):
             lines.append(_left(width, keys, can_launch=can_launch))
             room -= 1
         if not self._dry_run or composed is None:
-            lines += _summary(composed, width, room, signs, keys, self.app.now(), building=self._building)
+            now = self.app.now()
+            lines += _summary(composed, self._last_good, self._build, width, room, signs, keys, now)
         if self._dry_run or room - len(lines) >= _ROOM_FOR_BOTH:
-            lines += _order(composed, width, room - len(lines), signs)
+            lines += _order(composed, self._last_good, width, room - len(lines), signs)
         place.show(*lines)
 
     def action_launch(self) -> None:
         """Ask whether this is to be launched."""
         composed = self._composed
         if composed is None or composed.launch is None or not composed.can_launch:
-            self.app.say("something is missing: see below the form")
+            bad = next((check.text for check in composed.checks if not check.good), "") if composed else ""
+            self.app.say(f"not launched: {bad}" if bad else "something is missing: see below the form")
             return
         action = sweeps.launch(composed.launch)
         title = f"Launch {wording.plural(composed.launch.run_count, 'run')}?"
@@ -127,7 +172,12 @@ class LaunchScreen(ConsoleScreen):
 
     def _launch(self, draft: Draft, action: Action) -> None:
         self._launched = draft
-        self.app.carry_out(action)
+        self.app.carry_out(action, self._go_to)
+
+    def _go_to(self, answer: Answer) -> None:
+        """Go to the sweep that was launched, unless the operator has gone elsewhere meanwhile."""
+        if self.is_current and answer.sweep_id is not None:
+            self.app.show_sweep(answer.sweep_id)
 
     def action_dry_run(self) -> None:
         """Show in which order and when runs would start, or what is there and missing."""
@@ -140,31 +190,73 @@ class LaunchScreen(ConsoleScreen):
         self._work_out()
 
     def action_build(self) -> None:
-        """Build the images that are missing."""
+        """Let the engine build the images that are missing; the build goes on without this console."""
         missing = self._composed.missing(Mend.BUILD) if self._composed is not None else ()
-        if self._building or not missing:
-            self.app.say("an image is being built" if self._building else "no image is missing")
+        if self.app.refuses():
             return
-        self._building = "begun"
+        if self._build.is_running or not missing:
+            self.app.say("images are being built" if self._build.is_running else "no image is missing")
+            return
+        order = BuildImages(names=missing, agents_dir=self._draft.texts["agents_dir"])
+        self.in_background(partial(start_build, self.app.places, order), lambda _: self._look_at_build())
 
-        def show(line: str) -> None:
-            self._building = line
-            self.app.call_from_thread(self.draw)
+    def _look_at_build(self) -> None:
+        """Look how the engine's build is, whoever has asked for it."""
+        if self.is_current:
+            self.in_background(
+                partial(build_status, self.app.places.state_dir), self._take_build, latest="build"
+            )
 
-        def build() -> str:
-            try:
-                order = BuildImages(names=missing, agents_dir=self._draft.texts["agents_dir"])
-                images = build_images(self.app.places, order, show)
-            finally:
-                self._building = ""
-            return f"built: {', '.join(image.name for image in images)}"
+    def _take_build(self, found: BuildStatus) -> None:
+        before, self._build = self._build, found
+        if before.is_running and not found.is_running:
+            self._work_out()
+        if before != found:
+            self.draw()
 
-        self.in_background(build, self._end_building)
-        self.draw()
+    def action_ask(self, what: str) -> None:
+        """Type the path of a file to fill the form in from, or to write it to."""
+        self.query_one(f"#{what}", Prompt).open("")
 
-    def _end_building(self, built: str) -> None:
-        self.app.say(built)
-        self._work_out()
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Nothing happens before Enter."""
+        message.stop()
+
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """Go back to the form."""
+        message.stop()
+        self.query_one(Field).focus()
+
+    def on_prompt_done(self, message: Prompt.Done) -> None:
+        """Fill the form in from a file, or write it to one."""
+        message.stop()
+        self.query_one(Field).focus()
+        typed = message.value.strip()
+        path = Path(typed).expanduser()
+        if not typed or (message.prompt.id == "save" and self.app.refuses()):
+            return
+        if message.prompt.id == "load":
+            self.fill_in(file=path)
+            return
+        if path.exists():
+            self.app.confirm(
+                ConfirmScreen(f"Replace {path.name}?", (((str(path), "text"),),), "yes, replace"),
+                partial(self._save, path),
+            )
+        else:
+            self._save(path)
+
+    def _save(self, path: Path) -> None:
+        draft = self._draft
+
+        def save() -> None:
+            text = draft_text(draft)
+            with writing(path):
+                write_text(path, text)
+
+        self.in_background(
+            save, lambda _: self.app.say(f"written to {path}: 'sweep launch {path}' launches it")
+        )
 
     def action_engine(self) -> None:
         """Start the engine."""
@@ -196,29 +288,53 @@ class LaunchScreen(ConsoleScreen):
 
     def _take(self, composed: Composed) -> None:
         self._composed = composed
+        if composed.launch is not None:
+            self._last_good = composed
         self.draw()
 
 
 def _summary(
     composed: Composed | None,
+    last_good: Composed | None,
+    build: BuildStatus,
     width: int,
     room: int,
     signs: Signs,
     keys: Callable[[str], str],
     now: float,
-    *,
-    building: str,
 ) -> list[Pieces]:
     """Draw the forecast and all checks, failed ones first, as many as fit."""
     lines: list[Pieces] = [(), heading("what it comes to", width, signs)]
     if composed is None:
         return lines
-    lines += _what(composed, width, now)
-    if building:
-        lines.append((("  building ", "accent"), (foreign(building, width - 12), "dim")))
+    if composed.launch is not None:
+        lines += _what(composed, width, now)
+    elif last_good is not None:
+        lines.append(_before(last_good, width, now))
+    lines += _building(composed, build, width, keys)
     for check in sorted(composed.checks, key=lambda check: (check.good, not check.warns)):
         lines += _check(check, keys, width, signs)
     return lines[: max(1, room)]
+
+
+def _before(last_good: Composed, width: int, now: float) -> Pieces:
+    """Draw what the form came to when all of it could be read."""
+    parts = ["".join(text for text, _role in line).strip() for line in _what(last_good, width, now)]
+    return ((f"  before: {foreign(', '.join(parts), width - 11).rstrip()}", "dim"),)
+
+
+def _building(composed: Composed, build: BuildStatus, width: int, keys: Callable[[str], str]) -> list[Pieces]:
+    """Draw how the engine's build is, or why the last build of what is missing has failed."""
+    names = ", ".join(build.names) or "images"
+    if build.is_running:
+        head = f"  building {names}  "
+        return [((head, "accent"), (foreign(build.line, max(8, width - len(head) - 1)).rstrip(), "dim"))]
+    missing = composed.missing(Mend.BUILD)
+    if build.problem is None or not set(missing) & set(build.names or missing):
+        return []
+    again = f"; {keys('launch.build')} builds again"
+    why = f"building {names} failed: {build.problem.in_one_line()}"
+    return [((f"  {foreign(why, width - 3 - len(again)).rstrip()}", "bad"), (again, "accent"))]
 
 
 def _left(width: int, keys: Callable[[str], str], *, can_launch: bool) -> Pieces:
@@ -262,12 +378,16 @@ def _what(composed: Composed, width: int, now: float) -> list[Pieces]:
     return lines
 
 
-def _order(composed: Composed | None, width: int, room: int, signs: Signs) -> list[Pieces]:
-    """Draw in which order and when runs would start, as many as fit."""
-    if composed is None or composed.forecast is None:
+def _order(
+    composed: Composed | None, last_good: Composed | None, width: int, room: int, signs: Signs
+) -> list[Pieces]:
+    """Draw in which order and when runs would start, as many as fit; if it can't be read, as it was before."""
+    shown = composed if composed is not None and composed.forecast is not None else last_good
+    if composed is None or shown is None or shown.forecast is None:
         return []
-    lines: list[Pieces] = [(), heading("dry run: in this order", width, signs)]
-    planned = composed.forecast.planned
+    title = "dry run: in this order" if shown is composed else "dry run before a field could not be read"
+    lines: list[Pieces] = [(), heading(title, width, signs)]
+    planned = shown.forecast.planned
     if not planned:
         return [*lines, (("  nothing would start", "warn"),)]
     most = max(1, room - len(lines) - 1)

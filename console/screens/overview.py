@@ -37,7 +37,7 @@ from engine.options.sweep import read_duration
 from engine.runs.causes import CauseGroup, CauseKind
 from foundation.problems import Problem
 from state.lifecycle import Outcome, RunState, SweepState
-from state.records import Event, Run
+from state.records import Event, Run, Sweep
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,16 @@ class OverviewScreen(ConsoleScreen):
     def lists_troubles(self) -> bool:
         """Whether what is wrong stands in the list, and needs no line of its own above it."""
         return self._found is not None
+
+    def chosen_runs(self) -> Sequence[Run]:
+        """The run of the line, or all of its group."""
+        return self._runs()
+
+    def chosen_sweep(self) -> Sweep | None:
+        """The sweep of the line."""
+        target = self._target()
+        known = self._found.sweeps if self._found is not None else ()
+        return next((line.sweep for line in known if target and line.sweep.id == target.sweep_id), None)
 
     def redraw(self) -> None:
         """Draw it as it is at this moment."""
@@ -217,6 +227,7 @@ class OverviewScreen(ConsoleScreen):
             self.call_after_refresh(self.refresh_frame)  # from now on the list says what is wrong
         self._found = found
         self.app.known_sweeps = tuple(line.sweep.id for line in found.sweeps)
+        self.app.known_runs = self.app.known_runs or tuple(found.run_of.values())
 
     def _target(self) -> Target | None:
         key = self.query_one(LineList).key

@@ -67,7 +67,7 @@ from environment.gateway.records import WELL, ModelCall
 from environment.runner.protocol import Order
 from state.lifecycle import ENGINE, Outcome
 from state.network_use import NetworkUse
-from state.records import Attempt, Event, Submission
+from state.records import Attempt, Event, Run, Submission, Sweep
 
 PANES = ("log", "timeline", "submissions", "resources", "calls", "files", "config")
 _READERS: dict[str, Callable[[RunFacts], Any]] = {
@@ -117,6 +117,14 @@ class RunScreen(LogScreen):
         """Ask for the facts of this run."""
         ask = partial(run_facts, run_id=self._run_id, config_file=self.app.places.config_file)
         return {"facts": (ask, self._take)}
+
+    def chosen_runs(self) -> Sequence[Run]:
+        """This run."""
+        return (self._facts.run,) if self._facts is not None else ()
+
+    def chosen_sweep(self) -> Sweep | None:
+        """The sweep of this run."""
+        return self._facts.sweep if self._facts is not None else None
 
     def contexts(self) -> tuple[Context, ...]:
         """Return the log's keys, or a list's."""

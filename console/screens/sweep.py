@@ -179,6 +179,14 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         if self.has_detail and self._facts is not None and self._facts.run.is_live:
             self._read_files(self._facts)
 
+    def chosen_runs(self) -> Sequence[Run]:
+        """The marked runs, or the one under the cursor."""
+        return self._chosen()
+
+    def chosen_sweep(self) -> Sweep | None:
+        """The sweep that is shown."""
+        return self._board.sweep if self._board is not None else None
+
     def cursor_key(self) -> int | None:
         """The number of the run under the cursor."""
         run = self._run()
@@ -311,6 +319,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._read = board
         if board is not None:
             self.app.known_sweeps = board.all_sweeps
+            self.app.known_runs = board.runs
             self.app.sweep_id = board.sweep.id
             self.marks = self.marks.restricted_to(run.id for run in board.runs)
         self._arrange()

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -58,7 +59,9 @@ if TYPE_CHECKING:
     from console.views.concerns import Concern
     from engine.control import Answer, EngineStatus
     from engine.settings import Value
+    from state.database import Database
     from state.records import Request as WaitingRequest
+    from state.records import Run
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +96,7 @@ class ConsoleApp(TerminalApp):
         engine: the engine's last status; None before the first.
         sweep_id: the sweep that was seen last.
         known_sweeps: what the `:` line completes to.
+        known_runs: likewise; those of the sweep that was seen last.
         session: where the operator was when it was kept last.
         news: what finds the news since it looked last.
         waiting: the requests that can still be taken back, of all consoles.
@@ -127,6 +131,7 @@ class ConsoleApp(TerminalApp):
         self.engine: EngineStatus | None = None
         self.sweep_id: str | None = None
         self.known_sweeps: tuple[str, ...] = ()
+        self.known_runs: tuple[Run, ...] = ()
         self.session = Session()
         self.news = NewsWatch(self.clock)
         self.waiting: tuple[WaitingRequest, ...] = ()
@@ -297,12 +302,68 @@ class ConsoleApp(TerminalApp):
         """Show one of the numbered screens."""
         self.show(mode)
 
-    def action_command_line(self) -> None:
-        """Open the command line."""
+    def action_command_line(self, text: str = "") -> None:
+        """Open the command line, with the beginning of a command."""
         from console.tui.commands import CommandLine
 
         if not self.screen.is_modal and not self.screen.query(CommandLine):
-            self.screen.mount(CommandLine())
+            self.screen.mount(CommandLine(text))
+
+    def action_note(self, command: str) -> None:
+        """Open the command line to write a note, beginning with the one that is there."""
+        screen = self.screen
+        if not isinstance(screen, ConsoleScreen) or self.refuses():
+            return
+        sweep = screen.chosen_sweep()
+        of_sweep = (sweep.note,) if sweep is not None else ()
+        of_runs = {run.note for run in screen.chosen_runs()} if command == "note" else ()
+        notes = list(of_runs or of_sweep)
+        self.action_command_line(f"{command} {notes[0] if len(notes) == 1 else ''}")
+
+    def filter_runs(self, words: str) -> None:
+        """Show the runs of the sweep that these words let through."""
+        from console.screens.sweep import SweepScreen
+
+        self.show("sweep")
+        screen = self.screen_stack[0]
+        if isinstance(screen, SweepScreen):
+            self.call_after_refresh(screen.filter_by, words)
+
+    def runs_filter(self) -> str:
+        """Return the words that the sweep's runs are filtered by."""
+        from console.screens.sweep import SweepScreen
+
+        screen = self.screen
+        return screen.words if isinstance(screen, SweepScreen) else ""
+
+    def show_launch(self, *, sweep_id: str = "", file: Path | None = None) -> None:
+        """Show the launch form, filled in as a sweep was launched or as a file says."""
+        from console.screens.launch import LaunchScreen
+
+        self.show("launch")
+        screen = self.screen_stack[0]
+        if isinstance(screen, LaunchScreen):
+            self.call_after_refresh(screen.fill_in, sweep_id=sweep_id, file=file)
+
+    def show_export(self, name: str, sweep_id: str) -> None:
+        """Open the export of a row of our own, or else of the one that a sweep belongs to."""
+        from console.screens.export import ExportScreen
+        from console.views.scoreboard import subject_named
+
+        self.read_state(
+            lambda database: subject_named(database, name, sweep_id),
+            lambda subject: self.push_screen(ExportScreen(subject)),
+        )
+
+    def read_state(self, query: Callable[[Database], Result], then: Callable[[Result], object]) -> None:
+        """Read the state once in the background, then do something with the answer; a problem is shown."""
+        from state.database import open_for_reading
+
+        def read() -> Result:
+            with closing(open_for_reading(self.places.state_dir)) as database:
+                return query(database)
+
+        self.in_background(read, then)
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
@@ -340,28 +401,39 @@ class ConsoleApp(TerminalApp):
         else:
             self.carry_out(action)
 
-    def carry_out(self, action: Action) -> None:
-        """Ask the action's question, if it has one, then file its requests; the engine's answers are shown."""
+    def carry_out(self, action: Action, then: Callable[[Answer], None] | None = None) -> None:
+        """Ask the action's question, if it has one, then file its requests; the engine's answers are shown.
+
+        `then` gets each answer too.
+        """
         from console.screens.dialogs import ConfirmScreen, question_lines
 
         question = action.question
         if self.refuses():
             return
         if question is None:
-            self._file(action)
+            self._file(action, then)
         else:
             lines = question_lines(question, self.size.width)
-            self.confirm(ConfirmScreen(question.title, lines, question.yes), partial(self._file, action))
+            self.confirm(
+                ConfirmScreen(question.title, lines, question.yes), partial(self._file, action, then)
+            )
 
-    def _file(self, action: Action) -> None:
+    def _file(self, action: Action, then: Callable[[Answer], None] | None) -> None:
         from engine import control
+
+        def answered(answer: Answer | None) -> None:
+            if answer is not None:
+                self.say(answer.text)
+                if then is not None:
+                    then(answer)
 
         for request in action.requests:
             if undone_as(request.kind, request.arguments):
-                self.in_background(partial(self._file_undoable, request), self._say_answer)
+                self.in_background(partial(self._file_undoable, request), answered)
             else:
                 work = partial(control.ask, self.places, request.kind, request.arguments)
-                self.in_background(work, self._say_answer)
+                self.in_background(work, answered)
 
     def _file_undoable(self, request: Request) -> Answer | None:
         """File a request that can be taken back for some seconds, and wait for its answer; waits in a thread."""
@@ -373,10 +445,6 @@ class ConsoleApp(TerminalApp):
             return control.answer_to(self.places, number, wait_seconds=UNDO_SECONDS + _ANSWER_SECONDS)
         except control.WithdrawnRequest:
             return None  # whoever has taken it back was told
-
-    def _say_answer(self, answer: Answer | None) -> None:
-        if answer is not None:
-            self.say(answer.text)
 
     def take_waiting(self, waiting: list[WaitingRequest]) -> None:
         """Show what can still be taken back."""
@@ -403,7 +471,9 @@ class ConsoleApp(TerminalApp):
 
     def confirm(self, question: ConfirmScreen, then: Callable[[], None]) -> None:
         """Ask before doing something; nothing happens unless the answer is yes."""
-        self.push_screen(question, lambda answer: then() if answer else None)
+        # In the app's own context: Textual tells the answer to whoever asked, and the command line is gone by then.
+        with self._context():
+            self.push_screen(question, lambda answer: then() if answer else None)
 
     def refuses(self) -> bool:
         """Whether nothing may be changed from here; then it is said."""
@@ -424,14 +494,18 @@ class ConsoleApp(TerminalApp):
 
     # Work in the background.
 
-    def in_background(self, work: Callable[[], Result], then: Callable[[Result], None] | None = None) -> None:
+    def in_background(
+        self, work: Callable[[], Result], then: Callable[[Result], object] | None = None
+    ) -> None:
         """Do something that may wait, then something with its result; a problem is shown.
 
         A screen does so by its own `in_background`, which ends with the screen and drops what is out of date.
         """
         self.run_worker(self.finish(work, then))
 
-    async def finish(self, work: Callable[[], Result], then: Callable[[Result], None] | None = None) -> None:
+    async def finish(
+        self, work: Callable[[], Result], then: Callable[[Result], object] | None = None
+    ) -> None:
         """Wait for some work in a thread, then do something with its result; a problem is shown."""
         try:
             result = await _in_daemon_thread(work)

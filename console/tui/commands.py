@@ -1,46 +1,200 @@
-"""The `:` command line: its commands in one table, the line they are typed on, and the Ctrl+P palette over them."""
+"""The `:` command line: its commands in one table, the line they are typed on with what can be said, and the palette.
+
+Beside the table, everything that a key does on the screen that is seen can be said by the key's word.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
-from textual.suggester import SuggestFromList
+from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Input
 
 from competitions import registry
-from console.actions import sweeps
-from console.tui.keys import SCREENS
+from console import wording
+from console.actions import runs, sweeps
+from console.sanitize import plain
+from console.tui.keys import SCREENS, Key, key_name
+from console.tui.list_screen import FilteredScreen
+from console.tui.painting import Piece, Pieces, fit, foreign
+from console.tui.screen import ConsoleScreen
 from console.tui.theme import THEME_NAMES
-from console.tui.widgets.inputs import TypingLine
+from console.tui.widgets.inputs import TypingLine, complete_path
 from console.tui.widgets.painted import Painted
+from console.views.sweep import FILTER_FIELDS, checked_filter
+from engine.settings import FILTERS, check_filter
 from foundation.problems import Problem, UsageProblem
+from state.lifecycle import FailureClass, Outcome, RunState
 
 if TYPE_CHECKING:
+    from console.actions.action import Action
     from console.tui.app import ConsoleApp
+    from engine.sweeps.removal import Loss
+    from state.database import Database
+    from state.records import Run
 
 Does = Callable[["ConsoleApp", list[str]], None]
 
 
 @dataclass(frozen=True)
+class Word:
+    """Something that can stand in a command, and what it is."""
+
+    text: str
+    about: str = ""
+
+
+Words = Callable[["ConsoleApp"], Iterable[Word]]
+
+
+def _no_words(_app: ConsoleApp) -> Iterable[Word]:
+    return ()
+
+
+def _nothing(_app: ConsoleApp) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
 class Command:
-    """One word, what may follow it, and what it does."""
+    """One word, what may follow it, and what it does.
+
+    Attributes:
+        needs: how many words must follow it.
+        words: what may stand behind it, place by place; the last of them for all further places.
+        subject: what it is about if nothing is named, such as `3 runs`; empty where that is nothing.
+        key: the key that does the same.
+        changes: whether it changes anything, and so is not there in a read-only console.
+    """
 
     name: str
     takes: str
     help: str
     does: Does
     needs: int = 0
+    words: tuple[Words, ...] = ()
+    subject: Callable[[ConsoleApp], str] = _nothing
+    key: str = ""
+    changes: bool = False
+
+    def words_at(self, place: int, app: ConsoleApp) -> Iterable[Word]:
+        """Return what may stand at a place behind it."""
+        return self.words[min(place, len(self.words) - 1)](app) if self.words else ()
+
+
+# What can be completed.
+
+
+def _sweeps(app: ConsoleApp) -> Iterator[Word]:
+    return (Word(name, "sweep") for name in app.known_sweeps)
+
+
+def _competitions(_app: ConsoleApp) -> Iterator[Word]:
+    return (Word(name, registry.get(name).complexity) for name in registry.all_ids())
+
+
+def _screens(_app: ConsoleApp) -> Iterator[Word]:
+    return (Word(name, about) for name, _key, _title, about in SCREENS)
+
+
+def _runs(app: ConsoleApp) -> Iterator[Word]:
+    chosen = {run.id for run in _chosen(app)}
+    for run in sorted(app.known_runs, key=lambda run: run.id not in chosen):
+        state = wording.FAILURE_WORDS[run.failure_class] if run.failure_class else run.outcome or run.state
+        yield Word(str(run.id), f"{run.competition_id} seed {run.seed}, {state.replace('_', ' ')}")
+
+
+def _themes(_app: ConsoleApp) -> Iterator[Word]:
+    return (Word(name) for name in THEME_NAMES)
+
+
+def _saved_filters(app: ConsoleApp) -> Iterator[Word]:
+    return (Word(name, text) for name, text in app.settings.filters.items())
+
+
+def _filter_begins(app: ConsoleApp) -> Iterator[Word]:
+    yield from _saved_filters(app)
+    yield Word("save", "NAME [WORD...]: keep these words, or the filter as it is")
+    yield Word("remove", "NAME: forget a saved filter")
+    yield Word("clear", "show everything again")
+    yield from _filter_words(app)
+
+
+def _filter_words(app: ConsoleApp) -> Iterator[Word]:
+    values: dict[str, Iterable[str]] = {
+        "state": (*RunState, "live"),
+        "class": FailureClass,
+        "outcome": (*(one.replace("_", " ").split()[0] for one in Outcome), "medal"),
+        "tag": _tags_known(app),
+        "split": ("low", "medium", "high"),
+    }
+    for field in FILTER_FIELDS:
+        for value in dict.fromkeys(values.get(field, ())):
+            yield Word(f"{field}:{value}", f"runs whose {field} is {value}")
+        if field not in values:
+            yield Word(f"{field}:", f"runs by their {field}")
+
+
+def _tags_known(app: ConsoleApp) -> Iterable[str]:
+    return dict.fromkeys(tag.name for run in app.known_runs for tag in run.tags)
+
+
+def _tag_words(app: ConsoleApp) -> Iterator[Word]:
+    there = dict.fromkeys(tag.name for run in _chosen(app) for tag in run.tags)
+    for name in _tags_known(app):
+        if name not in there:
+            yield Word(name, "put it on")
+    for name in there:
+        yield Word(f"-{name}", "take it off")
+
+
+# What commands are about where nothing is named.
+
+
+def _chosen(app: ConsoleApp) -> Sequence[Run]:
+    return app.screen.chosen_runs() if isinstance(app.screen, ConsoleScreen) else ()
+
+
+def _sweep_here(app: ConsoleApp) -> str:
+    """Return the sweep of the line or the screen, or else the one that was seen last."""
+    here = app.screen.chosen_sweep() if isinstance(app.screen, ConsoleScreen) else None
+    return here.id if here is not None else app.sweep_id or ""
+
+
+def _runs_here(app: ConsoleApp) -> str:
+    chosen = _chosen(app)
+    if len(chosen) == 1:
+        return f"run {chosen[0].id} s{chosen[0].seed} {chosen[0].competition_id}"
+    return wording.plural(len(chosen), "run") if chosen else ""
+
+
+def _sweep_named(app: ConsoleApp) -> str:
+    sweep = _sweep_here(app)
+    return f"sweep {sweep}" if sweep else ""
+
+
+def _runs_or_sweep(app: ConsoleApp) -> str:
+    return _runs_here(app) or _sweep_named(app)
+
+
+# What commands do.
 
 
 def _go(mode: str) -> Does:
     return lambda app, _words: app.show(mode)
+
+
+def _go_to(app: ConsoleApp, words: list[str]) -> None:
+    app.show(_one_of(words[0], [name for name, *_ in SCREENS], "screen"))
 
 
 def _sweep(app: ConsoleApp, words: list[str]) -> None:
@@ -52,52 +206,328 @@ def _timeline(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _run(app: ConsoleApp, words: list[str]) -> None:
-    if not words[0].isdigit():
-        raise UsageProblem(f"'{words[0]}' is not the number of a run")
-    app.show_run(int(words[0]))
+    number = _number(words[0], "the number of a run")
+    _with_runs(app, [number], lambda found: app.show_run(found[0].id))
 
 
 def _grade(app: ConsoleApp, words: list[str]) -> None:
     app.show_grade(words[0] if words else "", " ".join(words[1:]))
 
 
+def _launch(app: ConsoleApp, words: list[str]) -> None:
+    if words:
+        app.show_launch(file=Path(" ".join(words)).expanduser())
+    else:
+        app.show("launch")
+
+
+def _clone(app: ConsoleApp, words: list[str]) -> None:
+    app.show_launch(sweep_id=_sweep_of(app, words[0] if words else ""))
+
+
 def _theme(app: ConsoleApp, words: list[str]) -> None:
     app.use_theme(words[0])
 
 
+def _relaunch(app: ConsoleApp, words: list[str]) -> None:
+    _act_on_runs(app, words, runs.relaunch)
+
+
+def _stop(app: ConsoleApp, words: list[str]) -> None:
+    if words and not words[0].isdigit():
+        app.act(sweeps.stop, _sweep_of(app, words[0]))
+    else:
+        _act_on_runs(app, words, runs.stop)
+
+
 def _pause(app: ConsoleApp, words: list[str]) -> None:
-    app.act(sweeps.change, "sweep.pause", words[0])
+    app.act(sweeps.change, "sweep.pause", _sweep_of(app, words[0] if words else ""))
 
 
 def _resume(app: ConsoleApp, words: list[str]) -> None:
-    app.act(sweeps.change, "sweep.resume", words[0])
+    app.act(sweeps.change, "sweep.resume", _sweep_of(app, words[0] if words else ""))
 
 
-def _concurrency(app: ConsoleApp, words: list[str]) -> None:
-    if not words[1].isdigit():
-        raise UsageProblem(f"'{words[1]}' is not a number of runs")
-    app.act(sweeps.change, "sweep.concurrency", words[0], value=int(words[1]))
+def _set(kind: str, what: str, least: int | None) -> Does:
+    """Change a number of a sweep, which is named before it or else the one that is seen."""
+
+    def change(app: ConsoleApp, words: list[str]) -> None:
+        value = _number(words[-1], what, least)
+        app.act(sweeps.change, kind, _sweep_of(app, words[0] if len(words) > 1 else ""), value=value)
+
+    return change
+
+
+def _remove(app: ConsoleApp, words: list[str]) -> None:
+    from engine.sweeps.removal import loss_of, refuse_removal
+    from state import sweeps as known
+
+    sweep_id, with_results = words[0], words[1:] == ["with-results"]
+    if words[1:] and not with_results:
+        raise UsageProblem(f"'{words[1]}' is not 'with-results' or nothing")
+
+    def loss(database: Database) -> Loss:
+        found = loss_of(database, known.get(database, sweep_id).id)
+        with_what = "say ':rm SWEEP with-results'"
+        try:
+            refuse_removal(found, with_results=with_results)
+        except UsageProblem as problem:
+            next_step = problem.next_step.replace("give --with-results", with_what)
+            raise UsageProblem(problem.what, problem.why, next_step) from problem
+        return found
+
+    app.read_state(loss, lambda found: app.act(sweeps.remove, found, with_results=with_results))
+
+
+def _note(app: ConsoleApp, words: list[str]) -> None:
+    chosen = _chosen(app)
+    if chosen:
+        app.act(runs.annotate, chosen, note=" ".join(words))
+    else:
+        _note_sweep(app, words)
+
+
+def _note_sweep(app: ConsoleApp, words: list[str]) -> None:
+    app.act(sweeps.annotate, _sweep_of(app, ""), note=" ".join(words))
+
+
+def _tag(app: ConsoleApp, words: list[str]) -> None:
+    chosen = _chosen(app)
+    if chosen:
+        add, remove = _added_and_removed(words)
+        app.act(runs.annotate, chosen, add=add, remove=remove)
+    else:
+        _tag_sweep(app, words)
+
+
+def _tag_sweep(app: ConsoleApp, words: list[str]) -> None:
+    add, remove = _added_and_removed(words)
+    app.act(sweeps.annotate, _sweep_of(app, ""), add=add, remove=remove)
+
+
+def _filter(app: ConsoleApp, words: list[str]) -> None:
+    saved = app.settings.filters
+    screen = app.screen
+    first, rest = words[0], words[1:]
+    if first == "save":
+        _save_filter(app, rest)
+    elif first == "remove":
+        name = _one_of(rest[0] if rest else "", list(saved), "saved filter")
+        _write_filter(app, name, None)
+        app.say(f"removed the filter '{name}'")
+    elif first == "clear":
+        if isinstance(screen, FilteredScreen):
+            screen.filter_by("")
+    elif not rest and first in saved:
+        app.filter_runs(saved[first])
+    elif isinstance(screen, FilteredScreen) and screen.MODE != "sweep":
+        screen.filter_by(" ".join(words))
+    else:
+        app.filter_runs(checked_filter(" ".join(words)).text)
+
+
+def _save_filter(app: ConsoleApp, words: list[str]) -> None:
+    if not words:
+        raise UsageProblem(":filter save needs NAME [WORD...]")
+    text = " ".join(words[1:]) or app.runs_filter()
+    if not text:
+        raise UsageProblem("nothing is filtered here", "", ":filter save NAME WORD... names the words too")
+    check_filter(words[0], checked_filter(text).text)
+    _write_filter(app, words[0], text)
+    app.say(f"saved the filter '{words[0]}': {text}")
+
+
+def _write_filter(app: ConsoleApp, name: str, text: str | None) -> None:
+    if not app.refuses():
+        app.change_setting(FILTERS, name, text)
+
+
+def _export(app: ConsoleApp, words: list[str]) -> None:
+    app.show_export(words[0] if words else "", _sweep_here(app))
+
+
+def _prepare(app: ConsoleApp, words: list[str]) -> None:
+    from console.actions import datasets
+
+    chosen = [registry.get(name).id for name in words[0].split(",") if name]
+    if words[1:]:
+        plan = partial(datasets.prepare_raw, chosen, Path(" ".join(words[1:])))
+        app.in_background(plan, app.carry_out)
+    else:
+        app.act(datasets.prepare_named, chosen)
+
+
+def _act_on_runs(app: ConsoleApp, words: list[str], plan: Callable[[Sequence[Run]], Action]) -> None:
+    """Do something with the runs of these numbers, or else with those that are chosen."""
+    if words:
+        numbers = [_number(word, "the number of a run") for word in words]
+        _with_runs(app, numbers, lambda found: app.act(plan, found))
+    elif chosen := _chosen(app):
+        app.act(plan, chosen)
+    else:
+        raise UsageProblem("there is no run under the cursor", "", "Name some by their numbers.")
+
+
+def _with_runs(app: ConsoleApp, numbers: Sequence[int], then: Callable[[list[Run]], None]) -> None:
+    from state import runs as known
+
+    app.read_state(lambda database: [known.get(database, number) for number in numbers], then)
+
+
+def _sweep_of(app: ConsoleApp, name: str) -> str:
+    """Return the whole name of a sweep, or the one that is seen."""
+    if not name:
+        if not _sweep_here(app):
+            raise UsageProblem("there is no sweep here", "", "Name one.")
+        return _sweep_here(app)
+    found = [known for known in app.known_sweeps if known == name] or [
+        known for known in app.known_sweeps if known.startswith(name)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageProblem(f"'{name}' could be several sweeps", ", ".join(found[:5]))
+    return name  # the engine says whether there is one
+
+
+def _number(text: str, what: str, least: int | None = 0) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = None
+    if value is None or not text.isascii() or (least is not None and value < least):
+        raise UsageProblem(f"'{text}' is not {what}")
+    return value
+
+
+def _one_of(name: str, known: Sequence[str], what: str) -> str:
+    if name in known:
+        return name
+    found = [one for one in known if name and one.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    raise UsageProblem(f"there is no {what} '{name}'", "", f"Known are: {', '.join(known) or 'none'}.")
+
+
+def _added_and_removed(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    added = [word.removeprefix("+").removeprefix("#") for word in words if not word.startswith("-")]
+    removed = [word.removeprefix("-").removeprefix("#") for word in words if word.startswith("-")]
+    return added, removed
 
 
 _TAKING = {
-    "sweep": Command("sweep", "[SWEEP]", "Competitions and seeds of a sweep", _sweep),
-    "grade": Command("grade", "[COMPETITION [FILE]]", "Grade one submission file", _grade),
+    "sweep": Command(
+        "sweep", "[SWEEP]", "Competitions and seeds of a sweep", _sweep, words=(_sweeps, _no_words)
+    ),
+    "grade": Command(
+        "grade",
+        "[COMPETITION [FILE]]",
+        "Grade one submission file",
+        _grade,
+        words=(_competitions, _no_words),
+    ),
+    "launch": Command("launch", "[FILE.toml]", "Compose and launch a sweep, as a file says", _launch),
 }
+_change = partial(Command, changes=True)
 COMMANDS: tuple[Command, ...] = (
+    _change(
+        "relaunch",
+        "[RUN...]",
+        "Queue runs again that have ended",
+        _relaunch,
+        words=(_runs,),
+        subject=_runs_here,
+    ),
+    _change(
+        "stop", "[RUN...|SWEEP]", "Stop runs, or a sweep for good", _stop, words=(_runs,), subject=_runs_here
+    ),
+    _change(
+        "tag", "TAG... [-TAG...]", "Put tags on, or take them off", _tag, 1, (_tag_words,), _runs_or_sweep
+    ),
+    _change("note", "[TEXT]", "Write a note; an empty one takes it away", _note, subject=_runs_or_sweep),
+    _change("tag-sweep", "TAG... [-TAG...]", "The same for the sweep", _tag_sweep, 1, subject=_sweep_named),
+    _change("note-sweep", "[TEXT]", "Write a note on the sweep", _note_sweep, subject=_sweep_named),
+    Command(
+        "filter",
+        "NAME|WORD...|save NAME",
+        "Show only some runs or lines",
+        _filter,
+        1,
+        (_filter_begins, _filter_words),
+    ),
+    _change(
+        "priority",
+        "[SWEEP] N",
+        "Whose runs start first",
+        _set("sweep.priority", "a whole number", None),
+        1,
+        (_sweeps, _no_words),
+        _sweep_named,
+    ),
+    _change(
+        "concurrency",
+        "[SWEEP] N",
+        "How many runs are live at once",
+        _set("sweep.concurrency", "a number of runs (1 or more)", 1),
+        1,
+        (_sweeps, _no_words),
+        _sweep_named,
+    ),
+    _change(
+        "pause",
+        "[SWEEP]",
+        "Start no more runs of a sweep",
+        _pause,
+        words=(_sweeps, _no_words),
+        subject=_sweep_named,
+    ),
+    _change(
+        "resume",
+        "[SWEEP]",
+        "Start runs of a sweep again",
+        _resume,
+        words=(_sweeps, _no_words),
+        subject=_sweep_named,
+    ),
+    _change(
+        "rm", "SWEEP [with-results]", "Remove a sweep with all its files", _remove, 1, (_sweeps, _no_words)
+    ),
+    Command(
+        "clone",
+        "[SWEEP]",
+        "Fill the launch form as a sweep was launched",
+        _clone,
+        words=(_sweeps, _no_words),
+        subject=_sweep_named,
+    ),
+    Command("export", "[ROW]", "Preview the export of a row", _export, subject=_sweep_named),
+    _change(
+        "prepare",
+        "COMPETITION,... [FOLDER|ZIP]",
+        "Prepare a dataset, from Kaggle or from raw data here",
+        _prepare,
+        1,
+        (_competitions, _no_words),
+    ),
+    _change("undo", "", "Take back a stop or a relaunch", lambda app, _words: app.action_undo()),
+    Command("go", "SCREEN", "Go to a screen", _go_to, 1, (_screens, _no_words)),
+    Command("run", "NUMBER", "One run: log, timeline, submissions", _run, 1, (_runs, _no_words)),
     *(_TAKING.get(name) or Command(name, "", about, _go(name)) for name, _key, _title, about in SCREENS),
-    Command("timeline", "[SWEEP]", "Attempts of a sweep, or of all, over time", _timeline),
-    Command("run", "NUMBER", "One run: log, timeline, submissions", _run, needs=1),
+    Command(
+        "timeline",
+        "[SWEEP]",
+        "Attempts of a sweep, or of all, over time",
+        _timeline,
+        words=(_sweeps, _no_words),
+    ),
     Command(
         "integrity",
         "",
         "What detectors have found in all runs",
         lambda app, _words: app.show_integrity("all runs"),
     ),
-    Command("pause", "SWEEP", "Start no more runs of a sweep", _pause, needs=1),
-    Command("resume", "SWEEP", "Start runs of a sweep again", _resume, needs=1),
-    Command("concurrency", "SWEEP N", "How many runs of a sweep may be live at once", _concurrency, needs=2),
-    Command("theme", "|".join(THEME_NAMES), "Change the theme", _theme, needs=1),
-    Command("engine", "", "Start the engine if it is not running", lambda app, _words: app.start_engine()),
+    Command("theme", "NAME", "Change the theme", _theme, 1, (_themes, _no_words)),
+    _change("engine", "", "Start the engine if it is not running", lambda app, _words: app.start_engine()),
     Command("help", "", "The keys of this screen", lambda app, _words: app.action_help()),
     Command(
         "quit", "", "Close the console; the engine keeps running", lambda app, _words: app.action_leave()
@@ -110,59 +540,185 @@ _ALIASES = {
     "datasets": "data",
     "scoreboard": "board",
     "h": "help",
+    "u": "undo",
 }
+
+
+def commands_here(app: ConsoleApp) -> list[Command]:
+    """Return what can be said now: the table, and what the keys of the screen do that is not in it."""
+    keys = app.settings.keys
+    table = []
+    for command in COMMANDS:
+        if not (command.changes and app.readonly):
+            table.append(replace(command, key=_KEYS_OF.get(command.name, "")))
+    named = {command.name for command in COMMANDS}
+    own: list[Command] = []
+    if isinstance(app.screen, ConsoleScreen):
+        for key in keys.of(*app.screen.contexts()[:1]):
+            name = key.label.replace(" ", "-")
+            if name not in named and not (key.changes and app.readonly):
+                named.add(name)
+                own.append(Command(name, "", key.help, _press(key), key=key.id, changes=key.changes))
+    here = [command for command in table if command.subject(app)]
+    return [*here, *own, *(command for command in table if command not in here)]
+
+
+# By the names of commands: the key of some screen that does the same.
+_KEYS_OF = {
+    "relaunch": "sweep.relaunch",
+    "stop": "sweep.stop",
+    "filter": "sweep.filter",
+    "note": "sweep.note",
+    "tag": "sweep.tag",
+    "undo": "app.undo",
+    "help": "app.help",
+    "quit": "app.quit",
+} | {name: f"app.{name}" for name, *_ in SCREENS}
+
+
+def _press(key: Key) -> Does:
+    """Do what a key of the screen does."""
+
+    def do(app: ConsoleApp, _words: list[str]) -> None:
+        app.call_later(app.run_action, key.does, app.screen)
+
+    return do
 
 
 def execute(app: ConsoleApp, text: str) -> None:
     """Do what a command line says, or say why not; an unambiguous beginning of a word is enough."""
-    name, *words = text.split()
     try:
-        command = _find(_ALIASES.get(name, name))
-        if len(words) < command.needs:
-            raise UsageProblem(f":{command.name} needs {command.takes}")
-        command.does(app, words)
+        perform(app, text)
     except Problem as problem:
         app.say(str(problem), bad=True)
 
 
-def completions(sweeps: tuple[str, ...], competitions: tuple[str, ...]) -> list[str]:
-    """Return everything that the command line can complete to."""
-    taking = [
-        f"{name} {sweep}"
-        for name in ("sweep", "timeline", "pause", "resume", "concurrency")
-        for sweep in sweeps
-    ]
-    return [
-        *(command.name for command in COMMANDS),
-        *(f"theme {name}" for name in THEME_NAMES),
-        *taking,
-        *(f"grade {competition}" for competition in competitions),
-    ]
+def perform(app: ConsoleApp, text: str) -> None:
+    """Do what a command line says.
+
+    Raises:
+        Problem: it can't be done, or is not understood.
+    """
+    name, *words = text.split()
+    command = _find(app, _ALIASES.get(name, name))
+    if len(words) < command.needs:
+        raise UsageProblem(f":{command.name} needs {command.takes}")
+    command.does(app, words)
 
 
-def _find(name: str) -> Command:
-    found = [command for command in COMMANDS if command.name == name] or [
-        command for command in COMMANDS if command.name.startswith(name)
+def _find(app: ConsoleApp, name: str) -> Command:
+    known = commands_here(app)
+    found = [command for command in known if command.name == name] or [
+        command for command in known if command.name.startswith(name)
     ]
     if len(found) == 1:
         return found[0]
     if found:
         raise UsageProblem(f":{name} could be {', '.join(command.name for command in found)}")
-    raise UsageProblem(f"there is no command :{name}", "", "? lists the keys, Ctrl+P all commands.")
+    if any(command.name == name for command in COMMANDS):
+        raise UsageProblem(f":{name} changes something, and this console is read-only")
+    raise UsageProblem(f"there is no command :{name}", "", "':' lists what can be said.")
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A line of the list over the command line.
+
+    Attributes:
+        completed: what the line becomes when this is taken; None where it only explains.
+        is_whole: whether nothing more has to be typed then.
+    """
+
+    shown: str
+    about: str
+    subject: str = ""
+    key: str = ""
+    completed: str | None = None
+    is_whole: bool = False
+
+
+def suggestions(app: ConsoleApp, text: str) -> list[Suggestion]:
+    """Return what can be said from what is typed on, best fitting first."""
+    head, _, typed = text.rpartition(" ")
+    if not head.strip():
+        return [_of_command(app, command) for command in _fitting(commands_here(app), typed)]
+    name, *before = head.split()
+    try:
+        command = _find(app, _ALIASES.get(name, name))
+    except UsageProblem as problem:
+        return [Suggestion("", str(problem).splitlines()[0])]
+    found = [
+        Suggestion(
+            word.text,
+            word.about,
+            completed=f"{head} {word.text}",
+            is_whole=len(before) + 1 >= command.needs and not word.text.endswith(":"),
+        )
+        for word in _words_fitting(command.words_at(len(before), app), typed)
+        if word.text not in before
+    ]
+    if command.name in _TAKING_PATHS and (path := complete_path(typed)):
+        found.append(Suggestion(path, "path", completed=f"{head} {path}"))
+    return [replace(_of_command(app, command), completed=None), *found]
+
+
+_TAKING_PATHS = frozenset({"launch", "grade", "prepare"})
+
+
+def _of_command(app: ConsoleApp, command: Command) -> Suggestion:
+    more = " " if command.takes else ""
+    return Suggestion(
+        f"{command.name} {command.takes}".rstrip(),
+        command.help,
+        command.subject(app),
+        _key_text(app, command.key),
+        f"{command.name}{more}",
+        is_whole=not command.needs,
+    )
+
+
+def _key_text(app: ConsoleApp, key_id: str) -> str:
+    with suppress(StopIteration):
+        return key_name(app.settings.keys.named(key_id).keys[0], ascii_only=app.settings.ascii_only)
+    return ""
+
+
+def _fitting(known: Sequence[Command], typed: str) -> list[Command]:
+    wanted = typed.lower()
+    ranks = {}
+    for place, command in enumerate(known):
+        in_help = any(word.startswith(wanted) for word in command.help.lower().split())
+        rank = 0 if command.name.startswith(wanted) else 1 if wanted in command.name else 2 if in_help else 3
+        if rank < 3:
+            ranks[place] = rank
+    return [known[place] for place in sorted(ranks, key=lambda place: (ranks[place], place))]
+
+
+def _words_fitting(known: Iterable[Word], typed: str) -> list[Word]:
+    wanted = typed.lower()
+    found = [word for word in known if wanted in f"{word.text} {word.about}".lower()]
+    return sorted(
+        found,
+        key=lambda word: (not word.text.lower().startswith(wanted), wanted not in word.text.lower()),
+    )
 
 
 class ConsoleCommands(Provider):
     """Finds commands by fuzzy search; those that need a word open the command line with their name."""
 
+    @property
+    def _known(self) -> list[Command]:
+        return commands_here(cast("ConsoleApp", self.app))
+
     async def discover(self) -> Hits:
         """All commands, before anything is typed."""
-        for command in COMMANDS:
+        for command in self._known:
             yield DiscoveryHit(_title(command), partial(self._take, command), help=command.help)
 
     async def search(self, query: str) -> Hits:
         """The commands that match."""
         matcher = self.matcher(query)
-        for command in COMMANDS:
+        for command in self._known:
             score = matcher.match(f"{command.name} {command.help}")
             if score > 0:
                 yield Hit(score, _title(command), partial(self._take, command), help=command.help)
@@ -170,7 +726,7 @@ class ConsoleCommands(Provider):
     def _take(self, command: Command) -> None:
         app = cast("ConsoleApp", self.app)
         if command.needs:
-            app.screen.mount(CommandLine(f"{command.name} "))
+            app.action_command_line(f"{command.name} ")
         else:
             execute(app, command.name)
 
@@ -179,59 +735,149 @@ def _title(command: Command) -> str:
     return f"{command.name} {command.takes}".rstrip().replace("[", "\\[")
 
 
-class CommandLine(Widget):
-    """Takes one command; Tab or → completes, ↑ brings back the last one, Esc leaves."""
+_MOST_LINES = 10
+_WIDEST_COMMAND = 34
 
-    DEFAULT_CSS = "CommandLine { height: 1; dock: bottom; layout: horizontal; layer: overlay; }"
+
+class CommandLine(Widget):
+    """Takes one command, over a list of what can be said; ↑ and ↓ choose, Tab completes, Esc leaves."""
+
+    DEFAULT_CSS = """
+    CommandLine { height: auto; dock: bottom; layout: vertical; layer: overlay; }
+    CommandLine > #candidates { height: auto; background: $surface; }
+    CommandLine > Horizontal { height: 1; }
+    CommandLine .prompt-sign { width: 3; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave", show=False),
         Binding("tab", "complete", "complete", show=False, priority=True),
-        Binding("up", "recall", "recall", show=False),
+        Binding("down", "choose(1)", "next", show=False),
+        Binding("up", "choose(-1)", "previous", show=False),
     ]
     app: ConsoleApp
     _last = ""
 
     def __init__(self, text: str = "") -> None:
-        super().__init__(id="command", classes="prompt -open")
+        super().__init__(id="command")
         self._text = text
+        self._found: list[Suggestion] = []
+        # Which of them the arrows have chosen.
+        self._chosen: int | None = None
+        self._problem = ""
 
     def compose(self) -> ComposeResult:
-        """The sign and the field."""
-        yield Painted(((" : ", "accent"),), classes="prompt-sign")
-        known = completions(self.app.known_sweeps, registry.all_ids())
-        suggester = SuggestFromList(known, case_sensitive=False)
-        yield TypingLine(self._text, suggester=suggester, select_on_focus=False)
+        """The list, the sign and the field."""
+        yield Painted(id="candidates")
+        with Horizontal():
+            yield Painted(((" : ", "accent"),), classes="prompt-sign")
+            yield TypingLine(self._text, select_on_focus=False)
 
     def on_mount(self) -> None:
         """Take what is typed."""
         self.query_one(Input).focus()
+        self._suggest(self._text)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show what can be said from here."""
+        event.stop()
+        self._problem = ""
+        self._suggest(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Do it."""
+        """Do it, or what the arrows have chosen; what can't be done is told here, and may be corrected."""
         event.stop()
         text = event.value.strip()
-        self.remove()
-        if text:
-            CommandLine._last = text
-            execute(self.app, text)
+        if self._chosen is not None:
+            taken = self._found[self._chosen]
+            if taken.completed is not None and not taken.is_whole:
+                self._type(taken.completed)
+                return
+            text = (taken.completed or text).strip()
+        if not text:
+            self.remove()
+            return
+        CommandLine._last = text
+        try:
+            perform(self.app, text)
+        except Problem as problem:
+            self._problem = " ".join(str(problem).splitlines())
+            self._type(text)
+            self._draw()
+        else:
+            self.remove()
 
     def on_input_blurred(self, event: Input.Blurred) -> None:
         """Go away when something else is chosen."""
         event.stop()
         self.remove()
 
+    def on_resize(self) -> None:
+        """Draw for the new width."""
+        self._draw()
+
     def action_leave(self) -> None:
         """Go away."""
         self.remove()
 
     def action_complete(self) -> None:
-        """Take the suggestion."""
-        field = self.query_one(Input)
-        if not field.cursor_at_end:
-            field.action_end()
-        else:
-            field.action_cursor_right()
+        """Take what is chosen, or else the first that there is."""
+        places = [self._chosen] if self._chosen is not None else range(len(self._found))
+        taken = next((self._found[place] for place in places if self._found[place].completed), None)
+        if taken is not None and taken.completed is not None:
+            begins = taken.completed.endswith((":", "/", " "))
+            self._type(taken.completed if begins else f"{taken.completed} ")
 
-    def action_recall(self) -> None:
-        """Bring back the last command."""
-        self.query_one(Input).value = CommandLine._last
+    def action_choose(self, step: int) -> None:
+        """Choose the next of the list, or the one before; where nothing is typed, ↑ brings back the last command."""
+        field = self.query_one(Input)
+        if step < 0 and not field.value and self._chosen is None and CommandLine._last:
+            self._type(CommandLine._last)
+            return
+        can = [place for place, each in enumerate(self._found) if each.completed is not None]
+        if not can:
+            return
+        if self._chosen in can:
+            self._chosen = can[(can.index(self._chosen) + step) % len(can)]
+        else:
+            self._chosen = can[0 if step > 0 else -1]
+        self._draw()
+
+    def _type(self, text: str) -> None:
+        field = self.query_one(Input)
+        field.value = text
+        field.action_end()
+
+    def _suggest(self, text: str) -> None:
+        self._found, self._chosen = suggestions(self.app, text), None
+        self._draw()
+
+    def _draw(self) -> None:
+        for shown in self.query("#candidates").results(Painted):
+            shown.show(*self._lines(self.screen.size.width))
+
+    def _lines(self, width: int) -> Iterator[Pieces]:
+        """Draw the part of the list that holds what is chosen, and what was wrong."""
+        signs = self.app.signs
+        room = max(2, min(_MOST_LINES, self.screen.size.height // 2 - 2))
+        first = max(0, min((self._chosen or 0) - room // 2, len(self._found) - room))
+        shown = self._found[first : first + room]
+        names = min(_WIDEST_COMMAND, max((len(each.shown) for each in shown), default=0) + 2, width // 2)
+        more = len(self._found) - len(shown)
+        yield ((signs.rule * width, "faint"),)
+        for place, each in enumerate(shown, start=first):
+            is_chosen = place == self._chosen
+            begin: Piece = (f"{signs.cursor if is_chosen else ' '} ", "accent")
+            name = fit(plain(each.shown), names, ellipsis=signs.ellipsis)
+            side = each.subject or each.key
+            known = f" {foreign(side, min(40, width // 3)).rstrip()} " if side else ""
+            about = foreign(each.about, max(0, width - 2 - names - len(known)), ellipsis=signs.ellipsis)
+            yield (
+                begin,
+                (name, "strong" if is_chosen else "accent" if each.completed else "text"),
+                (about, "text" if is_chosen else "dim"),
+                (known, "text" if each.subject else "faint"),
+            )
+        if self._problem:
+            yield ((f"  {foreign(self._problem, width - 3, ellipsis=signs.ellipsis).rstrip()}", "bad"),)
+        elif more > 0:
+            yield ((f"  {more} more; type to narrow, up and down choose, tab completes", "faint"),)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from console.tui.keys import KeyTable, rebound_keys
 from console.tui.theme import DARK, MONOCHROME, PALETTE_NAMES, THEME_NAMES, Palette
-from engine.settings import ConsoleSettings, NotificationSettings, read_table, read_values
+from engine.settings import ConsoleSettings, NotificationSettings, read_filters, read_table, read_values
 from foundation.problems import UsageProblem
 
 # How often it may be looked whether the state has changed; the first is what counts if nothing is said.
@@ -24,6 +25,7 @@ class Settings:
     keys: KeyTable = field(default_factory=KeyTable)
     notifications: NotificationSettings = field(default_factory=NotificationSettings)
     refresh_seconds: float = REFRESH_CHOICES[0]
+    filters: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> Settings:
@@ -42,4 +44,5 @@ def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> 
         keys=rebound_keys({action: str(key) for action, key in read_values(config_file, "keys").items()}),
         notifications=read_table(config_file, NotificationSettings),
         refresh_seconds=console.refresh,
+        filters=read_filters(config_file),
     )

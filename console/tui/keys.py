@@ -40,6 +40,7 @@ Context = Literal[
     "timeline",
     "integrity",
     "settings",
+    "field",
     "welcome",
     "help",
     "confirm",
@@ -82,8 +83,8 @@ class Key:
     @property
     def opens_field(self) -> bool:
         """Whether it opens a line to type into."""
-        return self.does in ("filter", "search", "app.command_line") or self.does.startswith(
-            ("ask(", "review(")
+        return self.does in ("filter", "search") or self.does.startswith(
+            ("ask(", "review(", "app.command_line", "app.note")
         )
 
 
@@ -145,6 +146,17 @@ TABLE: tuple[Key, ...] = (
         7,
     ),
     Key("overview.timeline", "t", "timeline", "timeline", "The timeline of the line's sweep, or of all", 8),
+    _change("overview.note", "n ctrl+n", "app.note('note')", "note", "Write a note on the run or sweep"),
+    _change(
+        "overview.tag",
+        "number_sign ctrl+t",
+        "app.command_line('tag ')",
+        "tag",
+        "Tag the run or sweep of the line",
+    ),
+    Key(
+        "overview.clone", "C", "app.command_line('clone')", "clone", "Launch a sweep like the one of the line"
+    ),
     # Sweep
     Key("sweep.open", "enter", "open", "run", "Open the run under the cursor", 1),
     Key("sweep.log", "l", "log", "log", "The run's log", 2),
@@ -167,6 +179,26 @@ TABLE: tuple[Key, ...] = (
     _change("sweep.pause", "p", "pause", "pause", "Let no new runs start, or go on"),
     Key("sweep.diff", "d", "diff", "diff", "Compare code and configuration of the two marked runs"),
     Key("sweep.timeline", "t", "timeline", "timeline", "Its attempts over time", 7),
+    _change(
+        "sweep.note", "n ctrl+n", "app.note('note')", "note", "Write a note on the marked runs, or this one"
+    ),
+    _change(
+        "sweep.tag",
+        "number_sign ctrl+t",
+        "app.command_line('tag ')",
+        "tag",
+        "Tag the marked runs, or this one",
+    ),
+    _change("sweep.note_sweep", "N", "app.note('note-sweep')", "note sweep", "Write a note on the sweep"),
+    _change("sweep.tag_sweep", "T", "app.command_line('tag-sweep ')", "tag sweep", "Tag the sweep"),
+    Key(
+        "sweep.saved",
+        "F",
+        "app.command_line('filter ')",
+        "saved filter",
+        "Choose a saved filter, or save one",
+    ),
+    Key("sweep.clone", "C", "app.command_line('clone')", "clone", "Launch a sweep like this one"),
     Key("sweep.integrity", "i", "integrity", "integrity", "What detectors have found in its runs"),
     Key(
         "sweep.detail", "w", "detail", "details", "Show or hide the details beside the list (wide terminals)"
@@ -186,6 +218,8 @@ TABLE: tuple[Key, ...] = (
     ),
     _change("run.regrade", "ctrl+g", "regrade", "regrade", "Grade again now, where grading has failed"),
     _change("run.classify", "c", "classify", "class", "Correct the class of a failure"),
+    _change("run.note", "ctrl+n", "app.note('note')", "note", "Write a note on this run"),
+    _change("run.tag", "ctrl+t", "app.command_line('tag ')", "tag", "Tag this run"),
     Key("run.back", "escape", "back", "back", "Back to where you came from", 7),
     # Log
     Key("log.down", "down j", "scroll_lines(1)", "down", "One line down"),
@@ -235,6 +269,9 @@ TABLE: tuple[Key, ...] = (
     Key("data.open", "enter", "open", "detail", "Everything about the dataset under the cursor", 1),
     Key("data.mark", "space", "mark", "mark", "Mark or unmark the dataset", 2),
     _change("data.prepare", "p", "act('prepare')", "prepare", "Prepare the marked datasets, or this one", 3),
+    _change(
+        "data.raw", "R", "ask('raw')", "from raw", "Prepare from a folder or zip of raw data on this disk"
+    ),
     _change("data.stop", "s", "act('stop')", "stop", "Stop preparing; what is downloaded stays", 4),
     _change("data.retry", "r", "act('retry')", "retry", "Try again what failed", 5),
     _change(
@@ -324,6 +361,18 @@ TABLE: tuple[Key, ...] = (
     _change("launch.build", "ctrl+b", "build", "build", "Build the images that are missing"),
     _change("launch.engine", "ctrl+n", "engine", "start engine", "Start the engine"),
     Key("launch.back", "escape", "back", "leave field", "Leave the field, so that digits switch screens", 4),
+    Key(
+        "launch.load",
+        "ctrl+o",
+        "ask('load')",
+        "load",
+        "Fill the form in from a file as 'sweep launch' takes it",
+    ),
+    Key("launch.save", "ctrl+s", "ask('save')", "save", "Write the form as such a file"),
+    # Fields of a form
+    Key("field.complete", "right", "complete", "complete", "Take what is suggested behind the cursor", 6),
+    Key("field.next", "tab down", "app.focus_next", "next field", "To the next field"),
+    Key("field.previous", "shift+tab up", "app.focus_previous", "field before", "To the field before"),
     # Events
     Key("events.open", "enter", "open", "open", "Go to what the event is about", 1),
     Key("events.filter", "slash", "filter", "filter", "Words, or sweep: kind: sev: comp: seed: run:", 2),
@@ -446,6 +495,7 @@ def key_name(key: str, *, ascii_only: bool = False) -> str:
 # Screens on which a log is read; the others show lists.
 _WITH_LOG = frozenset({"run", "file", "merged"})
 _WITH_MATRIX = frozenset({"sweep", "board", "experiment"})
+_WITH_FIELDS = frozenset({"launch", "grade"})
 
 
 def rebound_keys(changes: Mapping[str, str]) -> KeyTable:
@@ -493,5 +543,10 @@ def hidden_by(table: KeyTable, name: str) -> tuple[str, ...]:
 
 def _works_on(shared: str, context: str) -> bool:
     """Whether keys that several screens share work on a screen."""
-    with_log, with_matrix = context in _WITH_LOG, context in _WITH_MATRIX
-    return {"app": True, "list": not with_log, "log": with_log, "matrix": with_matrix}.get(shared, False)
+    with_log, with_matrix, with_fields = (
+        context in _WITH_LOG,
+        context in _WITH_MATRIX,
+        context in _WITH_FIELDS,
+    )
+    shares = {"app": True, "list": not with_log, "log": with_log, "matrix": with_matrix, "field": with_fields}
+    return shares.get(shared, False)

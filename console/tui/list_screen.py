@@ -84,6 +84,11 @@ class FilteredScreen(ListScreen):
         """Take back what was typed."""
         self.on_prompt_done(Prompt.Done(message.prompt, message.value))
 
+    def filter_by(self, words: str) -> None:
+        """Filter by these words."""
+        self.words = words
+        self.redraw()
+
     def action_filter(self) -> None:
         """Type a filter."""
         self.query_one("#filter", Prompt).open(self.words)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
     from foundation.problems import Problem
     from state.database import Database
+    from state.records import Run, Sweep
 
 Result = TypeVar("Result")
 # What the state is asked, and who takes the answer; a screen's queries have names.
@@ -122,6 +123,14 @@ class ConsoleScreen(Screen[None]):
     def queries(self) -> Queries:
         """Return by name what the screen asks the state, and who takes the answers, after which it is drawn."""
         return {}
+
+    def chosen_runs(self) -> Sequence[Run]:
+        """Return the runs that actions are about here now."""
+        return ()
+
+    def chosen_sweep(self) -> Sweep | None:
+        """Return the sweep that actions are about here now, if they are about one."""
+        return None
 
     def contexts(self) -> tuple[Context, ...]:
         """Return the contexts whose keys work here now."""

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from competitions import registry
 from engine.agents import Agent, find_agents
 from engine.checks import Check, Mend, failed
 from engine.control import EngineStatus
-from engine.options.sweep import FORM_OPTIONS, Launch, SweepOptions, completed
+from engine.options.sweep import (
+    FORM_OPTIONS,
+    Launch,
+    SweepOptions,
+    completed,
+    options_of,
+    read_duration,
+    read_toml,
+    write_toml,
+)
 from engine.places import Places, agents_folders
 from engine.sweeps.forecast import Forecast, forecast
+from engine.sweeps.launch import launch_of
 from foundation.problems import Problem, UsageProblem
+from state import budgets, experiments, sweeps
+from state.budgets import BudgetScope, Limits
+from state.database import Database
+from state.records import IMPORTED
 
 _AGENTS_NAMED = 6
+_SWEEP = BudgetScope.SWEEP
 
 
 def _initial_texts() -> dict[str, str]:
@@ -28,14 +44,65 @@ class Draft:
 
     Attributes:
         prepare: whether datasets that are missing are prepared first; a key says so, not a field.
+        others: the options that have no field, as a file or another sweep has them.
+        source: what it was filled in from; empty for nothing.
     """
 
     texts: Mapping[str, str] = field(default_factory=_initial_texts)
     prepare: bool = False
+    others: SweepOptions = field(default_factory=SweepOptions)
+    source: str = ""
 
     def changed(self, option: str, text: str) -> Draft:
         """The same with another text for an option."""
-        return Draft({**self.texts, option: text}, self.prepare)
+        return replace(self, texts={**self.texts, option: text})
+
+    @classmethod
+    def of(cls, options: SweepOptions, source: str) -> Draft:
+        """What one would type, and have beside the fields, to get these options.
+
+        Raises:
+            Problem: a file that they name can't be read, or a duration is none.
+        """
+        given = options.given()
+        if options.split:
+            members = () if options.split in registry.splits() else registry.read_split(options.split)
+            named = members or (options.split,)
+            given["competitions"] = tuple(dict.fromkeys([*named, *(options.competitions or ())]))
+        given["competitions"] = _shortest(given.get("competitions", ()))
+        if options.time_limit is not None:
+            given["hours"] = read_duration(options.time_limit) / 3600
+        elif options.minutes is not None:
+            given["hours"] = options.minutes / 60
+        texts = {
+            option.name: option.to_text(given.pop(option.name, option.default)) for option in FORM_OPTIONS
+        }
+        others = {name: value for name, value in given.items() if name not in _SAID_BY_FIELDS}
+        return cls(texts, bool(options.prepare), SweepOptions(**others), source)
+
+    def options(self) -> tuple[SweepOptions, dict[str, Problem]]:
+        """Read what is typed: the options, and by name why others can't be read."""
+        given: dict[str, Any] = {}
+        wrong: dict[str, Problem] = {}
+        for option in FORM_OPTIONS:
+            try:
+                given[option.name] = option.from_text(self.texts[option.name])
+            except Problem as problem:
+                wrong[option.name] = problem
+        prepare = self.prepare or None
+        return replace(self.others, **given, prepare=prepare), wrong
+
+
+# What another field or a key says.
+_SAID_BY_FIELDS = frozenset({"split", "minutes", "time_limit", "prepare"})
+
+
+def _shortest(competitions: Sequence[str]) -> tuple[str, ...]:
+    """Name a split where these are just its competitions."""
+    splits = registry.splits()
+    same = (name for name, members in splits.items() if set(members) == set(competitions))
+    name = next(same, None) if competitions else None
+    return tuple(competitions) if name is None else (name,)
 
 
 @dataclass(frozen=True)
@@ -46,11 +113,13 @@ class Composed:
         launch: what the engine would be asked for; None while something can't be read.
         forecast: what that comes to, as a dry run tells it.
         checks: everything that was looked at, with what can't be read before it.
+        wrong: why fields can't be read, by the names of their options.
     """
 
     checks: tuple[Check, ...]
     launch: Launch | None = None
     forecast: Forecast | None = None
+    wrong: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def can_launch(self) -> bool:
@@ -74,23 +143,63 @@ def agents_known(agents_dir: str) -> tuple[Agent, ...]:
 
 def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Composed:
     """Read and check a draft; waits for the disk, and for Docker where that is asked for."""
-    given: dict[str, Any] = {}
+    options, problems = draft.options()
     chosen: tuple[str, ...] = ()
-    wrong: list[Check] = []
-    for option in FORM_OPTIONS:
+    if "competitions" not in problems:
         try:
-            given[option.name] = option.from_text(draft.texts[option.name])
-            if option.name == "competitions":
-                chosen = _competitions(given.pop(option.name))
+            chosen = _competitions(options.competitions)
         except Problem as problem:
-            wrong.append(failed(problem))
-    if not given["agent"]:
+            problems["competitions"] = problem
+    wrong = [failed(problem) for problem in problems.values()]
+    why = {name: problem.what for name, problem in problems.items()}
+    if not options.agent:
         several = ", ".join(agent.id for agent in agents_known(draft.texts["agents_dir"])[:_AGENTS_NAMED])
         wrong.insert(0, Check(False, f"choose an agent: {several}"))
-    launch = completed(SweepOptions(**given, prepare=draft.prepare), chosen, places)
+    try:
+        launch = completed(replace(options, competitions=None), chosen, places)
+    except Problem as problem:
+        return Composed((*wrong, failed(problem)), wrong=why)
     found = forecast(launch, places, engine or EngineStatus())
     checks = (*wrong, *found.checks)
-    return Composed(checks) if wrong else Composed(checks, launch, found)
+    return Composed(checks, wrong=why) if wrong else Composed(checks, launch, found)
+
+
+def draft_of_file(path: Path) -> Draft:
+    """Read a draft from a file as `sweep launch` takes it.
+
+    Raises:
+        Problem: it can't be read, or is not understood.
+    """
+    return Draft.of(read_toml(path), path.name)
+
+
+def draft_of_sweep(database: Database, sweep_id: str) -> Draft:
+    """Make a draft of what would launch a sweep again, as it is scheduled now, under a name of its own.
+
+    Raises:
+        Problem: there is no such sweep, or it was imported.
+    """
+    sweep = sweeps.get(database, sweep_id)
+    if sweep.spec.runtime == IMPORTED:
+        raise UsageProblem(f"sweep {sweep.id} can't be cloned", "it was imported, not launched here")
+    shared = [
+        one.limits for one in budgets.all_budgets(database) if (one.scope, one.name) == (_SWEEP, sweep.id)
+    ]
+    launch = launch_of(sweep, experiments.of_sweep(database, sweep.id), shared[0] if shared else Limits())
+    return Draft.of(options_of(replace(launch, name="", note="")), f"sweep {sweep.id}")
+
+
+def draft_text(draft: Draft) -> str:
+    """Write a draft as the file that `sweep launch` takes.
+
+    Raises:
+        Problem: a field can't be read.
+    """
+    options, problems = draft.options()
+    for problem in problems.values():
+        raise problem
+    folder = None if options.agents_dir is None else str(Path(options.agents_dir).expanduser().absolute())
+    return write_toml(replace(options, agents_dir=folder))
 
 
 def _competitions(names: Sequence[str] | None) -> tuple[str, ...]:

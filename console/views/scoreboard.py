@@ -40,6 +40,7 @@ from engine.scoreboard.reports import read_import
 from engine.settings import Prices, read_table
 from foundation.files import write_text
 from foundation.problems import Problem, UsageProblem, writing
+from state import experiments
 from state.database import Database, open_for_reading
 
 Answer = TypeVar("Answer")
@@ -207,6 +208,20 @@ class Experiment:
     def trials_of(self, competition_id: str) -> tuple[Trial, ...]:
         """The trials of one competition, in the order in which they count as seeds."""
         return tuple(trial for trial in self.evidence.trials if trial.competition_id == competition_id)
+
+
+def subject_named(database: Database, name: str, sweep_id: str) -> Subject:
+    """Find a row of our own by its name, or else the one that a sweep belongs to.
+
+    Raises:
+        UsageProblem: there is none.
+    """
+    if not name and not sweep_id:
+        raise UsageProblem("there is no sweep here", "", "Name a row of the scoreboard.")
+    of_sweep = experiments.of_sweep(database, sweep_id) if not name else ()
+    wanted = name or (of_sweep[0] if of_sweep else sweep_id)
+    find_evidence(database, wanted)
+    return Subject("own", wanted)
 
 
 def experiment(database: Database, subject: Subject, config_file: Path) -> Experiment | Problem:

@@ -16,7 +16,7 @@ from engine.datasets.steps import CHECK, DOWNLOAD, EXTRACT, PREPARE, STEPS, VERI
 from engine.kaggle import CredentialsRefused
 from engine.kaggle.credentials import require_credentials
 from engine.layout import DEMO_DATA, dataset_folder, is_demo, is_prepared
-from foundation.problems import DataProblem
+from foundation.problems import DataProblem, UsageProblem
 from state import datasets
 from state.database import Database
 from state.datasets import Progress
@@ -78,6 +78,26 @@ def given_raw(given: Path, competition_id: str) -> Path:
     raise DataProblem(
         f"raw data {given} were not found", "", "Give an extracted Kaggle folder, or Kaggle's zip."
     )
+
+
+def require_raw(given: Path, chosen: Sequence[str]) -> None:
+    """Refuse raw data that can't be that of the chosen competitions; several need a folder or a zip each.
+
+    Raises:
+        DataProblem: there is nothing.
+        UsageProblem: it holds nothing of one of several.
+    """
+    if not given.exists():
+        given_raw(given, chosen[0])
+    missing = [one for one in chosen if not ((given / one).is_dir() or (given / f"{one}.zip").is_file())]
+    if missing and len(chosen) > 1:
+        raise UsageProblem(
+            f"{given} holds no folder {missing[0]}, nor its zip",
+            f"{len(chosen)} competitions were chosen",
+            "Give a folder that holds a folder or a zip per competition id, or choose a single one.",
+        )
+    if len(chosen) == 1:
+        given_raw(given, chosen[0])
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from engine.images.building import (
     require_image,
     require_meant,
 )
-from engine.images.builds import ImageBuilds, follow_build
+from engine.images.builds import BuildStatus, ImageBuilds, build_status, follow_build
 from engine.images.checking import CheckResult, check
 from engine.images.exporting import FORMATS, bring, export, exported, find_exported
 from environment.runner.docker.daemon import connect
@@ -27,6 +27,7 @@ __all__ = [
     "FORMATS",
     "GRADER_IMAGE",
     "NOT_BUILT",
+    "BuildStatus",
     "CheckResult",
     "Image",
     "ImageBuilds",
@@ -34,6 +35,7 @@ __all__ = [
     "Recipe",
     "bring",
     "build",
+    "build_status",
     "check",
     "completed",
     "connect",

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from engine.agents import find_agents
@@ -33,6 +33,7 @@ _LOG = "build.log"
 _OUTCOME = "outcome.json"
 _LOCK = "lock"
 _POLL_SECONDS = 0.1
+_LAST_BYTES = 4096
 
 
 class ImageBuilds:
@@ -75,6 +76,47 @@ class ImageBuilds:
         """Take note that the build has ended, which the kernel waits for."""
         if self._child is not None and self._child.poll() is not None:
             self._child = None
+
+
+@dataclass(frozen=True)
+class BuildStatus:
+    """How the newest build is, whoever asked for it.
+
+    Attributes:
+        started_at: None where nothing was ever built here.
+        names: of the images; all that are known if none.
+        line: the last line of its log.
+        problem: why it has failed; None where it has not.
+    """
+
+    is_running: bool = False
+    started_at: float | None = None
+    names: tuple[str, ...] = ()
+    line: str = ""
+    problem: Problem | None = None
+
+
+def build_status(state_dir: Path) -> BuildStatus:
+    """Read how the newest build is."""
+    folder = state_dir / _FOLDER
+    try:
+        # Looked at first: a build that ends meanwhile has left its outcome by then.
+        is_running = is_held(folder / _LOCK)
+        order = json.loads((folder / _ORDER).read_bytes())
+        started_at = (folder / _ORDER).stat().st_mtime
+        with (folder / _LOG).open("rb") as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - _LAST_BYTES))
+            lines = log.read().decode("utf-8", "replace").split("\n")
+    except (OSError, ValueError):
+        return BuildStatus()
+    line = next((text for text in reversed(lines) if text.strip()), "")
+    problem: Problem | None = None
+    if not is_running:
+        try:
+            _outcome(folder)
+        except Problem as found:
+            problem = found
+    return BuildStatus(is_running, started_at, tuple(order.get("names", ())), line, problem)
 
 
 def follow_build(state_dir: Path, on_line: Callable[[str], None]) -> list[Image]:

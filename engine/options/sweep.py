@@ -124,6 +124,18 @@ class Option:
             raise UsageProblem(f"{self.form.label}: '{typed}' is not {self.bounds.expected}")
         return value
 
+    def to_text(self, value: Any) -> str:
+        """What is typed into the form for a value, so that `from_text` gives the same; empty for None."""
+        if value is None or value is False:
+            return ""
+        if value is True:
+            return self.name
+        if self.type is tuple:
+            return " ".join(value)
+        if self.is_duration:
+            return duration_text(value * self.unit)
+        return f"{value:.15g}" if isinstance(value, float) else str(value)
+
     def from_kept(self, kept: Any) -> Any:
         """What one would give to have this kept; None where that is nothing."""
         if kept is None or kept is False or kept in ("", ()):
@@ -548,6 +560,16 @@ def read_duration(text: str) -> float:
     if not seconds or "".join(number + unit for number, unit in parts) != text.strip().lower():
         raise UsageProblem(f"'{text}' is not a duration", "", "Type 24h, 90m or 1h30m.")
     return seconds
+
+
+def duration_text(seconds: float) -> str:
+    """A duration as `read_duration` takes it, `1h30m`; empty for nothing."""
+    whole = int(seconds)
+    hours, rest = divmod(whole, _SECONDS["h"])
+    minutes, left = divmod(rest, _SECONDS["m"])
+    last = left + (seconds - whole)
+    parts = ((hours, "h"), (minutes, "m"), (last, "s"))
+    return "".join(f"{number:.15g}{unit}" for number, unit in parts if number)
 
 
 def read_toml(path: Path) -> SweepOptions:

@@ -8,19 +8,25 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 from textual import events
+from textual.widgets import Input
 
 from console import wording
 from console.screens.dialogs import sign_meanings
+from console.screens.run import RunScreen
 from console.tui import commands
 from console.tui.keys import SCREENS
+from console.tui.reader import StateHealth
 from console.tui.theme import ASCII, UNICODE, Signs
 from console.tui.widgets.run_cell import outcome_sign
 from engine import control
 from engine.control.status import EngineStatus
 from engine.places import Places
+from engine.settings import read_filters
+from state.annotations import Annotation, annotate_run
 from state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
+from tests.console.world import NOW
 
 SWEEP = "sweep:aide-o3-lite"
 
@@ -121,12 +127,77 @@ async def test_the_command_line_completes_and_recalls(opened: OpenConsole) -> No
         await console.sees("Disarray")
 
 
+async def test_the_command_line_lists_what_can_be_said_here_and_to_what_it_applies(
+    opened: OpenConsole, asked: list[Any]
+) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.press("m", "colon")
+        await console.sees(
+            "relaunch [RUN...]", "Queue runs again that have ended", "3 runs", "more; type to narrow"
+        )
+        await console.press(*"merg")
+        await console.sees("The logs of the marked runs as one, by time")
+        await console.press("escape", "colon", *"theme", "space")
+        await console.sees("contrast", "mono")
+        await console.press("down", "down", "enter")
+        await console.until(lambda: console.app.palette.name == "day")
+        await console.press("colon", *"relaunch", "enter")
+        await console.sees("Relaunch 3 runs?")
+        await console.press("y")
+        await console.until(lambda: asked)
+        assert asked[0][0] == "run.relaunch" and len(asked[0][1]["runs"]) == 3
+
+
+async def test_what_is_said_wrongly_is_told_on_the_line_and_can_be_corrected(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.press("colon", *"priority", "space", "x", "enter")
+        await console.sees("'x' is not a whole number", ": priority x")
+        await console.press("escape")
+        await console.misses("is not a whole number")
+
+
+async def test_a_run_that_does_not_exist_harms_nothing_that_is_shown(opened: OpenConsole) -> None:
+    async with opened() as console:
+        commands.execute(console.app, "run 99999")
+        await console.sees("there is no run 99999", "engine ok")
+        console.app.push_screen(RunScreen(99999))
+        await console.sees("there is no run 99999. 'mlebench-console runs list'")
+        await console.press("escape", "2")
+        await console.sees("25 finished")
+        assert console.app.condition.health is StateHealth.GOOD
+
+
+async def test_notes_and_tags_are_written_by_key_and_filters_are_saved_by_name(
+    opened: OpenConsole, asked: list[Any]
+) -> None:
+    async with opened(screen=SWEEP) as console:
+        assert console.world is not None
+        await console.press("m", "n", *"look", "enter")
+        await console.until(lambda: len(asked) == 1)
+        await console.press("number_sign", *"gpu", "space", "minus", *"old", "enter")
+        await console.until(lambda: len(asked) == 2)
+        (_, note), (_, tags) = asked
+        assert (note["note"], len(note["run_ids"])) == ("look", 3)
+        assert (tags["add"], tags["remove"]) == (("gpu",), ("old",))
+        change = Annotation("node 3 again", ("gpu",))
+        annotate_run(console.world.database, note["run_ids"][0], change, by="me@here", now=NOW)
+        await console.sees("✎ #gpu  node 3 again")
+        await console.press("escape", "colon")
+        field = console.app.screen.query_one("#command Input", Input)
+        field.value = "filter save mine tag:gpu"
+        await console.press("enter")
+        await console.sees("saved the filter 'mine'")
+        await console.press("F", *"mi", "tab", "enter")
+        await console.sees("1 of 45")
+        assert read_filters(console.app.places.config_file) == {"mine": "tag:gpu"}
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
         ("fly", "no command :fly"),
         ("run x", "not the number"),
-        ("pause", "needs SWEEP"),
+        ("rm", "needs SWEEP"),
         ("theme x", "no theme"),
     ],
 )
@@ -139,7 +210,7 @@ async def test_a_command_that_cannot_be_is_told_calmly(opened: OpenConsole, line
 async def test_the_palette_finds_commands(opened: OpenConsole) -> None:
     async with opened() as console:
         await console.press("ctrl+p")
-        await console.sees("Scoreboard beside the published rows")
+        await console.sees("Queue runs again that have ended")
         await console.press(*"scoreb", "enter")
         await console.sees("Disarray")
 

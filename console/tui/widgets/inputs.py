@@ -19,6 +19,8 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input
 
+from console.tui.keys import bindings
+from console.tui.painting import foreign
 from console.tui.widgets.painted import Painted
 
 if TYPE_CHECKING:
@@ -74,12 +76,12 @@ class Prompt(Widget):
     class Left(Changed):
         """Esc was pressed; `value` is what was there before."""
 
-    def __init__(self, sign: str, placeholder: str, *, id: str) -> None:
+    def __init__(self, sign: str, placeholder: str, *, id: str, suggester: Suggester | None = None) -> None:
         label = Painted(((f" {sign} ", "accent"),), classes="prompt-sign")
         label.styles.width = cell_len(sign) + 2
         super().__init__(
             label,
-            TypingLine(placeholder=placeholder, select_on_focus=False),
+            TypingLine(placeholder=placeholder, select_on_focus=False, suggester=suggester),
             id=id,
             classes="prompt",
         )
@@ -112,20 +114,13 @@ class Prompt(Widget):
 
 
 class Field(TypingLine):
-    """A line to type into; Tab completes before it goes on."""
+    """A line to type into, among others: Tab always goes on, another key takes what is suggested."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "complete_or_next", "complete", show=False),
-        Binding("down", "app.focus_next", "next", show=False),
-        Binding("up", "app.focus_previous", "previous", show=False),
-    ]
+    BINDINGS = bindings("field")
 
-    def action_complete_or_next(self) -> None:
-        """Take the suggestion if there is one, otherwise go to the next field."""
-        if self._suggestion and self._suggestion != self.value and self.cursor_at_end:
-            self.action_cursor_right()
-        else:
-            self.screen.focus_next()
+    def action_complete(self) -> None:
+        """Take the suggestion if there is one, otherwise go to the right."""
+        self.action_cursor_right()
 
 
 class LabelledField(Widget):
@@ -135,10 +130,28 @@ class LabelledField(Widget):
     LabelledField { height: 1; layout: horizontal; margin-left: 1; }
     LabelledField > .label { width: 14; }
     LabelledField > Input { width: 1fr; max-width: 100; }
+    LabelledField > .why { display: none; width: auto; max-width: 60%; }
+    LabelledField.-wrong > .why { display: block; width: 60%; }
     """
+    app: ConsoleApp
 
     def __init__(self, label: str, field: Field) -> None:
-        super().__init__(Painted(((label, "dim"),), classes="label"), field, classes="field")
+        self._label = Painted(((label, "dim"),), classes="label")
+        self._why = Painted(classes="why")
+        self._text = label
+        super().__init__(self._label, field, self._why, classes="field")
+
+    def tell(self, why: str) -> None:
+        """Say beside the field why it can't be read; empty where it can."""
+        self.set_class(bool(why), "-wrong")
+        self._label.show(
+            ((f"{self._text} {self.app.signs.failed}" if why else self._text, "bad" if why else "dim"),)
+        )
+        width = max(10, round(0.6 * self.size.width) - 2)
+        shown = why.removeprefix(f"{self._text}: ")
+        self._why.show(
+            ((foreign(f" {shown}", width, ellipsis=self.app.signs.ellipsis), "bad"),) if why else ()
+        )
 
 
 class FilePaths(Suggester):

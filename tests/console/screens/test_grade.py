@@ -216,7 +216,7 @@ async def test_grading_shows_where_the_score_falls(
         await console.sees("multi-class log loss, lower is better")
         await console.press("s", "u")
         await console.until(lambda: console.app.screen.query_one("#path", Input)._suggestion != "")
-        await console.press("tab", "enter")
+        await console.press("right", "enter")
         await console.sees("0.28411", "B  bronze", "0.0097 better than bronze needs", "better ◄")
         assert requests[0].competition_id == "spooky-author-identification"
         await console.press("escape", "1")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.widgets import Input
 
+from console.screens.launch import LaunchScreen
 from console.screens.run import RunScreen
 from console.tui import commands
 from console.tui.keys import SCREENS
@@ -15,15 +17,15 @@ from console.tui.screen import ConsoleScreen
 from console.tui.theme import PALETTE_NAMES, THEME_NAMES
 from console.tui.widgets.painted import Painted
 from console.views.host import host_use
-from console.views.launch import Draft, compose
-from engine.control import EngineStatus
+from console.views.launch import Composed, Draft, compose, draft_of_file, draft_text
+from engine.control import Answer, EngineStatus
 from engine.control.status import publish
-from engine.images import NOT_BUILT, Image, MeantImage
+from engine.images import NOT_BUILT, BuildStatus, MeantImage
 from engine.options.requests import BuildImages
-from engine.options.sweep import read_duration
+from engine.options.sweep import read_duration, read_toml, resolve
 from engine.places import Places
 from environment.runner.protocol import BUBBLEWRAP
-from foundation.problems import UsageProblem
+from foundation.problems import EnvironmentProblem, UsageProblem
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.world import NOW
@@ -155,7 +157,7 @@ async def test_nothing_is_launched_while_something_is_missing(
         await console.press(*"dummy")
         await console.sees("22 of 22 datasets are not prepared", "^r fixes it")
         await console.press("ctrl+l")
-        await console.sees("something is missing")
+        await console.sees("not launched: 22 of 22 datasets are not prepared")
         await console.press("ctrl+r")
         await console.sees("there are no raw data")
         await console.press("ctrl+r")
@@ -239,25 +241,117 @@ def test_a_draft_says_what_flags_say(places: Places) -> None:
     assert not composed.can_launch, "processes can't be given GPUs"
 
 
-async def test_missing_images_are_built_by_key(opened: OpenConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_images_are_built_by_the_engine_and_a_failure_stays_until_it_is_tried_again(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
     images: set[str] = {"mlebench-env"}
+    builds: list[BuildStatus] = [BuildStatus()]
+    names = ("dummy", "mlebench-grader")
 
-    def build(_places: Places, order: BuildImages, on_line: Any) -> list[Image]:
-        on_line("step 1 of 2")
-        images.update(order.names)
-        assert order == BuildImages(names=order.names)
-        return [Image(name, "", "", 0, "") for name in order.names]
+    def start(_places: Places, order: BuildImages) -> None:
+        assert order == BuildImages(names=names)
+        builds.append(BuildStatus(True, 1.0, names, "Step 3/9 : RUN pip install"))
 
     monkeypatch.setattr("engine.sweeps.checks.connect", lambda _seconds: None)
     monkeypatch.setattr(MeantImage, "fault", lambda self, _client: "" if self.name in images else NOT_BUILT)
-    monkeypatch.setattr("console.screens.launch.build_images", build)
+    monkeypatch.setattr("console.screens.launch.start_build", start)
+    monkeypatch.setattr("console.screens.launch.build_status", lambda _folder: builds[-1])
     async with opened(screen="launch") as console:
+        screen = console.app.screen
+        assert isinstance(screen, LaunchScreen)
         await console.press(*"dummy")
-        console.app.screen.query_one("#runtime", Input).value = "docker"
+        screen.query_one("#runtime", Input).value = "docker"
         await console.sees("not built: images dummy, mlebench-grader", "^b fixes it")
         await console.press("ctrl+b")
+        await console.sees("building dummy, mlebench-grader", "Step 3/9")
+        builds.append(BuildStatus(False, 1.0, names, "", EnvironmentProblem("no space left", "/var is full")))
+        screen._look_at_build()
+        await console.sees("failed: no space left: /var is full; ^b builds again")
+        await console.press("ctrl+b")
+        await console.sees("building dummy, mlebench-grader", "Step 3/9")
+        images.update(names)
+        builds.append(BuildStatus(False, 2.0, names))
+        screen._look_at_build()
         await console.sees("the images dummy and mlebench-grader are there")
-    assert images == {"mlebench-env", "dummy", "mlebench-grader"}
+
+
+async def test_a_field_that_cannot_be_read_says_why_beside_it_and_keeps_the_last_dry_run(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.sweeps.checks.is_ready", lambda *_: True)
+    async with opened(screen="launch", size=(160, 48)) as console:
+        await console.press(*"dummy")
+        await console.sees("66 runs", "dry run: in this order")
+        console.app.screen.query_one("#seeds", Input).value = "many"
+        await console.sees("seeds !", "'many' is not a whole number from 1 to 1000", "before: dummy on 22")
+        await console.sees("dry run before a field could not be read", "aerial-cactus-identification")
+        await console.press("ctrl+l")
+        await console.sees("not launched: seeds: 'many' is not")
+        console.app.screen.query_one("#seeds", Input).value = "2"
+        await console.sees("44 runs", "dry run: in this order")
+        await console.misses("seeds !")
+
+
+async def test_tab_always_goes_on_and_another_key_completes(opened: OpenConsole) -> None:
+    async with opened(screen="launch") as console:
+        field = console.app.screen.query_one("#agent", Input)
+        await console.press("d", "u")
+        await console.until(lambda: field._suggestion)
+        await console.sees("→ complete")
+        await console.press("tab")
+        assert (field.value, field.has_focus) == ("du", False)
+        await console.press("shift+tab", "end", "m")
+        await console.until(lambda: field._suggestion)
+        await console.press("right")
+        assert field.value == "dummy" and field.has_focus
+
+
+def test_a_sweep_becomes_a_form_and_a_file_and_comes_back_whole(places: Places, tmp_path: Path) -> None:
+    file = tmp_path / "night.toml"
+    file.write_text(
+        'agent = "dummy"\nsplit = "low"\nseeds = 2\ntime_limit = "1h30m"\nshm_gb = 2\nrecord_calls = true\n'
+        'gateway = ["openai"]\nidle_minutes = 20\ngrace_seconds = 5\nprepare = true\nsweep_budget_calls = 7\n'
+    )
+    draft = draft_of_file(file)
+    assert (draft.texts["competitions"], draft.texts["hours"], draft.texts["idle_minutes"]) == (
+        "low",
+        "1h30m",
+        "20m",
+    )
+    (tmp_path / "again.toml").write_text(draft_text(draft))
+    asked, again = (resolve(read_toml(tmp_path / name), places) for name in ("night.toml", "again.toml"))
+    assert asked == again
+    composed = compose(draft, places, RUNNING)
+    assert composed.launch == asked
+
+
+async def test_a_sweep_is_cloned_into_the_form_and_launching_it_goes_to_the_new_one(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launched: list[dict[str, Any]] = []
+
+    def ask(_places: Places, _kind: str, arguments: dict[str, Any]) -> Answer:
+        launched.append(arguments)
+        return Answer("sweep openhands-1 is launched", "openhands-1")
+
+    monkeypatch.setattr("engine.control.ask", ask)
+    monkeypatch.setattr(Composed, "can_launch", True)
+    async with opened(screen="sweep:aide-o3-lite") as console:
+        await console.sees("aide-o3-lite")
+        await console.press("C", "enter")
+        await console.sees("filled in from sweep aide-o3-lite")
+        texts = {each.id: each.value for each in console.app.screen.query(Input) if each.id}
+        assert (texts["agent"], texts["seeds"], texts["hours"], texts["concurrency"]) == (
+            "aide-o3",
+            "3",
+            "24h",
+            "8",
+        )
+        assert texts["name"] == ""
+        await console.sees("45 runs")
+        await console.press("ctrl+l", "y")
+        await console.sees("openhands-1", "44 queued")
+        assert launched[0]["agent_id"] == "aide-o3" and len(launched[0]["competitions"]) == 15
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("24h", 86400), ("90m", 5400), ("1h30m", 5400), ("45s", 45)])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.images import ImageBuilds, follow_build
+from engine.images import BuildStatus, ImageBuilds, build_status, follow_build
 from engine.options.requests import BuildImages, NoArguments
 from foundation.locks import is_held
 from foundation.problems import EnvironmentProblem, UsageProblem
@@ -37,6 +37,13 @@ def test_a_daemon_that_is_not_there_fails_the_build(
     builds.build(BuildImages(names=("dummy",)), "me")
     with pytest.raises(EnvironmentProblem, match=r"nothing answers at unix:///nowhere\.sock"):
         follow_build(tmp_path, lambda _line: None)
+    found = build_status(tmp_path)  # by whoever looks later
+    assert (found.is_running, found.names) == (False, ("dummy",))
+    assert "nothing answers at" in str(found.problem)
+
+
+def test_where_nothing_was_ever_built_there_is_nothing_to_tell(tmp_path: Path) -> None:
+    assert build_status(tmp_path) == BuildStatus()
 
 
 def test_there_is_one_build_at_a_time_which_another_engine_can_stop(
@@ -48,6 +55,7 @@ def test_there_is_one_build_at_a_time_which_another_engine_can_stop(
         monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'silent.sock'}")
         builds.build(BuildImages(), "me")
         connection, _ = silent.accept()
+        assert build_status(tmp_path).is_running
         with connection, pytest.raises(UsageProblem, match="being built already"):
             builds.build(BuildImages(), "me")
         ImageBuilds(tmp_path).stop(NoArguments(), "me")
