@@ -161,6 +161,7 @@ class Reader:
 
         if not state_database.exists(self._places.state_dir):
             self._close()
+            self._due(everything=True)  # all are asked anyway once there is a state
             self._report(StateCondition(StateHealth.ABSENT))
             return
         found = (self._places.state_dir / state_database.DATABASE_NAME).stat()
