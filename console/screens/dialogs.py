@@ -221,6 +221,7 @@ def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:
             "re-rolled: relaunched after it finished or failed by the agent's own doing",
         ),
         (signs.marked, "accent", "marked: actions are about what is marked"),
+        (signs.noted, "accent", "with a note or tags"),
         (signs.cursor, "accent", "the cursor"),
         ("?", "warn", "a dataset whose rules nobody has accepted"),
         (f"{signs.invalid} ", "warn", "a dataset that Kaggle no longer has"),

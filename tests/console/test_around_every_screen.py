@@ -163,7 +163,7 @@ async def test_a_run_that_does_not_exist_harms_nothing_that_is_shown(opened: Ope
         console.app.push_screen(RunScreen(99999))
         await console.sees("there is no run 99999. 'mlebench-console runs list'")
         await console.press("escape", "2")
-        await console.sees("25 finished")
+        await console.sees("aerial-cactus-identification", "seed 1")
         assert console.app.condition.health is StateHealth.GOOD
 
 
