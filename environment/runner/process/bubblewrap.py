@@ -122,10 +122,23 @@ def _failure(able: Abilities) -> str:
 def open_filter() -> int | None:
     """Open the filter of system calls for `wrap`; None where there is none for this machine."""
     program = filter_program()
-    if program is None:
-        return None
-    descriptor = os.memfd_create("system-calls")
-    os.write(descriptor, program)
+    return None if program is None else _open_in_memory("system-calls", program)
+
+
+def open_variables(variables: Mapping[str, str]) -> int:
+    """Open an agent's variables for `wrap`.
+
+    They are its own alone: some make a loader or a library run what they name, and bubblewrap begins outside of the
+    sandbox, where the agent's folder is the working directory.
+    """
+    words = [word for name, value in variables.items() for word in ("--setenv", name, value)]
+    return _open_in_memory("variables", b"".join(os.fsencode(word) + b"\0" for word in words))
+
+
+def _open_in_memory(name: str, content: bytes) -> int:
+    descriptor = os.memfd_create(name)
+    with os.fdopen(descriptor, "wb", closefd=False) as stream:
+        stream.write(content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
 
@@ -144,8 +157,9 @@ def wrap(
     *,
     shm_bytes: int,
     calls: int | None,
+    variables: int,
 ) -> list[str]:
-    """Put an agent's command into its sandbox. Variables come with the process, so that none shows in `ps`.
+    """Put an agent's command into its sandbox. Its variables come by an open file, so that none shows in `ps`.
 
     Args:
         command: to be put there.
@@ -154,6 +168,7 @@ def wrap(
         layout: where the agent finds what.
         shm_bytes: the size of /dev/shm, where it can be given one.
         calls: the open filter of system calls, which the process must be given; None for no filter.
+        variables: the agent's, open, which the process must be given as well.
     """
     able = abilities()
     scratch = attempt / protocol.SCRATCH
@@ -191,6 +206,7 @@ def wrap(
         *_system(order.network),
         *_kernel(able, shm_bytes, gpu_nodes(attempt)),
         *_filter(calls),
+        *("--args", str(variables)),
         *binds,
         *_python(Path(order.python_prefix)),
         *("--remount-ro", "/"),
@@ -209,7 +225,7 @@ def wrap_in_image(
     *,
     shm_bytes: int,
     calls: int | None,
-    variables: Mapping[str, str],
+    variables: int,
 ) -> list[str]:
     """Put an agent's command into a sandbox whose root is its image's.
 
@@ -221,7 +237,7 @@ def wrap_in_image(
         lower: where it lies on this host, unpacked or squashed.
         shm_bytes: the size of /dev/shm, where it can be given one.
         calls: the open filter of system calls; None for no filter.
-        variables: that the command would have; those that a loader reads are not for our own programs.
+        variables: as for `wrap`.
     """
     able, scratch = abilities(), attempt / protocol.SCRATCH
     work, home = scratch / "rootfs", scratch / "home"
@@ -246,21 +262,11 @@ def wrap_in_image(
         *root,
         *_kernel(able, shm_bytes, gpu_nodes(attempt)),
         *_filter(calls),
-        *(
-            part
-            for name in sorted(variables)
-            if is_for_loader(name)
-            for part in ("--setenv", name, variables[name])
-        ),
+        *("--args", str(variables)),
         *("--chdir", str(HOME / "agent")),
         "--",
         *command,
     ]
-
-
-def is_for_loader(name: str) -> bool:
-    """Tell whether a variable changes how programs are loaded, ours outside of the sandbox too."""
-    return name.startswith("LD_")
 
 
 def _namespaces(network: str, able: Abilities, user: str = _USER, group: str = _USER) -> list[str]:

@@ -33,7 +33,7 @@ THEIR_PROCESSES = (
     *("apptainer", "starter", "starter-suid", "squashfuse", "squashfuse_ll"),
 )
 _OF_THE_HOST = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR")
-_IN_PODMANS_OWN_WAY = (*_OF_THE_HOST, "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF")
+_OF_LOADERS = ("LD_", "GCONV_", "GLIBC_", "CONTAINER", "DOCKER_", "XDG_", "LC_", "LOCPATH")
 _SHORTEST_BASE = "/tmp"  # noqa: S108 - for a folder that must not be there yet
 _LONGEST_BASE = 16
 _OPEN_FILES = 65_536
@@ -117,6 +117,7 @@ def podman(
     *,
     shm_bytes: int,
     variables: Mapping[str, str],
+    hidden: Sequence[str],
 ) -> Wrapped:
     """Put an agent's command into a container of Podman over an unpacked image.
 
@@ -127,7 +128,11 @@ def podman(
         image: as what it was exported.
         root: where it is unpacked.
         shm_bytes: the size of /dev/shm.
-        variables: that the agent gets; only the names of most show in `ps`.
+        variables: that the agent gets; those that hold secrets do not show in `ps`.
+        hidden: the secrets.
+
+    Raises:
+        EnvironmentProblem: something of it can't be given to Podman.
     """
     place = _make_podmans_place(order.name)
     arguments = [*_podman(place), "run", "--rm", "--rootfs", "--log-driver=passthrough"]
@@ -142,18 +147,19 @@ def podman(
         mode = "ro" if bind.read_only else "rw"
         arguments.append(f"--volume={_path(bind.source)}:{_path(bind.target)}:{mode}")
     arguments += [f"--device={node}" for node in gpu_nodes(attempt)]
-    for name in sorted(variables):
-        arguments.append(f"--env={name}={variables[name]}" if _is_podmans(name) else f"--env={name}")
-    by_name = {name: value for name, value in variables.items() if not _is_podmans(name)}
-    return Wrapped(
-        [*arguments, f"{root}:O", *command],
-        by_name | _host_variables() | _podman_variables(place) | {MARK: str(attempt)},
-    )
-
-
-def _is_podmans(name: str) -> bool:
-    """Tell whether a variable means something to Podman or its loader, so that the agent's must not be theirs."""
-    return name in _IN_PODMANS_OWN_WAY or name.startswith("LD_")
+    # Podman takes those that must not be seen from its own variables, where others would be its own business.
+    secret = {name: value for name, value in variables.items() if any(one in value for one in hidden)}
+    arguments += [
+        f"--env={name}" if name in secret else f"--env={name}={value}" for name, value in variables.items()
+    ]
+    own = _host_variables() | _podman_variables(place) | {MARK: str(attempt)}
+    if taken := [name for name in secret if name in own or name.startswith(_OF_LOADERS)]:
+        raise EnvironmentProblem(
+            f"the variable {taken[0]} can't be a secret",
+            "Podman would use it itself",
+            "Give it another name.",
+        )
+    return Wrapped([*arguments, f"{root}:O", *command], own | secret)
 
 
 def podmans_place(name: str) -> Path:

@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,6 +50,8 @@ _SOCKET_PATH_BYTES = 108
 # Where no devices are but those that were given; Apptainer shows all that the job may open.
 _WITH_OWN_DEVICES = (protocol.BUBBLEWRAP, protocol.ROOTFS, protocol.PODMAN)
 _MADE_SOCKET = "made.sock"  # by which is known that a sandbox was made
+# The variables of our own programs around an agent.
+_OUTSIDE = {"LANG": "C.UTF-8"}
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PYTHON_OF_IMAGES = "/usr/bin/python3"
 _LAST_WORDS_BYTES = 1000
@@ -88,6 +90,7 @@ class Shim:
         self._warden = 0
         self._services = self._planned_services()
         self._made: socket.socket | None = None
+        self._descriptors: tuple[int, ...] = ()
         self._oom_kills = output.oom_kills(_OOM_COUNTERS)
         self._limits = Limits.of(order)
         self._containment: Containment
@@ -132,14 +135,13 @@ class Shim:
         for service in self._services:
             self._serve(service)
         self._wait_for_services()
-        calls = bubblewrap.open_filter() if self._filters_calls else None
-        command, variables = self._command(own, calls)
+        command, variables = self._command(own, hidden)
         sys.stdout.flush()
         sys.stderr.flush()
         shim = os.getpid()
         self._warden = os.fork()
         if self._warden == 0:
-            os._exit(self._be_warden(shim, command, variables, hidden, () if calls is None else (calls,)))
+            os._exit(self._be_warden(shim, command, variables, hidden))
         if self._stops:
             self._forward_stop()
         self._watch()
@@ -152,11 +154,12 @@ class Shim:
             self._attempt / protocol.TIDIED, Tidied(tuple(failures[:MOST_PROBLEMS]))
         )
 
-    @property
-    def _filters_calls(self) -> bool:
-        """Whether bubblewrap is given a filter of system calls."""
-        in_bubblewrap = self._runtime in (protocol.BUBBLEWRAP, protocol.ROOTFS)
-        return in_bubblewrap and bool(self._containment.held.system_calls)
+    def _opened(self, variables: Mapping[str, str]) -> tuple[int | None, int]:
+        """Open what bubblewrap is given by open files: its filter of system calls, and the agent's variables."""
+        calls = bubblewrap.open_filter() if self._containment.held.system_calls else None
+        given = bubblewrap.open_variables(variables)
+        self._descriptors = (given,) if calls is None else (given, calls)
+        return calls, given
 
     def _make_folders(self) -> None:
         source = Path(self._order.agent_folder)
@@ -255,9 +258,9 @@ class Shim:
                 time.sleep(0.01)
 
     def _command(
-        self, own: tuple[tuple[str, str], ...], calls: int | None
+        self, own: tuple[tuple[str, str], ...], hidden: tuple[str, ...]
     ) -> tuple[list[str], dict[str, str]]:
-        """Return the command that starts the agent in its sandbox, and the variables of that command."""
+        """Return the command that starts the agent in its sandbox, and that command's own variables."""
         here, order = self._layout, self._order
         has_own_network = order.network != "open" and self._isolated
         port = layout.SANDBOX_PORT if has_own_network else _free_port()
@@ -279,21 +282,24 @@ class Shim:
             *self._containment.command(layout.start_command(order, here)),
         ]
         if self._image is not None and order.image_file is not None:
-            return self._command_in_image(command, own, calls, port=port, model_port=model_port)
+            return self._command_in_image(command, own, hidden, port=port, model_port=model_port)
         variables = layout.variables(order, here, own, port=port, model_port=model_port)
         if order.network == "models":
             variables |= layout.proxy_variables()
         if not self._isolated:
             return command, variables
         shm_bytes = self._limits.shm_bytes
-        wrapped = bubblewrap.wrap(command, self._attempt, order, here, shm_bytes=shm_bytes, calls=calls)
-        return wrapped, variables
+        calls, given = self._opened(variables)
+        wrapped = bubblewrap.wrap(
+            command, self._attempt, order, here, shm_bytes=shm_bytes, calls=calls, variables=given
+        )
+        return wrapped, dict(_OUTSIDE)
 
     def _command_in_image(
         self,
         command: list[str],
         own: tuple[tuple[str, str], ...],
-        calls: int | None,
+        hidden: tuple[str, ...],
         *,
         port: int,
         model_port: int,
@@ -307,6 +313,7 @@ class Shim:
                 variables[name] = ":".join(filter(None, [variables.get(name, usual), bubblewrap.DRIVER]))
         shm_bytes = self._limits.shm_bytes
         if self._runtime == protocol.ROOTFS:
+            calls, given = self._opened(variables)
             wrapped = bubblewrap.wrap_in_image(
                 command,
                 self._attempt,
@@ -315,13 +322,19 @@ class Shim:
                 root,
                 shm_bytes=shm_bytes,
                 calls=calls,
-                variables=variables,
+                variables=given,
             )
-            ours = {name: value for name, value in variables.items() if not bubblewrap.is_for_loader(name)}
-            return wrapped, ours
+            return wrapped, dict(_OUTSIDE)
         if self._runtime == protocol.PODMAN:
             around = containers.podman(
-                command, self._attempt, order, image, root, shm_bytes=shm_bytes, variables=variables
+                command,
+                self._attempt,
+                order,
+                image,
+                root,
+                shm_bytes=shm_bytes,
+                variables=variables,
+                hidden=hidden,
             )
         else:
             around = containers.apptainer(command, self._attempt, order, root, variables=variables)
@@ -333,7 +346,6 @@ class Shim:
         command: list[str],
         variables: dict[str, str],
         hidden: tuple[str, ...],
-        descriptors: tuple[int, ...],
     ) -> int:
         """Be the second child: whatever happens, warden.json is written, unless this process is killed."""
         die_with(shim)
@@ -349,7 +361,7 @@ class Shim:
             log=log,
             spare=("bwrap", *containers.THEIR_PROCESSES),
             limits=self._containment,
-            descriptors=descriptors,
+            descriptors=self._descriptors,
         )
         try:
             # Written first: where even this can't be written, no agent may run unseen.

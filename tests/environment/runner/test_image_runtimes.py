@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -421,6 +422,47 @@ def test_a_sandbox_that_is_not_made_is_no_failure_of_the_agent(tmp_path: Path, p
     told = ending(world.run(order))
     assert told.reason == "lost"
     assert "its sandbox could not be made: bwrap: " in told.problem
+
+
+@pytest.mark.parametrize("runtime", [protocol.PODMAN, protocol.APPTAINER])
+def test_secrets_show_in_no_arguments_and_an_agents_variables_are_not_those_of_its_runtime(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime: str
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin")
+    (tmp_path / protocol.SCRATCH).mkdir()
+    order, secret = order_with(), "sk-of-a-test"
+    variables = {
+        "KEY": f"Bearer {secret}",
+        "GCONV_PATH": ".",
+        "LD_PRELOAD": "./x.so",
+        "PATH": "/opt/conda/bin",
+    }
+    if runtime == protocol.APPTAINER:
+        wrapped = containers.apptainer(["true"], tmp_path, order, tmp_path, variables=variables)
+        assert wrapped.variables["APPTAINERENV_KEY"] == variables["KEY"]
+    else:
+        given = partial(
+            containers.podman,
+            ["true"],
+            tmp_path,
+            order,
+            small_image(),
+            tmp_path,
+            shm_bytes=1,
+            hidden=(secret,),
+        )
+        wrapped = given(variables=variables)
+        assert wrapped.variables["KEY"] == variables["KEY"]
+        files.remove_tree(containers.podmans_place(order.name))
+        with pytest.raises(EnvironmentProblem, match="LD_PRELOAD can't be a secret"):
+            given(variables={"LD_PRELOAD": secret})
+        files.remove_tree(containers.podmans_place(order.name))
+    assert not [argument for argument in wrapped.command if secret in argument]
+    assert wrapped.variables["PATH"] == "/usr/bin"
+    assert {"GCONV_PATH", "LD_PRELOAD"}.isdisjoint(wrapped.variables)
+    (tmp_path / "a:b" / protocol.SCRATCH).mkdir(parents=True)
+    with pytest.raises(EnvironmentProblem, match="comma, colon or quote"):
+        containers.apptainer(["true"], tmp_path / "a:b", order, tmp_path, variables={})
 
 
 @pytest.mark.usefixtures("root")

@@ -135,3 +135,21 @@ def test_a_shim_that_fails_when_its_agent_has_begun_does_not_say_that_none_has_r
     with pytest.raises(OSError, match="trouble"):
         main()
     assert not (tmp_path / protocol.ENDING).exists()
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_an_agents_variables_are_not_those_of_what_makes_its_sandbox(tmp_path: Path, order: Order) -> None:
+    # Outside of the sandbox a loader would run what it names, and in the agent's own folder.
+    (Path(order.agent_folder) / "own.so").write_text("no library")
+    variables = (("LD_PRELOAD", "./own.so"), ("GCONV_PATH", "."), ("OWN", "it's\nof two lines"))
+    folder = tmp_path / "attempt"
+    script = 'echo "$OWN|$GCONV_PATH"; tr "\\0" "\\n" < /proc/1/environ'
+    run(folder, replace(order, variables=variables, arguments=()), script)
+    told = (folder / protocol.LOG).read_text()
+    assert "it's\nof two lines|." in told
+    # Process 1 is bubblewrap's own, with what it was started with.
+    outside = [
+        line for line in told.rpartition("|.\n")[2].splitlines() if not line.startswith("ERROR: ld.so")
+    ]
+    assert outside == ["LANG=C.UTF-8"]
+    assert ending(folder).exit_code == 0
