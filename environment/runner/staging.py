@@ -28,6 +28,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 
 from environment.container.warden import die_with
@@ -203,10 +204,13 @@ class Staging(threading.Thread):
             _make_room(target.parent, self._place.name, needed + self._keep_free)
             # Under the same lock, so that no two jobs count on the same room.
             _note_progress(progress, 0, needed)
+
+        def note() -> None:
+            with suppress(OSError):  # a full disk is told of by the file that it does not take
+                _note_progress(progress, self.bytes_done - before, needed)
+
         try:
-            self._copy_all(
-                source, target, wanted, lambda: _note_progress(progress, self.bytes_done - before, needed)
-            )
+            self._copy_all(source, target, wanted, note)
         finally:
             progress.unlink(missing_ok=True)
 
@@ -283,11 +287,14 @@ def _copy_file(source: Path, target: Path, entry: ListedFile, count: Callable[[i
         return
     digest, size = hashlib.sha256(), 0
     with source.open("rb", buffering=0) as stream, target.open("xb", buffering=0) as sink:
-        while block := stream.read(_BLOCK):
+        while True:
+            with _naming(source):
+                block = stream.read(_BLOCK)
+            if not block:
+                break
             digest.update(block)
-            view = memoryview(block)
-            while view:
-                view = view[sink.write(view) :]
+            with _naming(target):
+                _write_all(sink, block)
             size += len(block)
             count(len(block))
         os.fchmod(sink.fileno(), 0o444)
@@ -296,6 +303,21 @@ def _copy_file(source: Path, target: Path, entry: ListedFile, count: Callable[[i
             f"{source} is not what its manifest lists",
             f"expected {entry.bytes:,} bytes with SHA-256 {entry.sha256}, found {size:,} with {digest.hexdigest()}",
         )
+
+
+def _write_all(sink: FileIO, block: bytes) -> None:
+    view = memoryview(block)
+    while view:
+        view = view[sink.write(view) :]
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let what goes wrong with an open file bear its name."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _is_there(place: Path, entry: ListedFile) -> bool:
@@ -335,11 +357,9 @@ def _make_room(store: Path, digest: str, needed: int) -> None:
     in_use = 0
     while (free := _free_bytes(store, others)) < needed:
         if not candidates:
-            raise EnvironmentProblem(
-                f"there is no room for the dataset below {store}",
-                f"{gigabytes(needed)} are needed, {gigabytes(needed - free)} are missing;"
-                f" of {len(others)} other datasets there {in_use} are in use",
-            )
+            missing = f"{gigabytes(needed)} are needed, {gigabytes(needed - free)} are missing"
+            used = f"; of {len(others)} other datasets there {in_use} are in use" if others else ""
+            raise EnvironmentProblem(f"there is no room for the dataset below {store}", missing + used)
         in_use += not _discard(store, candidates.pop(0))
 
 

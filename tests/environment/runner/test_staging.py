@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -246,6 +247,18 @@ def test_room_that_another_job_is_about_to_fill_is_not_counted(node: Node, prepa
         assert work.acquire()
         assert "there is no room" in node.staged(prepared).problem
     assert node.staged(prepared).problem == ""  # it has died
+
+
+def test_a_disk_that_runs_full_is_told_with_the_file_that_it_did_not_take(
+    node: Node, prepared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(staging, "_write_all", full)
+    problem = node.staged(prepared).problem
+    assert problem.startswith(f"No space left on device: {make_store(node.scratch)}")
+    assert ".partial/public/" in problem
 
 
 def test_staging_ends_at_once_when_nobody_wants_it_any_more(
