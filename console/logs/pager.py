@@ -7,7 +7,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from console.logs.pattern import Pattern
@@ -249,15 +249,29 @@ class LogCursor:
         self._mark = None if self._mark is not None else self._top
         self._note = "" if self._mark is None else "selection begins here"
 
-    def take_selection(self) -> bytes:
-        """Return what is between the mark, or else the top of the page, and the page's end; the mark is gone then."""
+    def take_selection(self, most: int = _MOST_SELECTED) -> tuple[bytes, bool]:
+        """Return what is between the mark, or else the top of the page, and the page's end; the mark is gone then.
+
+        Args:
+            most: how many bytes are taken; whether there was more is told beside them.
+        """
         start = self._top if self._mark is None else min(self._mark, self._top)
-        end = min(self._page_end, start + _MOST_SELECTED)
-        self._mark = None
-        if self._filter is not None:
-            lines = self.file.matching(self._filter, start, 1 << 16, wanted=self._wanted, until=end)
-            return b"\n".join(line.content for line in lines)
-        return b"".join(self.file.blocks(start, end))
+        end, self._mark = self._page_end, None
+        if self._filter is None:
+            content = b"".join(self.file.blocks(start, min(end, start + most + 1)))
+        else:
+            content = b"\n".join(self._matching(self._filter, start, end, most))
+        return content[:most], len(content) > most
+
+    def _matching(self, pattern: Pattern, start: int, end: int, most: int) -> Iterator[bytes]:
+        """Read the lines with a match between two positions, until they have more bytes than are wanted."""
+        size = 0
+        while size <= most and start < end:
+            line = self.file.search(pattern, start, wanted=self._wanted, until=end)
+            if line is None:
+                return
+            yield line.content
+            start, size = line.end, size + len(line.content) + 1
 
     def _tail(self) -> list[LogLine]:
         file = self.file

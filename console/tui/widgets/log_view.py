@@ -192,7 +192,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self._run(lambda cursor: cursor.to_moment(value))
         elif value and not self.app.refuses():
             path = Path(value).expanduser()
-            self._run(lambda cursor: self._save(cursor.take_selection(), path), moves=False)
+            self._run(lambda cursor: self._save(*cursor.take_selection(), path), moves=False)
 
     def status(self, width: int) -> Pieces:
         """Return the status line: what is wrong and which hit this is on the left, where one is on the right."""
@@ -310,7 +310,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     def action_copy(self) -> None:
         """Copy the selection, or the page, to the clipboard."""
-        self._run(lambda cursor: self._copy(cursor.take_selection()), moves=False)
+        self._run(lambda cursor: self._copy(*cursor.take_selection(MOST_COPIED)), moves=False)
 
     def action_pager(self) -> None:
         """Leave the terminal to the operator's own pager for a while."""
@@ -463,14 +463,15 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     # The next two are called in the pager's thread, since a selection may be large and a disk slow.
 
-    def _copy(self, content: bytes) -> None:
+    def _copy(self, content: bytes, is_cut: bool) -> None:
         text = _harmless(content)
         cut = text.encode()[:MOST_COPIED].decode("utf-8", "ignore")
-        more = f", the first {len(cut):,} of {len(text):,} characters" if len(cut) < len(text) else ""
+        is_cut = is_cut or len(cut) < len(text)
+        more = ", the first of what is selected: more is for a file" if is_cut else ""
         self._call(self.app.copy_to_clipboard, cut)
         self._call(self.app.say, f"copied {cut.count(chr(10)) + 1:,} lines{more}")
 
-    def _save(self, content: bytes, path: Path) -> None:
+    def _save(self, content: bytes, is_cut: bool, path: Path) -> None:
         try:
             if path.exists():
                 raise EnvironmentProblem(f"{path} exists already", "", "Name another file.")
@@ -478,7 +479,8 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         except (OSError, EnvironmentProblem) as error:
             self._call(self.app.say, str(error), bad=True)
         else:
-            self._call(self.app.say, f"saved {path}")
+            more = f", the first {wording.size(len(content))} of what is selected" if is_cut else ""
+            self._call(self.app.say, f"saved {path}{more}")
 
     def _call(self, does: Any, *arguments: Any, **options: Any) -> None:
         if self.app.is_running:

@@ -216,6 +216,14 @@ def test_what_is_taken_of_a_filtered_log_reads_no_more_than_what_is_selected(
         return real(descriptor, length, place)
 
     monkeypatch.setattr(os, "pread", counting)
-    assert cursor.take_selection().decode().splitlines() == [f"hit {number}" for number in range(HEIGHT)]
-    assert read < file.end // 4
+    taken, is_cut = cursor.take_selection()
+    assert taken.decode().splitlines() == [f"hit {number}" for number in range(HEIGHT)]
+    assert read < file.end // 4 and not is_cut
+    cursor.toggle_mark()
+    cursor.only_lines_with(None)
+    cursor.move(100_000)
+    cursor.page()
+    read = 0
+    assert cursor.take_selection(20) == (b"hit 0\nhit 1\nhit 2\nhi", True)
+    assert read < 1000
     file.close()
