@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from console.tui.session import read_session
+from console.tui.widgets.line_list import LineList
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 
@@ -54,7 +55,8 @@ async def test_the_pane_follows_the_cursor_and_asks_nothing_on_its_way(
     async with opened(screen=SWEEP, size=WIDE) as console:
         await console.until(lambda: "── log" in pane(console))
         asked.clear()
-        await console.press("down", "down", "down", "down")
+        for _key in range(4):
+            console.app.screen.query_one(LineList).action_cursor(1)
         await console.until(lambda: "dog-breed-identification" in pane(console))
         assert len(set(asked)) == 1
 
