@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from console.screens.dialogs import open_classify
 from console.screens.logs import MergedScreen
 from console.tui.list_screen import DetailedScreen, MarkedScreen
 from console.tui.painting import (
+    ColumnSpan,
     Line,
     Piece,
     Pieces,
@@ -49,7 +50,7 @@ from console.views.sweep import (
 )
 from engine.model_costs import named
 from engine.scoreboard import Interim
-from state.lifecycle import RunState, SweepState
+from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import Attempt, Run, Sweep
 
 if TYPE_CHECKING:
@@ -72,6 +73,11 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._read: SweepBoard | None = None
         self._board: SweepBoard | None = None
         self._as_table = False
+        # Whether competitions are drawn beside one another; None: where that alone shows all of them.
+        self._wants_dense: bool | None = None
+        # The runs by the lines and columns where the cursor chooses them.
+        self._run_ids: dict[tuple[Hashable, int], int] = {}
+        self._is_dense = False
         self._cursor_wanted: int | None = None
         self._sorting = BENCHMARK
         # What the pane shows: the run, what was read of its files, and when.
@@ -99,6 +105,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             "order": self._sorting.by.name,
             "turned": "yes" if self._sorting.reversed else "",
             "view": "table" if self._as_table else "matrix",
+            "dense": {None: "", True: "yes", False: "no"}[self._wants_dense],
             "run": str(run.id) if run is not None else "",
         }
 
@@ -108,6 +115,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         order = RunOrder.__members__.get(values.get("order", ""), RunOrder.BENCHMARK)
         self._sorting = SortOrder(order, bool(values.get("turned")))
         self._as_table = values.get("view") == "table"
+        self._wants_dense = {"yes": True, "no": False}.get(values.get("dense", ""))
         if self._cursor_wanted is None and values.get("run", "").isdigit():
             self._cursor_wanted = int(values["run"])
 
@@ -142,8 +150,11 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             table = Table(
                 columns, found, width, signs, sorting=self._sorting, mark=lambda run: run.id in self.marks
             )
+            self._run_ids = {(run.id, 0): run.id for run in found}
             shown.show([table.line(run, key=run.id) for run in found], heading=table.heading())
         else:
+            if self._cursor_wanted is None:
+                self._keep_cursor()
             shown.show(self._matrix(board, width))
         self._put_wanted_cursor()
         self._draw_about()
@@ -228,6 +239,14 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         """Change between matrix and table, the cursor staying with its run."""
         self._keep_cursor()
         self._as_table = not self._as_table
+        self.place_detail()
+        self.call_after_refresh(self.draw)
+
+    def action_dense(self) -> None:
+        """Draw all competitions at once, their seeds as signs, or the matrix again."""
+        self._keep_cursor()
+        self._as_table = False
+        self._wants_dense = not self._is_dense
         self.place_detail()
         self.call_after_refresh(self.draw)
 
@@ -363,20 +382,36 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def _matrix(self, board: SweepBoard, width: int) -> list[Line]:
         """Competitions by split, seeds side by side; of a filtered row only the runs that match are drawn."""
-        chosen = self._filter
-        columns = _matrix_columns(board, self._draw_context(board), chosen, self.marks)
+        chosen, signs = self._filter, self.app.signs
+        context = self._draw_context(board)
         groups = [
             (group, [row for row in group.rows if row.shown(chosen) or not chosen]) for group in board.groups
         ]
+        groups = [(group, rows) for group, rows in groups if rows]
         shown = [row for _group, rows in groups for row in rows]
-        table = Table(columns, shown, width, self.app.signs, sorting=self._sorting)
-        lines: list[Line] = []
+        height = self.line_list.size.height
+        # With headings, totals, and lines between groups.
+        fits = len(shown) + 3 * len(groups) - 1 <= height
+        dense = _dense(groups, board.sweep.spec.seeds, width, height, signs)
+        self._is_dense = dense.shows_all and not fits if self._wants_dense is None else self._wants_dense
+        if self._is_dense:
+            lines, self._run_ids = dense.lines(context, chosen, self.marks)
+            return lines
+        self._run_ids = {
+            (row.competition_id, place): run.id
+            for row in shown
+            for place, run in enumerate(row.runs)
+            if run is not None
+        }
+        table = Table(
+            _matrix_columns(board, context, chosen, self.marks), shown, width, signs, sorting=self._sorting
+        )
+        lines = []
         for group, rows in groups:
-            if rows:
-                lines += [Line()] if lines else []
-                lines.append(table.heading(group.split.upper()))
-                lines += [table.line(row, key=row.competition_id) for row in rows]
-                lines.append(table.line_of(_totals(group, self.app.signs)))
+            lines += [Line()] if lines else []
+            lines.append(table.heading(group.split.upper()))
+            lines += [table.line(row, key=row.competition_id) for row in rows]
+            lines.append(table.line_of(_totals(group, signs)))
         return lines
 
     def _filter_line(self, board: SweepBoard, width: int) -> tuple[Pieces, ...]:
@@ -410,24 +445,22 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def _put_wanted_cursor(self) -> None:
         wanted, self._cursor_wanted = self._cursor_wanted, None
-        for run in self._board.runs if self._board is not None else ():
-            if run.id == wanted:
-                self.line_list.put_cursor(run.id if self._as_table else run.competition_id, run.seed - 1)
+        if wanted is None or wanted == self.cursor_key():
+            return
+        place = next((place for place, run_id in self._run_ids.items() if run_id == wanted), None)
+        if place is not None:
+            self.line_list.put_cursor(*place)
 
     def _row(self) -> CompetitionRow | None:
-        key = self.line_list.key
-        for row in self._board.rows if self._board is not None else ():
-            if row.competition_id == key or any(run is not None and run.id == key for run in row.runs):
-                return row
-        return None
+        run = self._run()
+        rows = self._board.rows if self._board is not None and run is not None else ()
+        return next((row for row in rows if run in row.runs), None)
 
     def _run(self) -> Run | None:
-        shown, row = self.line_list, self._row()
-        if row is None:
-            return None
-        if self._as_table:
-            return next((run for run in row.runs if run is not None and run.id == shown.key), None)
-        return row.runs[shown.column] if shown.column < len(row.runs) else None
+        shown = self.line_list
+        run_id = self._run_ids.get((shown.key, shown.column))
+        runs_shown = self._board.runs if self._board is not None else ()
+        return next((run for run in runs_shown if run.id == run_id), None)
 
     def _shown(self) -> list[Run]:
         return self._board.in_matrix(self._filter) if self._board else []
@@ -648,6 +681,110 @@ def _score(score: float, row: CompetitionRow, signs: Signs) -> Pieces:
     """A score, and in which direction better ones are."""
     arrow = f" {better_arrow(row.thresholds, signs)}" if row.thresholds else ""
     return ((wording.score(score, 8), "text"), (arrow, "faint"))
+
+
+# What a seed takes where it is only a sign: room for a mark, the sign, what is behind it, and a gap.
+_DENSE_SEED = 4
+_DENSE_NAME = 38
+_DENSE_LONGEST_NAME = 56
+_DENSE_SHORTEST_NAME = 16
+
+
+@dataclass(frozen=True)
+class _Dense:
+    """Competitions in blocks beside one another, one line each, their seeds as signs.
+
+    Attributes:
+        entries: from top to bottom, then block by block: a group's heading, a competition, or an empty line.
+        height: how many lines a block has.
+        name_width: how much room there is for a name.
+        shows_all: whether everything is seen at once and names have room.
+    """
+
+    entries: Sequence[SplitGroup | CompetitionRow | None]
+    seeds: int
+    height: int
+    name_width: int
+    shows_all: bool
+    signs: Signs
+
+    def lines(
+        self, context: _Context, chosen: RunFilter, marks: Marks[int]
+    ) -> tuple[list[Line], dict[tuple[Hashable, int], int]]:
+        """Return the lines, and the runs by the lines' keys and columns."""
+        run_ids: dict[tuple[Hashable, int], int] = {}
+        lines: list[Line] = []
+        for y in range(self.height):
+            beside = self.entries[y :: self.height]
+            key = tuple(each.competition_id for each in beside if isinstance(each, CompetitionRow))
+            pieces: list[Piece] = []
+            cells: list[ColumnSpan] = []
+            for each in beside:
+                begin = width_of(pieces) + _DENSE_MARGIN
+                if not isinstance(each, CompetitionRow):
+                    # Columns keep their places, so that the cursor goes straight up and down.
+                    cells += [ColumnSpan(begin, begin, selectable=False, name=begin)] * self.seeds
+                    pieces += self._heading(each)
+                    continue
+                role: Role = "dim" if each.waits_for else "text"
+                name = foreign(each.competition_id, self.name_width, ellipsis=self.signs.ellipsis)
+                pieces += [(" " * _DENSE_MARGIN, "text"), (f"{name} ", role)]
+                for run in each.runs:
+                    is_shown = run is not None and (not chosen or chosen.accepts(run, each.split))
+                    at = width_of(pieces)
+                    if run is None or not is_shown:
+                        pieces.append((" " * _DENSE_SEED, "text"))
+                    else:
+                        run_ids[key, len(cells)] = run.id
+                        pieces += _dense_cell(run, context, marked=run.id in marks)
+                    cells.append(ColumnSpan(at, at + _DENSE_SEED - 1, selectable=is_shown, name=begin))
+            lines.append(Line(tuple(pieces), key or None, tuple(cells), selectable=bool(key)))
+        return lines, run_ids
+
+    def _heading(self, group: SplitGroup | None) -> Pieces:
+        if group is None:
+            width = _DENSE_MARGIN + self.name_width + 1 + self.seeds * _DENSE_SEED
+            return ((" " * width, "text"),)
+        numbers = "".join(f" {seed + 1:<{_DENSE_SEED - 1}}" for seed in range(self.seeds))
+        title = f"{group.split.upper():<{self.name_width + 1}}"
+        return (" " * _DENSE_MARGIN, "text"), (title, "strong"), (numbers, "dim")
+
+
+_DENSE_MARGIN = 2
+
+
+def _dense(
+    groups: Sequence[tuple[SplitGroup, Sequence[CompetitionRow]]],
+    seeds: int,
+    width: int,
+    height: int,
+    signs: Signs,
+) -> _Dense:
+    """Lay competitions out in as few blocks as show all of them, or else in as many as there is room for."""
+    entries: list[SplitGroup | CompetitionRow | None] = []
+    for group, rows in groups:
+        entries += [*([None] if entries else []), group, *rows]
+    beside_name = _DENSE_MARGIN + 1 + seeds * _DENSE_SEED
+    most = max(1, width // (beside_name + _DENSE_SHORTEST_NAME))
+    needed = -(-len(entries) // max(1, height))
+    blocks = min(most, max(1, needed))
+    longest = max((len(row.competition_id) for _group, rows in groups for row in rows), default=0)
+    name = min(width // blocks - beside_name, max(longest, _DENSE_SHORTEST_NAME), _DENSE_LONGEST_NAME)
+    lines = max(1, -(-len(entries) // blocks))
+    shows_all = needed <= most and name >= min(longest, _DENSE_NAME)
+    return _Dense(entries, seeds, lines, name, shows_all, signs)
+
+
+def _dense_cell(run: Run, context: _Context, *, marked: bool) -> Pieces:
+    """A run as a sign, and behind it what it would get, why it failed, or that it was re-rolled."""
+    drawn = draw_run(run, context.signs, context.now, context.limit)
+    more: Piece = (context.signs.reroll if run.rerolls else " ", drawn.role)
+    if drawn.standing:
+        more = (drawn.standing.strip("[]"), drawn.standing_role)
+    elif run.state is RunState.FAILED:
+        more = (wording.FAILURE_LETTERS[run.failure_class or FailureClass.UNKNOWN], drawn.role)
+    mark: Piece = (context.signs.marked if marked else " ", "accent")
+    return mark, (drawn.sign, drawn.role), more, (" ", "text")
 
 
 def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:

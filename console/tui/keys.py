@@ -165,6 +165,9 @@ TABLE: tuple[Key, ...] = (
     _change("sweep.stop", "s", "stop", "stop", "Stop the marked runs, or this one", 5),
     Key("sweep.filter", "slash", "filter", "filter", "Words, or state: class: split: seed: outcome:", 6),
     Key("sweep.failed", "f", "next_failed", "next failed", "To the next failed run"),
+    Key(
+        "sweep.dense", "W", "dense", "dense", "All competitions at once, seeds as signs; or the matrix again"
+    ),
     Key("sweep.view", "v", "view", "table", "Between the matrix and a flat table", 8),
     Key("sweep.mark_row", "m", "mark_row", "mark row", "Mark all shown runs of this competition"),
     Key("sweep.mark_all", "a", "mark_failed", "mark failed", "Mark every shown run that failed"),

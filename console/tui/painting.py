@@ -26,12 +26,14 @@ class ColumnSpan:
     Attributes:
         by: what a click on its title sorts by; nothing if empty.
         selectable: whether the cursor may choose it on this line; one that it may not keeps its place among others.
+        name: where the name of what it belongs to begins; there may be several beside one another on a line.
     """
 
     begin: int
     end: int
     by: str = ""
     selectable: bool = True
+    name: int = 1
 
     @property
     def width(self) -> int:

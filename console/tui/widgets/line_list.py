@@ -154,11 +154,19 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip.join([mark, drawn.crop(1, width)])
         if not _selectable(line):
             return Strip.join([mark, overlaid(drawn.crop(1, width), palette.cursor)])
-        first, cell, bold = line.cells[0], line.cells[self.column], Style(bold=True)
-        name = overlaid(drawn.crop(1, first.begin), bold)
-        before, behind = drawn.crop(first.begin, cell.begin), drawn.crop(cell.end, width)
-        chosen = overlaid(drawn.crop(cell.begin, cell.end), palette.cursor + bold)
-        return Strip.join([mark, name, before, chosen, behind])
+        cell, bold = line.cells[self.column], Style(bold=True)
+        named = [each for each in line.cells if each.name == cell.name]
+        sign_at = cell.name - 1
+        return Strip.join(
+            [
+                drawn.crop(0, sign_at),
+                mark,
+                overlaid(drawn.crop(cell.name, named[0].begin), bold),
+                drawn.crop(named[0].begin, cell.begin),
+                overlaid(drawn.crop(cell.begin, cell.end), palette.cursor + bold),
+                drawn.crop(cell.end, width),
+            ]
+        )
 
     def on_resize(self) -> None:
         """Keep the width of what scrolls the same as what is seen."""

@@ -410,3 +410,41 @@ async def test_what_slurm_says_of_jobs_is_told_from_the_matrix_to_the_run(
         "priority": 4321,
     }
     assert (jobs[6]["node"], jobs[5], jobs[24]) == ("gpu03", None, None)
+
+
+async def test_from_200x60_all_of_the_benchmark_three_times_is_seen_at_once(opened: OpenConsole) -> None:
+    async with opened(worlds.large, screen="sweep", size=(200, 60)) as console:
+        await console.sees("vinbigdata-chest-xray-abnormalities-detection", "aerial-cactus-identification")
+        shown = console.text()
+        for name in registry.splits()["split75"]:
+            assert name[:38] in shown
+        lines = console.app.screen.query_one(LineList)
+        assert round(lines.max_scroll_y) == 0
+        # Three seeds further is the competition beside this one.
+        await console.press("home", "down", "left", "left", "left")
+        assert "aerial-cactus-identification seed 1" in cursor_run(console)
+        await console.press("right", "right", "right")
+        about = cursor_run(console)
+        assert "seed 1" in about and "aerial-cactus" not in about
+        await console.press("space", "right", "space")
+        await console.sees("2 marked")
+        await console.press("W")
+        await console.sees("any medal, 0 of 3 seeds whole")
+        assert cursor_run(console).split(" seed")[0] == about.split(" seed")[0]
+        await console.press("W")
+        await console.misses("any medal, 0 of 3 seeds whole")
+
+
+async def test_a_sweep_that_is_seen_whole_keeps_its_scores_in_a_large_terminal(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP, size=(200, 60)) as console:
+        await console.sees("G 0.93051", "seed 1")
+        await console.press("W")
+        await console.misses("G 0.93051")
+        await console.press("f", "slash", *["colon" if letter == ":" else letter for letter in "class:infra"])
+        await console.press("enter")
+        await console.sees("3 of 45")
+        found = set()
+        for key in ("home", "left", "right", "right", "down", "left", "right", "down", "left"):
+            await console.press(key)
+            found.add(cursor_run(console))
+        assert len(found) == 3 and all("infrastructure" in about for about in found)
