@@ -99,16 +99,18 @@ def doctor(
 
 def _of_nodes(places: Places, placement: str, wait: float, *, fresh: bool, json: bool) -> None:
     """Say what each kind of node of a placement offers."""
+    from engine.placements.slurm import profile_named
     from engine.placements.survey import require_node, survey_nodes
 
     found = survey_nodes(places, placement, wait_seconds=wait, fresh=fresh)
+    staging = profile_named(placement, places.config_file).staging
     if json:
         say_json([asdict(one) for one in found])
     else:
         for one in found:
             more = f" and {len(one.nodes) - 1} like it" if len(one.nodes) > 1 else ""
             say(f"{one.node}{more}, in {', '.join(one.partitions)}")
-            for check in _node_checks(one):
+            for check in (*_node_checks(one), *check_staging(one.offer, staging)):
                 say(f"{check.health:<4}  {check.name:<10}  {check.found}")
                 if check.next_step:
                     say(f"{'':18}{check.next_step}")
@@ -129,6 +131,17 @@ def _node_checks(surveyed: SurveyedNodes) -> Iterator[Check]:
     yield check_disk(
         "scratch", Path(offer.scratch), needs=0, wants=_STATE_WANTS, free=offer.scratch_free_bytes
     )
+
+
+def check_staging(offer: HostOffer | None, staging: str) -> Iterator[Check]:
+    """Check whether a node can do with datasets what its profile says."""
+    if offer is None or staging == "direct":
+        return
+    if staging == "squashfs" and "squashfuse" not in offer.tools:
+        found = "datasets can't be mounted: squashfuse is not installed"
+        yield Check("staging", Health.FAIL, found, 'Install it there, or set staging = "copy".')
+    else:
+        yield Check("staging", Health.OK, f"datasets come to {offer.scratch} ({staging})")
 
 
 def check_offer(offer: HostOffer) -> Iterator[Check]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import sys
 import tempfile
@@ -36,7 +37,7 @@ from engine.placements.slurm import (
     profile_named,
     runtime_on_nodes,
 )
-from engine.placements.staging import require_squashfs, staging_seconds
+from engine.placements.staging import DIRECT, require_squashfs, staging_seconds
 from engine.places import Places, shared_folder
 from engine.settings import SlurmProfile, slurm_profiles
 from engine.space import existing
@@ -225,6 +226,17 @@ def check_placement(places: Places, name: str) -> Iterator[Check]:
         except Problem as problem:
             yield failed(problem)
     yield from _check_folders(places, commands, profile)
+    if profile.staging != DIRECT:
+        yield staging_tools(profile)
+
+
+def staging_tools(profile: SlurmProfile) -> Check:
+    """Check whether this host has what a profile's staging takes here."""
+    how = f"public data come to nodes' own disks ({profile.staging})"
+    if profile.staging == protocol.SQUASHFS and shutil.which("mksquashfs") is None:
+        text = f"{how}, and mksquashfs is not installed here: only datasets that have an image can be used"
+        return Check(True, text, "Install squashfs-tools.", warns=True)
+    return Check(True, how)
 
 
 def _jobs_in_words(ours: list[Job]) -> str:

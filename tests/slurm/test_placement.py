@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import stat
 import subprocess
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.layout import MARKER, squashfs_image
+from engine.placements.checks import staging_tools
 from engine.placements.commands import Job, SlurmAway, SlurmFull, SlurmRefuses
 from engine.placements.here import Here
 from engine.placements.model import Look
@@ -685,6 +687,15 @@ def test_data_of_which_no_image_can_be_made_fail_and_pause_their_sweep(
     assert "FATAL ERROR: no space" in failure.text
     assert world.look().pauses
     assert not output.claim(world.folder / protocol.JOB_CLAIM)
+
+
+def test_a_host_that_can_not_make_images_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not staging_tools(SlurmProfile(staging="squashfs")).warns
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    told = staging_tools(SlurmProfile(staging="squashfs"))
+    assert told.warns
+    assert "mksquashfs is not installed" in told.text
+    assert not staging_tools(SlurmProfile(staging="copy")).warns
 
 
 def test_a_dataset_without_a_manifest_is_refused_by_name(tmp_path: Path) -> None:

@@ -199,3 +199,19 @@ def test_what_a_node_does_not_hold_has_a_next_step(tmp_path: Path) -> None:
     assert told["rootfs"] == "works and holds all limits"
     assert told["podman"] == "works, not held: processors"
     assert "read-only" in told["overlay"]
+
+
+@pytest.mark.parametrize(
+    ("staging", "tools", "health"),
+    [
+        ("direct", {}, None),
+        ("copy", {}, Health.OK),
+        ("squashfs", {"squashfuse": "0.1.104"}, Health.OK),
+        ("squashfs", {}, Health.FAIL),
+    ],
+)
+def test_a_node_that_can_not_mount_datasets_is_told_where_they_come_as_images(
+    tmp_path: Path, staging: str, tools: dict[str, str], health: Health | None
+) -> None:
+    offer = replace(survey.survey(tmp_path, tuple), tools=tools)
+    assert [check.health for check in doctor.check_staging(offer, staging)] == ([health] if health else [])
