@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -33,6 +34,26 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture
+def bytes_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Tell how many bytes were read of logs since it was asked last."""
+    read, real = 0, os.pread
+
+    def counting(descriptor: int, length: int, place: int) -> bytes:
+        nonlocal read
+        content = real(descriptor, length, place)
+        read += len(content)
+        return content
+
+    def since_then() -> int:
+        nonlocal read
+        found, read = read, 0
+        return found
+
+    monkeypatch.setattr(os, "pread", counting)
+    return since_then
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -102,23 +101,13 @@ def test_a_log_that_outgrows_its_limit_is_followed_on_and_nothing_comes_twice(
 
 
 def test_what_has_no_line_feeds_is_printed_in_pieces_and_read_once(
-    log: Path, follow: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+    log: Path, follow: Callable[..., list[str]], bytes_read: Callable[[], int]
 ) -> None:
-    read = 0
-    real = os.pread
-
-    def counting(descriptor: int, length: int, place: int) -> bytes:
-        nonlocal read
-        content = real(descriptor, length, place)
-        read += len(content)
-        return content
-
-    monkeypatch.setattr(os, "pread", counting)
     times = 40
     seen = follow(log, *[append(log, "x" * LONGEST_LINE)] * times)
     printed = sum(map(len, seen[2:]))
     assert printed > (times - 3) * LONGEST_LINE
-    assert read < 6 * times * LONGEST_LINE
+    assert bytes_read() < 6 * times * LONGEST_LINE
 
 
 def test_a_run_that_is_launched_again_is_followed_in_its_next_attempt(

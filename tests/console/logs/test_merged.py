@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -169,7 +169,7 @@ def test_what_was_printed_before_the_opening_reads_the_same_from_anywhere(
 
 
 def test_a_day_of_many_logs_is_opened_at_its_end_without_reading_what_is_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_read: Callable[[], int]
 ) -> None:
     monkeypatch.setattr(merged, "_CHUNKS", 40)
     growing = [Growing(tmp_path, name) for name in "abcd"]
@@ -178,21 +178,11 @@ def test_a_day_of_many_logs_is_opened_at_its_end_without_reading_what_is_before(
         index = "".join(f"{50 * second} {second}.5\n" for second in range(4000))
         each.source.log.write_text(text)
         each.source.log.with_suffix(".times").write_text(index)
-    read = 0
-    real = os.pread
-
-    def counting(descriptor: int, length: int, place: int) -> bytes:
-        nonlocal read
-        content = real(descriptor, length, place)
-        read += len(content)
-        return content
-
-    monkeypatch.setattr(os, "pread", counting)
     file = opened(*(each.source for each in growing))
     assert file.end == 4 * 200_000
     tail = file.backward(file.end, 40)
     assert [line.text.strip() for line in tail[-5:]] == ["line 3998", *["line 3999"] * 4]
-    assert read < file.end // 3
+    assert bytes_read() < file.end // 3
     assert file.position_at(2000.5) == 4 * 50 * 2001 - 50
     file.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -197,7 +196,7 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
 
 
 def test_what_is_taken_of_a_filtered_log_reads_no_more_than_what_is_selected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bytes_read: Callable[[], int]
 ) -> None:
     log = tmp_path / "run.log"
     log.write_text("".join(f"{'hit' if number < 40 else 'line'} {number}\n" for number in range(200_000)))
@@ -207,23 +206,15 @@ def test_what_is_taken_of_a_filtered_log_reads_no_more_than_what_is_selected(
     cursor.only_lines_with(Pattern("hit"))
     cursor.to_begin()
     cursor.page()
-    read = 0
-    real = os.pread
-
-    def counting(descriptor: int, length: int, place: int) -> bytes:
-        nonlocal read
-        read += length
-        return real(descriptor, length, place)
-
-    monkeypatch.setattr(os, "pread", counting)
+    bytes_read()
     taken, is_cut = cursor.take_selection()
     assert taken.decode().splitlines() == [f"hit {number}" for number in range(HEIGHT)]
-    assert read < file.end // 4 and not is_cut
+    assert bytes_read() < file.end // 4 and not is_cut
     cursor.toggle_mark()
     cursor.only_lines_with(None)
     cursor.move(100_000)
     cursor.page()
-    read = 0
+    bytes_read()
     assert cursor.take_selection(20) == (b"hit 0\nhit 1\nhit 2\nhi", True)
-    assert read < 1000
+    assert bytes_read() < 1000
     file.close()

@@ -44,8 +44,11 @@ def test_what_was_left_for_attempts_that_are_over_or_whose_state_is_gone_is_remo
             secrets.take(folder)
         with pytest.raises(EnvironmentProblem, match="are gone"):
             secrets.read_keys(folder)
+        with pytest.raises(EnvironmentProblem, match="are gone"):
+            secrets.read_hidden(folder)
     assert secrets.take(waiting) == LAUNCH
     assert secrets.read_keys(waiting) == {"KEY": "dear"}
+    assert secrets.read_hidden(waiting) == ("hidden",)
 
 
 def test_a_run_directory_that_is_out_of_reach_costs_no_secret(attempts: list[Path], tmp_path: Path) -> None:
