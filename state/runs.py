@@ -85,13 +85,6 @@ def occupying_counts(database: Database) -> dict[str, int]:
     return {row["sweep_id"]: row["held"] for row in rows}
 
 
-def ungradable(database: Database) -> list[Run]:
-    """Read the runs whose grading fails at present, the longest first."""
-    return database.records(
-        Run, "SELECT * FROM runs WHERE grading_problem != '' ORDER BY grading_fails_since, id"
-    )
-
-
 def troubled(database: Database) -> list[Run]:
     """Read the runs that may need a person: those that have failed, are at work, or can't be graded."""
     return database.records(

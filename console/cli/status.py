@@ -19,33 +19,38 @@ from state.records import IMPORTED
 if TYPE_CHECKING:
     from console.views.datasets import Totals
     from console.views.overview import SweepLine
-    from state.records import Run, Sweep
+    from engine.runs.causes import CauseGroup
+    from state.records import Sweep
 
+# More of them no page holds.
+_MOST_CAUSES = 8
 app = new_app()
 
 
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
+    from console.views.concerns import cause_document, group_text
     from console.views.datasets import totals_of
     from console.views.overview import sweep_lines
     from console.views.sweep import listed_sweeps
     from engine.control import status
-    from state import database, datasets, outages, runs
+    from engine.runs.causes import CauseKind, read_causes
+    from state import database, datasets, outages
     from state.outages import ProviderOutage
     from state.records import KaggleState
 
     places = places_of(context)
     engine = status(places)
     known: list[SweepLine] = []
-    ungradable: list[Run] = []
+    groups: tuple[CauseGroup, ...] = ()
     kaggle, now = KaggleState(), time.time()
     failing: list[ProviderOutage] = []
     preparing: Totals | None = None
     if database.exists(places.state_dir):
         with reading_state(context) as opened:
             known = sweep_lines(opened, listed_sweeps(opened), now)
-            ungradable = runs.ungradable(opened)
+            groups = read_causes(opened, now)
             kaggle = datasets.kaggle(opened)
             failing = outages.current(opened)
             preparing = totals_of(opened, places, engine)
@@ -59,7 +64,10 @@ def status(context: typer.Context, json: Json = False) -> None:
                 "provider_outages": [asdict(outage) | {"calls": outage.calls} for outage in failing],
                 "datasets": None if preparing is None else asdict(preparing),
                 "sweeps": [sweep_facts(line) for line in known],
-                "ungradable": [asdict(run) for run in ungradable],
+                "ungradable": [
+                    asdict(run) for one in groups if one.kind is CauseKind.UNGRADABLE for run in one.runs
+                ],
+                "causes": [cause_document(one, now) for one in groups],
             }
         )
         return
@@ -72,10 +80,12 @@ def status(context: typer.Context, json: Json = False) -> None:
         say(f"models  {wording.provider_outage(outage)}")
     if preparing is not None and preparing.busy:
         say(f"queue   {datasets_text(preparing)}")
-    if ungradable:
-        others = f" (and {len(ungradable) - 1} more)" if len(ungradable) > 1 else ""
-        trouble = wording.grading_trouble(ungradable[0], now)
-        say(f"runs    run {ungradable[0].id}{others}: {trouble}")
+    needed = [one for one in groups if not (one.is_own or one.is_acknowledged(now))]
+    for group in needed[:_MOST_CAUSES]:
+        which = f"run {group.runs[0].id}" if len(group.runs) == 1 else wording.plural(len(group.runs), "run")
+        say(f"needs   {which}: {group_text(group, now)}")
+    if len(needed) > _MOST_CAUSES:
+        say(f"needs   {len(needed) - _MOST_CAUSES:,} more causes, see 'mlebench-console runs causes'")
     if known:
         say()
         say_sweeps(known, now)

@@ -184,6 +184,11 @@ class OverviewScreen(ConsoleScreen):
         concern = self._concern()
         if concern is None:
             self.app.say("put the cursor on something that needs you")
+        elif what == "acknowledge" and concern.newest is None:
+            snooze = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)(
+                "overview.snooze"
+            )
+            self.app.say(f"this can only be snoozed, by {snooze}: nothing says when it would be new")
         elif not self.app.refuses():
             self._asked_about = concern
             self.query_one(f"#{what}", Prompt).open(_SNOOZE if what == "snooze" else "")
@@ -388,7 +393,7 @@ class _Drawing:
 
         def what(concern: Concern) -> Pieces | Rest:
             if concern.group is None:
-                return Rest(((concern.text, role(concern)),))
+                return Rest(((self._parts(concern)[0], role(concern)),))
             return ((group_text(concern.group, self.now), role(concern)),)
 
         def count(concern: Concern) -> str:
@@ -415,10 +420,10 @@ class _Drawing:
             longer = f"since {short}" if ago < 86_400 and len(concern.group.runs) > 1 else short
             return Forms((((longer, "dim"),), ((short, "dim"),)))
 
-        def together(concern: Concern) -> Forms | Rest:
+        def together(concern: Concern) -> Forms | Pieces | Rest:
             group = concern.group
             if group is None:
-                return Rest(((concern.text, role(concern)),))
+                return what(concern)
             text: Pieces = ((group_text(group, self.now), role(concern)),)
             where: list[Pieces] = [
                 ((f"  {part}", "dim"),) for part in (which(concern), sweep(concern)) if part
@@ -459,6 +464,8 @@ class _Drawing:
             else:
                 target = Target(concern.place, concern.sweep_id, None, concern.key)
             lines.append(table.line(concern, key=target))
+            if group is None:
+                lines += [_note(f"    {part}") for part in self._parts(concern)[1:]]
             if concern.acknowledgement is not None:
                 said = wording.acknowledged(concern.acknowledgement)
                 said = said if concern.is_acknowledged(self.now) else f"is back; was {said}"
@@ -469,6 +476,10 @@ class _Drawing:
             more = len(shown) - _MOST_GROUPS
             lines.append(_note(f"   and {more:,} more: 'mlebench-console runs causes' lists them"))
         return lines
+
+    def _parts(self, concern: Concern) -> list[str]:
+        """The text of what is about no runs, in as many lines as it needs."""
+        return cells_of(plain(concern.text.replace("\n", " ")), max(20, self.width - 8))
 
     def _runs_of(self, group: CauseGroup, key: str) -> list[Line]:
         """The runs of an opened group, with what is said of each beyond what the group says."""

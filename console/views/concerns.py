@@ -44,18 +44,21 @@ class Concern:
     is_bad: bool = False
 
     @property
+    def newest(self) -> float | None:
+        """Return when something was last added to it; None where that is not known, so that it can only be snoozed."""
+        return self.since if self.group is None else self.group.newest
+
+    @property
     def is_own(self) -> bool:
         """Whether these are agents' own failures, which are results."""
         return self.group is not None and self.group.is_own
 
     def is_acknowledged(self, now: float) -> bool:
         """Whether somebody knows of it, so that it is out of the way."""
-        if self.acknowledgement is None:
+        said, newest = self.acknowledgement, self.newest
+        if said is None or (newest is None and said.until is None):
             return False
-        newest = self.since if self.group is None else self.group.newest
-        # What has no beginning that is known can only be out of the way for some time.
-        is_timed = newest is not None or self.acknowledgement.until is not None
-        return is_timed and self.acknowledgement.hides(newest or 0.0, now)
+        return said.hides(newest or 0.0, now)
 
 
 @dataclass(frozen=True)
@@ -135,8 +138,7 @@ def host_concerns(
         text = "the engine gives no sign of life: what is shown may be outdated"
         found.append(_of_host(text, "host", engine.heartbeat_at, is_bad=True))
     found += [_of_host(text, "host", is_bad=True) for text in troubles(engine)]
-    if engine.problem:
-        found.append(_of_host(engine.problem, "host"))
+    found += [_of_host(text, "host") for text in engine.problems]
     return tuple(found)
 
 
@@ -154,7 +156,10 @@ def group_text(group: CauseGroup, now: float) -> str:
         return f"{group.text} for {wording.span(now - group.since + IDLE_SECONDS)}"
     if group.kind is CauseKind.UNGRADABLE and len(group.runs) == 1:
         return wording.grading_trouble(group.runs[0], now)
-    return group.text
+    if not group.retrying:
+        return group.text
+    which = "" if group.retrying == len(group.runs) else f"{group.retrying:,} of them "
+    return f"{group.text}, {which}to be retried"
 
 
 def cause_document(group: CauseGroup, now: float) -> dict[str, Any]:
@@ -171,6 +176,7 @@ def cause_document(group: CauseGroup, now: float) -> dict[str, Any]:
         "since": group.since,
         "newest": group.newest,
         "free": group.is_free,
+        "retrying": group.retrying,
         "acknowledged": group.is_acknowledged(now),
         "acknowledgement": None
         if said is None
@@ -196,7 +202,9 @@ def _of_services(found: Overview) -> list[Concern]:
         key = cause_key("shared_budget", f"{budget.scope} {budget.name}")
         place = "sweep" if sweep_id else "board"
         budgets.append(Concern(key, wording.shared_budget(standing), place, sweep_id=sweep_id))
-    return outages + budgets
+    waiting = wording.waiting_for_kaggle(found.kaggle)
+    kaggle = [Concern(cause_key("kaggle", ""), waiting, "data", found.kaggle.unreachable_since)]
+    return [*outages, *budgets, *(kaggle if waiting else ())]
 
 
 def _of_dataset(dataset: Dataset) -> Concern:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from console.views.calls import MOST_OF_BUDGET, SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from console.views.sweep import any_medal_of, listed_sweeps, tally_of
 from engine.runs.budgets import BudgetStanding
-from engine.runs.causes import CauseGroup, group_by_cause
+from engine.runs.causes import CauseGroup, group_by_cause, retried
 from engine.scoreboard import Cell, Interim, interim_of
 from engine.scoreboard.own_runs import trial_of
 from engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
@@ -18,7 +18,7 @@ from state import acknowledgements, datasets, events, outages, runs, sweeps
 from state.database import Database
 from state.lifecycle import Outcome, RunState, SweepState
 from state.outages import ProviderOutage
-from state.records import Acknowledgement, Dataset, DatasetState, Event, Run, Sweep, SweepCounts
+from state.records import Acknowledgement, Dataset, DatasetState, Event, KaggleState, Run, Sweep, SweepCounts
 
 _EVENTS_SHOWN = 60
 
@@ -73,6 +73,7 @@ class Overview:
     events: tuple[Event, ...]
     datasets_failed: tuple[Dataset, ...]
     run_of: dict[int, Run]
+    kaggle: KaggleState = field(default_factory=KaggleState)
     outages: tuple[ProviderOutage, ...] = ()
     budgets: tuple[BudgetStanding, ...] = ()
 
@@ -117,7 +118,7 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
             )
             for sweep in known
         ),
-        causes=group_by_cause(ended, limits, acknowledged, 0.0),
+        causes=group_by_cause(ended, limits, acknowledged, 0.0, retried(database)),
         running=tuple(run for run in every if run.state is RunState.RUNNING and not run.grading_problem),
         limits=limits,
         acknowledged=acknowledged,
@@ -126,6 +127,7 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
             each for state in _NOT_TO_BE_HAD for each in datasets.in_state(database, state)
         ),
         run_of={event.run_id: by_id[event.run_id] for event in happened if event.run_id in by_id},
+        kaggle=datasets.kaggle(database),
         outages=tuple(outages.current(database)),
         budgets=tuple(standings.values()),
     )

@@ -19,6 +19,10 @@ class EngineStatus:
     """The state of the engine and its host; what is not known is None.
 
     With `running` false the other facts are the last ones that an engine wrote.
+
+    Attributes:
+        problem: all that is wrong at the moment, in one line; empty when nothing is.
+        problems: the same, one by one.
     """
 
     running: bool = False
@@ -49,6 +53,7 @@ class EngineStatus:
     gpus: int | None = None
     isolation: str = ""
     problem: str = ""
+    problems: tuple[str, ...] = ()
 
 
 _NAMES = frozenset(field.name for field in fields(EngineStatus))
@@ -81,6 +86,7 @@ def status(places: Places) -> EngineStatus:
             f"{status_path(places)} can't be read", str(error), "Remove it; a running engine writes it again."
         ) from error
     known = {name: value for name, value in values.items() if name in _NAMES}
+    known["problems"] = tuple(known.get("problems", ()))
     return EngineStatus(**(known | {"running": running}))
 
 

@@ -7,7 +7,7 @@ depends on the time. Infrastructure, suspicions and agents' own failures are nev
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -43,7 +43,7 @@ class CauseKind(StrEnum):
 # How agents fail by themselves: results, which a person may read about, but need not mend.
 OWN_FAILURES = frozenset(CauseKind(each) for each in FailureClass) - {CauseKind.INFRASTRUCTURE}
 # What else needs a person, by the kind in its key: a console knows of it, and may acknowledge it in words of its own.
-OTHER_CONCERNS = ("host", "provider", "shared_budget", "dataset")
+OTHER_CONCERNS = ("host", "provider", "shared_budget", "kaggle", "dataset")
 _ORDER = {kind: place for place, kind in enumerate(CauseKind)}
 
 
@@ -59,6 +59,7 @@ class CauseGroup:
         newest: when the last of them did.
         acknowledgement: what was last said of it, also where that does not count any more.
         due: of late runs, when the first of them reaches its time limit.
+        retrying: how many of its runs will be launched again without anybody's doing.
     """
 
     key: str
@@ -69,6 +70,7 @@ class CauseGroup:
     newest: float
     acknowledgement: Acknowledgement | None = None
     due: float | None = None
+    retrying: int = 0
 
     @property
     def is_own(self) -> bool:
@@ -100,7 +102,12 @@ def read_causes(database: Database, now: float, sweep_id: str | None = None) -> 
     limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in sweeps.all_sweeps(database)}
     known = acknowledgements.all_acknowledgements(database)
     found = [run for run in runs.troubled(database) if sweep_id in (None, run.sweep_id)]
-    return group_by_cause(found, limits, known, now)
+    return group_by_cause(found, limits, known, now, retried(database))
+
+
+def retried(database: Database) -> frozenset[int]:
+    """Read the numbers of the runs that will be launched again without anybody's doing."""
+    return frozenset(run.id for run in runs.to_retry(database))
 
 
 def group_by_cause(
@@ -108,6 +115,7 @@ def group_by_cause(
     limits: Mapping[str, float],
     acknowledged: Mapping[str, Acknowledgement],
     now: float,
+    retried: Set[int] = frozenset(),
 ) -> tuple[CauseGroup, ...]:
     """Group the runs that may need a person; others are left out.
 
@@ -116,6 +124,7 @@ def group_by_cause(
         limits: how long the runs of each sweep may take.
         acknowledged: by key.
         now: which live runs are late or idle depends on it.
+        retried: the numbers of the runs that will be launched again without anybody's doing.
     """
     members: defaultdict[tuple[CauseKind, str], list[tuple[float, Run]]] = defaultdict(list)
     for run in found:
@@ -124,7 +133,7 @@ def group_by_cause(
             kind, cause, at = why
             members[kind, cause].append((at, run))
     groups = [
-        _group(kind, cause, sorted(of, key=_newest_first), acknowledged, limits)
+        _group(kind, cause, sorted(of, key=_newest_first), acknowledged, limits, retried)
         for (kind, cause), of in members.items()
     ]
     return tuple(
@@ -166,6 +175,7 @@ def _group(
     members: Sequence[tuple[float, Run]],
     acknowledged: Mapping[str, Acknowledgement],
     limits: Mapping[str, float],
+    retried: Set[int],
 ) -> CauseGroup:
     key = cause_key(kind, cause)
     found = tuple(run for _at, run in members)
@@ -181,6 +191,7 @@ def _group(
         newest=members[0][0],
         acknowledgement=acknowledged.get(key),
         due=due,
+        retrying=sum(run.id in retried for run in found),
     )
 
 

@@ -226,13 +226,13 @@ class Supervisor:
                 self._log(f"news of task {self._news[0].number}", error)
             self._news.popleft()
 
-    def _problem(self) -> str:
-        """Say in one line what is wrong at the moment; empty when nothing is."""
+    def _problems(self) -> tuple[str, ...]:
+        """Say what is wrong at the moment."""
         problems = [
             *(step.problem for step in self._steps),
             *(part.problem for part in (self._intake, self._placements, self._starter)),
         ]
-        return "; ".join(dict.fromkeys(filter(None, problems)))
+        return tuple(dict.fromkeys(filter(None, problems)))
 
     def _beat(self) -> None:
         """Publish how the engine and its host are at this moment."""
@@ -246,6 +246,7 @@ class Supervisor:
             self._live = sum(runs.live_counts(self._database).values())
             self._queued = runs.queued_count(self._database)
             self._retrying = len(runs.to_retry(self._database))
+        problems = self._problems()
         self._status = EngineStatus(
             running=True,
             pid=os.getpid(),
@@ -274,7 +275,8 @@ class Supervisor:
             data_disk_total=data_disk.total,
             gpus=len(self._gpus.devices()),
             isolation=self._isolation,
-            problem=self._problem(),
+            problem="; ".join(problems),
+            problems=problems,
         )
         publish(self._places, self._status)
 

@@ -120,7 +120,7 @@ async def test_everything_that_is_wrong_stands_in_one_list(opened: OpenConsole, 
                 state_disk_free=1,
                 state_disk_total=100,
                 runner_alive=False,
-                problem="Slurm does not answer since 03:00:00",
+                problems=("Slurm does not answer since 03:00:00", "budgets: the gateway is away"),
             ),
         )
         console.app.reader.look_now()
@@ -129,10 +129,13 @@ async def test_everything_that_is_wrong_stands_in_one_list(opened: OpenConsole, 
             "no runner is alive",
             "Slurm does not answer since 03:00:00",
             "the engine gives no sign of life",
+            "budgets: the gateway is away",
         )
         text = console.text()
         assert text.index("Slurm") < text.index("image pull"), "first what keeps everything from going on"
         assert text.count("Slurm") == 1, "not also in a line of its own above"
+        await console.press("f", "f", "a")
+        await console.sees("can only be snoozed, by z")
 
 
 async def test_an_engine_that_is_down_is_in_the_list_and_started_from_there(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from console.views.concerns import group_text
 from engine.places import Places
 from engine.runs.causes import CauseKind, group_by_cause, read_causes
 from state import acknowledgements, runs
@@ -53,8 +54,9 @@ def test_runs_with_one_cause_are_one_group_with_the_newest_first() -> None:
         ("a", "b"),
         "GPU # lost",
     )
-    (same,) = group_by_cause([RUN, third], LIMITS, {}, 950.0)
+    (same,) = group_by_cause([RUN, third], LIMITS, {}, 950.0, {third.id})
     assert same.text == "GPU 1 lost", "what all say"
+    assert group_text(same, 950.0) == "GPU 1 lost, 1 of them to be retried"
     assert same.key == group.key
 
 
