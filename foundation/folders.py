@@ -107,14 +107,16 @@ def make_own(folder: Path) -> None:
     """Make a folder, where everybody may make some, that is this user's alone.
 
     Raises:
-        EnvironmentProblem: what is there belongs to somebody else, or others may look into it.
+        EnvironmentProblem: what is there belongs to somebody else, or others could have put something into it.
     """
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
         raise EnvironmentProblem(
             f"{folder} can't be used", "it is not a directory of ours alone", "Remove it."
         )
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
 
 
 def make_writable(folder: Path) -> None:

@@ -302,6 +302,9 @@ def test_a_folder_that_somebody_else_could_write_to_is_not_used(node: Node, prep
     (node.scratch / f"mlebench-{os.getuid()}").mkdir(mode=0o777)
     (node.scratch / f"mlebench-{os.getuid()}").chmod(0o777)
     assert "is not a directory of ours alone" in node.staged(prepared).problem
+    (node.scratch / f"mlebench-{os.getuid()}").chmod(0o755)
+    assert node.staged(prepared).problem == ""
+    assert stat.S_IMODE((node.scratch / f"mlebench-{os.getuid()}").stat().st_mode) == 0o700
 
 
 def test_an_image_is_made_once_copied_verified_and_mounted_and_no_mount_is_left(
