@@ -17,6 +17,7 @@ from console.tui.painting import (
     Piece,
     Pieces,
     cells_of,
+    fit,
     fitting,
     foreign,
     heading,
@@ -424,11 +425,14 @@ class _Drawing:
             group = concern.group
             if group is None:
                 return what(concern)
-            text: Pieces = ((group_text(group, self.now), role(concern)),)
-            where: list[Pieces] = [
-                ((f"  {part}", "dim"),) for part in (which(concern), sweep(concern)) if part
-            ]
-            return Forms([text + sum(where[:count], ()) for count in range(len(where), -1, -1)])
+            text, name, sweep_name = group_text(group, self.now), which(concern), sweep(concern)
+            # The sweep is left out first, then the end of a name before its seed, then all of it.
+            begin, space, seed = name.partition(" s")
+            begin, seed = (begin, space + seed) if len(group.runs) == 1 else (name, "")
+            widths = range(cell_len(begin) - 1, 9, -4)
+            cuts = [fit(begin, cells, ellipsis=self.signs.ellipsis) + seed for cells in widths]
+            behind = [f"  {name}  {sweep_name}", f"  {name}", *(f"  {each}" for each in cuts), ""]
+            return Forms([((text, role(concern)), (each, "dim")) for each in behind])
 
         def widest(cell: Callable[[Concern], str]) -> int:
             return max((cell_len(cell(one)) for one in shown), default=0)
@@ -469,7 +473,7 @@ class _Drawing:
             if concern.acknowledgement is not None:
                 said = wording.acknowledged(concern.acknowledgement)
                 said = said if concern.is_acknowledged(self.now) else f"is back; was {said}"
-                lines.append(_note(f"   {foreign(said, max(8, self.width - 6)).rstrip()}"))
+                lines.append(_note(f"    {foreign(said, max(8, self.width - 6)).rstrip()}"))
             if group is not None and only is None and concern.key in opened.causes:
                 lines += self._runs_of(group, concern.key)
         if len(shown) > _MOST_GROUPS:
