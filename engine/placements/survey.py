@@ -71,8 +71,8 @@ def survey_nodes(
     """
     profile = profile_named(placement, places.config_file)
     slurm = commands or SlurmCommands(os.environ)
-    folder = (shared_folder(places) or places.state_dir) / _FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _folder(places)
+    _file(folder, placement, "any").parent.mkdir(parents=True, exist_ok=True)
     found: list[SurveyedNodes] = []
     asked: dict[str, str] = {}
     kinds = _kinds(slurm.nodes(tuple(filter(None, profile.partition.split(",")))))
@@ -96,6 +96,16 @@ def survey_nodes(
     return [_completed(one, _file(folder, placement, one.node), asked, slurm) for one in found]
 
 
+def kept_offers(places: Places, placement: str) -> list[HostOffer]:
+    """Return what is known of a placement's nodes without asking any."""
+    folder = _file(_folder(places), placement, "any").parent
+    return [offer for file in sorted(folder.glob("*.json")) if (offer := _kept(file)) is not None]
+
+
+def _folder(places: Places) -> Path:
+    return (shared_folder(places) or places.state_dir) / _FOLDER
+
+
 def _kinds(nodes: Sequence[Node]) -> list[list[Node]]:
     """Put nodes together that look alike to Slurm, the largest kinds first."""
     found: dict[tuple[object, ...], list[Node]] = {}
@@ -105,7 +115,7 @@ def _kinds(nodes: Sequence[Node]) -> list[list[Node]]:
 
 
 def _file(folder: Path, placement: str, node: str) -> Path:
-    return folder / f"{placement.replace(':', '-')}-{node}.json"
+    return folder / placement.replace(":", ".") / f"{node}.json"
 
 
 def _kept(file: Path) -> HostOffer | None:

@@ -24,18 +24,20 @@ from engine.images import NOT_BUILT, connect, find_exported, images_of_runs
 from engine.options.sweep import Launch, check_name, impossible
 from engine.placements.checks import estimate
 from engine.placements.slurm import profile_named, runtime_on_nodes
+from engine.placements.survey import kept_offers
 from engine.places import Places, images_folder
 from engine.providers import keys_of, providers_of, without_keys
 from engine.runs import launching
 from engine.scoreboard.model import limit_text
 from engine.settings import SlurmProfile
+from engine.space import existing
 from environment.container.proxy import parse_rule
 from environment.gateway.dialects import Grant
 from environment.runner import protocol, runtimes
 from environment.runner.docker.daemon import build_command, daemon_problems
 from environment.runner.process import choosing, containers
 from environment.runner.process.containment import held_limits
-from environment.runner.protocol import ModelProvider, Order
+from environment.runner.protocol import ImageFile, ModelProvider, Order
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from foundation.text import gigabytes
 from state import database, runs, sweeps
@@ -314,8 +316,10 @@ def _runtime(
         kind = runtimes.resolve(spec.runtime)
         if kind != protocol.DOCKER:
             yield from _without_daemon(kind, "processes of this host", spec, agent, providers, places)
-            if kind in protocol.OF_AN_IMAGE_FILE and (why_not := choosing.why_not(kind, places.state_dir)):
-                raise EnvironmentProblem(f"runs can't have the runtime '{kind}' here", why_not)
+            taken = choosing.on_this_host(kind, _image_file(kind, agent, places), existing(places.state_dir))
+            if taken != kind:
+                yield Check(True, f"the runtime '{kind}' is {taken} here")
+            kind = taken
             held = held_limits(isolated=kind != protocol.PLAIN)
             if kind in (protocol.PODMAN, protocol.APPTAINER):
                 held = containers.held(kind, held)
@@ -345,15 +349,26 @@ def _without_daemon(
     if kind == protocol.AUTO:
         isolated = "isolated by the first that works there"
     yield Check(True, f"runs are {what}, {isolated}")
-    if launching.needs_image_file(kind, agent):
-        if agent.dockerfile is None:
-            raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", f"it can't run by {kind}")
-        image = find_exported(images_of_runs(agent)[0], images_folder(places), kind)
+    image = _image_file(kind, agent, places)
+    if image is not None:
         yield Check(True, f"the image {image.name} is there as a file: {image.path}")
     if kind == protocol.PLAIN:
         yield from _keys_within_reach(spec, providers)
     else:
         yield from _network(spec, agent, providers, _TO_MODELS)
+
+
+def _image_file(kind: str, agent: Agent, places: Places) -> ImageFile | None:
+    """Return the file of an agent's image; None where its runs need none.
+
+    Raises:
+        Problem: they need one, and it is missing or was made from other files.
+    """
+    if not launching.needs_image_file(kind, agent):
+        return None
+    if agent.dockerfile is None:
+        raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", f"it can't run by {kind}")
+    return find_exported(images_of_runs(agent)[0], images_folder(places), kind)
 
 
 def _on_nodes(
@@ -363,6 +378,7 @@ def _on_nodes(
     try:
         kind = runtime_on_nodes(spec.runtime)
         yield from _without_daemon(kind, "jobs of Slurm", spec, agent, providers, places)
+        yield from _offers(kind, agent, spec.placement, places)
         profile = profile_named(spec.placement, places.config_file)
         _check_egress(providers, profile)
         if spec.gpus and spec.runs_per_gpu != 1:
@@ -395,6 +411,30 @@ def _check_egress(providers: tuple[ModelProvider, ...], profile: SlurmProfile) -
             "the profile's proxy is not understood",
             "it must be http://HOST:PORT, without a password, as it is written into jobs' scripts",
         )
+
+
+def _offers(kind: str, agent: Agent, placement: str, places: Places) -> Iterator[Check]:
+    """Tell on which of the nodes that `doctor` has asked a runtime works; nothing where it has asked none."""
+    offers = kept_offers(places, placement)
+    wanted: tuple[str, ...] = (kind,)
+    if kind == protocol.AUTO:
+        wanted = (
+            protocol.OF_AN_IMAGE_FILE if launching.needs_image_file(kind, agent) else (protocol.BUBBLEWRAP,)
+        )
+    if not offers or kind == protocol.PLAIN:
+        return
+    lacking = [
+        offer.host
+        for offer in offers
+        if not any(one.name in wanted and not one.why_not for one in offer.runtimes)
+    ]
+    if lacking:
+        text = f"the runtime '{kind}' does not work on {_named(tuple(lacking), 'node')}"
+        step = f"See why: mlebench-console doctor --placement {placement}"
+        yield Check(True, f"{text}, of {len(offers)} kinds that were asked", step, warns=True)
+    else:
+        kinds = "the one kind" if len(offers) == 1 else f"all {len(offers)} kinds"
+        yield Check(True, f"the runtime '{kind}' works on {kinds} of nodes that were asked")
 
 
 def _keys_within_reach(spec: SweepSpec, providers: tuple[ModelProvider, ...]) -> Iterator[Check]:

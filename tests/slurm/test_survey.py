@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from engine.agents import Agent
 from engine.placements.commands import Job, Node, SlurmCommands, SlurmRefuses
-from engine.placements.survey import KEPT_SECONDS, require_node, survey_nodes
+from engine.placements.survey import KEPT_SECONDS, kept_offers, require_node, survey_nodes
 from engine.places import Places
+from engine.sweeps import checks
 from environment.runner import survey
 from environment.runner.host import Gpu
+from environment.runner.survey import RuntimeOffer
 from foundation import files
 from foundation.problems import EnvironmentProblem
 from tests.slurm.cluster import Cluster
@@ -81,6 +86,29 @@ def test_one_node_of_each_kind_is_asked_once_a_day_and_what_waits_is_cancelled(p
     kept.write_text(json.dumps(json.loads(kept.read_text()) | {"at": time.time() - KEPT_SECONDS - 1}))
     survey_nodes(places, "slurm", wait_seconds=0.0, commands=slurm)
     assert slurm.submitted[3:] == ["n1", "n3"]
+
+
+def test_a_launch_tells_where_its_runtime_does_not_work_as_far_as_that_is_known(places: Places) -> None:
+    agent = cast(Agent, SimpleNamespace(dockerfile=Path("Dockerfile")))
+    assert list(checks._offers("auto", agent, "slurm", places)) == []
+    survey_nodes(places, "slurm", wait_seconds=0.0, commands=Nodes())
+    assert kept_offers(places, "slurm:night") == []
+    (offer,) = kept_offers(places, "slurm")
+    lacking = replace(offer, host="n9", runtimes=(RuntimeOffer("rootfs", "no bubblewrap"),))
+    (kept,) = (path for path in (places.config_file.parent / "shared").rglob("*.json"))
+    files.write_json(kept.with_name("n9.json"), asdict(lacking))
+    files.write_json(kept, asdict(replace(offer, runtimes=(RuntimeOffer("apptainer", ""),))))
+    (told,) = checks._offers("auto", agent, "slurm", places)
+    assert told.warns
+    assert told.text == "the runtime 'auto' does not work on node n9, of 2 kinds that were asked"
+    kept.with_name("n9.json").unlink()
+    (told,) = checks._offers("auto", agent, "slurm", places)
+    assert (told.warns, told.text) == (
+        False,
+        "the runtime 'auto' works on the one kind of nodes that were asked",
+    )
+    (told,) = checks._offers("podman", agent, "slurm", places)
+    assert told.warns
 
 
 def test_what_slurm_refuses_is_told_and_no_node_is_an_error(

@@ -1,4 +1,4 @@
-"""In what an agent without a daemon runs on this host: what its order names, or for `auto` the first that works."""
+"""In what an agent without a daemon runs on this host: what is wanted, or for `auto` the first that works."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from environment.runner import protocol
 from environment.runner.process import bubblewrap, containers, image_files, rootfs
 from environment.runner.process.containment import Containment, held_limits
-from environment.runner.protocol import ImageFile, Order
+from environment.runner.protocol import ImageFile
 from foundation.problems import EnvironmentProblem
 
 
@@ -42,26 +42,31 @@ def not_held(runtime: str, scratch: Path, containment: Containment | None = None
     return ", ".join(filter(None, missing))
 
 
-def on_this_host(order: Order, scratch: Path) -> str:
-    """Return in what an attempt is to run here: what its order names, or for `auto` the first that works.
+def on_this_host(runtime: str, image: ImageFile | None, scratch: Path) -> str:
+    """Return in what an agent is to run here: what is wanted, or for `auto` the first that works.
 
     `rootfs` comes first, since nothing of it can be left behind and it filters system calls, then Apptainer, which
     needs no subordinate users, then Podman. `auto` never leaves an agent without isolation.
 
+    Args:
+        runtime: what is wanted.
+        image: the agent's, as a file; None without one.
+        scratch: a folder on this host's own disk.
+
     Raises:
         EnvironmentProblem: it does not work here, or none does.
     """
-    if order.runtime == protocol.PLAIN:
-        return order.runtime
-    wanted: tuple[str, ...] = (order.runtime,)
-    if order.runtime == protocol.AUTO:
-        wanted = (protocol.BUBBLEWRAP,) if order.image_file is None else protocol.OF_AN_IMAGE_FILE
+    if runtime == protocol.PLAIN:
+        return runtime
+    wanted: tuple[str, ...] = (runtime,)
+    if runtime == protocol.AUTO:
+        wanted = (protocol.BUBBLEWRAP,) if image is None else protocol.OF_AN_IMAGE_FILE
     reasons: dict[str, str] = {}
-    for runtime in wanted:
-        reasons[runtime] = _why_not_this_image(runtime, order.image_file) or why_not(runtime, scratch)
-        if not reasons[runtime]:
-            return runtime
-    why = "; ".join(f"{runtime}: {reason}" for runtime, reason in reasons.items())
+    for one in wanted:
+        reasons[one] = _why_not_this_image(one, image) or why_not(one, scratch)
+        if not reasons[one]:
+            return one
+    why = "; ".join(f"{one}: {reason}" for one, reason in reasons.items())
     raise EnvironmentProblem("this host can't isolate the agent", why, "See what it offers: doctor")
 
 

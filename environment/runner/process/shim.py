@@ -116,7 +116,7 @@ class Shim:
         scratch = self._attempt / protocol.SCRATCH
         scratch.mkdir(exist_ok=True)
         scratch = scratch.resolve()  # on a node a link leads to its own disk
-        self._runtime = choosing.on_this_host(self._order, scratch)
+        self._runtime = choosing.on_this_host(self._order.runtime, self._order.image_file, scratch)
         if self._order.image_file is not None and self._runtime in protocol.OF_AN_IMAGE_FILE:
             self._image = choosing.image_for(self._runtime, self._order.image_file, self._cache, scratch)
             self._layout = layout.in_an_image_file()
