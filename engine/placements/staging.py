@@ -13,6 +13,7 @@ import secrets
 import shutil
 import subprocess
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +30,7 @@ DIRECT = "direct"
 # Before the first byte: reading the manifest, and waiting for a node's disk.
 _LEAST_SECONDS = 120.0
 _FILES_PER_SECOND = 500.0
+_LEFT_SECONDS = 86_400.0
 _NICE = 10
 _MOST_TOLD = 400
 
@@ -118,6 +120,11 @@ class _Work:
 
 def _make_image(prepared: Path, seal: Seal) -> None:
     image = squashfs_image(prepared)
+    for left in image.parent.glob(f".{image.name}.*{files.PARTIAL_SUFFIX}"):
+        if (
+            time.time() - left.stat().st_mtime > _LEFT_SECONDS
+        ):  # by an engine that was killed; others may be at it
+            left.unlink()
     made = image.with_name(f".{image.name}.{secrets.token_hex(4)}{files.PARTIAL_SUFFIX}")
     engine = os.getpid()
 

@@ -310,8 +310,12 @@ def test_a_folder_that_somebody_else_could_write_to_is_not_used(node: Node, prep
 def test_an_image_is_made_once_copied_verified_and_mounted_and_no_mount_is_left(
     node: Node, prepared: Path
 ) -> None:
+    left = prepared.with_name(".prepared-public.squashfs.0a.partial")
+    left.touch()
+    os.utime(left, (1.0, 1.0))
     job = node.staged(prepared, "squashfs")
     assert job.problem == ""
+    assert not left.exists()
     assert content(node.data(job)) == content(prepared / "public")
     assert_no_answers(node)
     image = prepared.with_name("prepared-public.squashfs")
