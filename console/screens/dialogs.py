@@ -46,6 +46,7 @@ _TITLES: dict[str, str] = {
     "matrix": "In the matrix",
     "log": "In a log",
     "field": "In a field",
+    "submissions": "On its submissions",
     "merged": "Merged logs",
     "dataset": "One dataset",
     "experiment": "One experiment",

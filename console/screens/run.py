@@ -93,7 +93,8 @@ _PANE_EVIDENCE_LINES = 3
 class RunScreen(LogScreen):
     """Facts at the top, one of seven panes below."""
 
-    CONTEXTS = ("run", "log")
+    CONTEXTS = ("run", "submissions", "log")
+    OWN_CONTEXTS = 2
     AUTO_FOCUS = ""
 
     def __init__(self, run_id: int, *, pane: str = "log") -> None:
@@ -128,6 +129,8 @@ class RunScreen(LogScreen):
 
     def contexts(self) -> tuple[Context, ...]:
         """Return the log's keys, or a list's."""
+        if self._pane == "submissions":
+            return "run", "submissions", "list"
         return ("run", "log") if self._pane == "log" else ("run", "list")
 
     def on_mount(self) -> None:

@@ -27,6 +27,7 @@ Context = Literal[
     "overview",
     "sweep",
     "run",
+    "submissions",
     "data",
     "dataset",
     "grade",
@@ -215,7 +216,6 @@ TABLE: tuple[Key, ...] = (
     Key("run.copy", "Y", "copy", "copy path", "Copy the path of the run's directory"),
     Key("run.open", "enter", "open", "open", "Open the file or snapshot under the cursor"),
     Key("run.code", "v", "code", "code", "The code at the submission under the cursor, or at the best", 8),
-    Key("run.mark", "space", "mark", "mark", "Mark a submission, to compare it with another"),
     Key(
         "run.diff", "d", "diff", "diff", "Compare the marked submissions, or this one with the one before", 9
     ),
@@ -224,6 +224,7 @@ TABLE: tuple[Key, ...] = (
     _change("run.note", "ctrl+n", "app.note('note')", "note", "Write a note on this run"),
     _change("run.tag", "ctrl+t", "app.command_line('tag ')", "tag", "Tag this run"),
     Key("run.back", "escape", "back", "back", "Back to where you came from", 7),
+    Key("submissions.mark", "space", "mark", "mark", "Mark a submission, to compare it with another", 8),
     # Log
     Key("log.down", "down j", "scroll_lines(1)", "down", "One line down"),
     Key("log.up", "up k", "scroll_lines(-1)", "up", "One line up; following stops"),

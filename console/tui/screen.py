@@ -84,12 +84,14 @@ class ConsoleScreen(Screen[None]):
 
     Attributes:
         CONTEXTS: whose keys work here; the first are its own, the others those of its widgets.
+        OWN_CONTEXTS: how many of them are its own.
         MODE: which of the numbered screens it is, if it is one.
         SESSION_NAME: under which name it is kept where an operator was on it; a screen over others, whose own keys
             are not those of its mode, keeps nothing.
     """
 
     CONTEXTS: ClassVar[tuple[Context, ...]] = ()
+    OWN_CONTEXTS: ClassVar[int] = 1
     MODE: ClassVar[str] = ""
     SESSION_NAME: ClassVar[str] = ""
     AUTO_FOCUS = "LineList"
@@ -104,7 +106,7 @@ class ConsoleScreen(Screen[None]):
         """Bind the screen's own keys, and name what is kept of it."""
         if "CONTEXTS" in cls.__dict__:
             own = cls.CONTEXTS[0]
-            cls.BINDINGS = bindings(own)
+            cls.BINDINGS = bindings(*cls.CONTEXTS[: cls.OWN_CONTEXTS])
             cls.SESSION_NAME = own if own == cls.MODE else ""
         super().__init_subclass__()
 

@@ -41,6 +41,7 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "overview": OverviewScreen,
     "sweep": SweepScreen,
     "run": RunScreen,
+    "submissions": RunScreen,
     "data": DataScreen,
     "dataset": DatasetScreen,
     "grade": GradeScreen,
