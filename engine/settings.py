@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import tomllib
-from collections.abc import MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, MutableMapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
@@ -289,11 +290,75 @@ def check_filter(name: str, text: str) -> None:
         )
 
 
-def write_value(config_file: Path, table: str, name: str, value: Value) -> None:
-    """Set `name` in `[table]`, or take it out if the value is None; all else stays as it is written.
+# Tables that are read elsewhere, whose keys are names that operators give.
+_TABLES_OF_NAMES = frozenset({FILTERS, "keys", "providers", "model_prices"})
+_TABLES: tuple[type[Table], ...] = (
+    *(PlaceSettings, EngineSettings, ConsoleSettings, NotificationSettings),
+    *(Prices, SlurmProfile),
+)
+
+
+def require_understood(config_file: Path) -> None:
+    """Read every table that has keys of its own.
 
     Raises:
-        UsageProblem: the file can't be read or written.
+        UsageProblem: the file can't be read, or something in it is not understood.
+    """
+    for table in _TABLES:
+        if table is not SlurmProfile:
+            read_table(config_file, table)
+    slurm_profiles(config_file)
+    read_filters(config_file)
+
+
+def unknown_settings(config_file: Path) -> tuple[str, ...]:
+    """Say of each table and key in the file that nothing reads it, with the nearest name that there is.
+
+    What can't be read at all is the problem of whoever reads it.
+    """
+    try:
+        content = tomllib.loads(config_file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return ()
+    tables = {table.TABLE: table for table in _TABLES}
+    names = (*tables, *sorted(_TABLES_OF_NAMES))
+    found = []
+    for name, values in content.items():
+        if name in tables and isinstance(values, dict):
+            of_profile = [part for part in values.values() if isinstance(part, dict)]
+            parts = of_profile if tables[name] is SlurmProfile else [values]
+            known = [field.name for field in fields(tables[name])]  # type: ignore[arg-type]  # all are dataclasses
+            found += [
+                f"{config_file.name}: [{name}] has no '{key}', which is ignored{_nearest(key, known)}"
+                for part in parts
+                for key in part
+                if key not in known
+            ]
+        elif name not in names:
+            kind = f"table [{name}]" if isinstance(values, dict) else f"setting '{name}' outside of tables"
+            found.append(f"{config_file.name}: there is no {kind}, it is ignored{_nearest(name, names)}")
+    return tuple(found)
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean '{close[0]}'?" if close else ""
+
+
+def write_value(
+    config_file: Path,
+    table: str,
+    name: str,
+    value: Value,
+    *,
+    check: Callable[[Path], object] | None = None,
+) -> None:
+    """Set `name` in `[table]`, or take it out if the value is None; all else stays as it is written.
+
+    With `check` the whole file, as it would become, is judged first under a name of its own.
+
+    Raises:
+        UsageProblem: the file can't be read or written, or the check refuses it; then it is as before.
     """
     try:
         # A link to the file, as people keep them among their dotfiles, stays a link.
@@ -306,6 +371,12 @@ def write_value(config_file: Path, table: str, name: str, value: Value) -> None:
             # Addresses for notifications hold tokens: nobody may read more than before.
             Path(stream.name).chmod(mode)
             stream.write(after.encode())
+            stream.flush()
+            if check is not None:
+                check(Path(stream.name))
+    except UsageProblem as problem:
+        what, why = (text.replace(stream.name, str(config_file)) for text in (problem.what, problem.why))
+        raise UsageProblem(what, why, problem.next_step) from problem
     except (OSError, ValueError) as error:
         raise UsageProblem(f"{config_file} can't be changed", str(error)) from error
 

@@ -89,8 +89,12 @@ class Invocation:
     def own_places(self) -> Places:
         """Where the user's own configuration, data and state are."""
         from engine.places import find_places
+        from engine.settings import unknown_settings
 
-        return find_places(state_dir=self.state_dir, data_dir=self.data_dir, config_file=self.config)
+        places = find_places(state_dir=self.state_dir, data_dir=self.data_dir, config_file=self.config)
+        for text in unknown_settings(places.config_file):
+            complain(f"warning: {text}")
+        return places
 
     @cached_property
     def places(self) -> Places:

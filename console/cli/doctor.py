@@ -21,7 +21,7 @@ from console import wording
 from console.cli.common import Json, new_app, places_of
 from console.cli.output import say, say_json
 from engine.space import existing, free_bytes
-from foundation.problems import EnvironmentProblem
+from foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
     from engine.placements.survey import SurveyedNodes
@@ -185,6 +185,7 @@ def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
 
     # The package can't be installed into a Python that is too old.
     yield Check("python", Health.OK, f"{platform.python_version()} in {sys.prefix}")
+    yield from check_config(places)
     yield check_state(places)
     yield check_disk("state disk", places.state_dir, needs=_STATE_NEEDS, wants=_STATE_WANTS)
     yield check_disk("data disk", places.data_dir, needs=0, wants=_DATA_WANTS)
@@ -202,6 +203,27 @@ def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
         f"running, process {engine.pid}" if engine.running else "not running; it starts when it is needed"
     )
     yield Check("engine", Health.OK, running)
+
+
+def check_config(places: Places) -> Iterator[Check]:
+    """What stands in config.toml that can't be used, or that nothing reads."""
+    from console.tui.config import require_usable
+    from engine.settings import unknown_settings
+
+    unknown = unknown_settings(places.config_file)
+    for text in unknown:
+        yield Check("config", Health.WARN, text, "Correct or remove it.")
+    try:
+        require_usable(places.config_file)
+    except UsageProblem as problem:
+        if not unknown:
+            yield Check("config", Health.FAIL, problem.cause, problem.next_step or "Correct or remove it.")
+    else:
+        if not unknown:
+            is_there = places.config_file.exists()
+            yield Check(
+                "config", Health.OK, f"{places.config_file}{'' if is_there else ' is not there: defaults'}"
+            )
 
 
 def check_state(places: Places) -> Check:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from console import wording
 from console.sanitize import plain
+from console.tui.keys import key_names
 from console.tui.list_screen import DetailedScreen
 from console.tui.painting import Line, Piece, Pieces, fit, fitting, foreign, heading
 from console.tui.screen import Queries, Query
@@ -185,7 +186,8 @@ class BoardScreen(DetailedScreen):
                 return
             chosen = tuple(dict.fromkeys((*chosen, here)))
         if len(chosen) < _MOST_MARKED:
-            self.app.say("mark one experiment with space, then compare on another")
+            key = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("board.mark")
+            self.app.say(f"mark one experiment with {key}, then compare on another")
             return
         self.app.push_screen(CompareScreen(chosen[0], chosen[1]))
 

@@ -309,10 +309,18 @@ class ClassifyScreen(Dialog[None]):
     BINDINGS = bindings("classify")
 
     def __init__(self, question: Question, failed: Sequence[Run]) -> None:
-        super().__init__(question.title, "Up and Down choose, Enter confirms, Esc cancels")
+        super().__init__(question.title)
         self._question = question
         self._failed = failed
         self._chosen = list(FailureClass).index(failed[0].failure_class or FailureClass.UNKNOWN)
+
+    def compose(self) -> ComposeResult:
+        """Compose the box, which says by which keys one chooses."""
+        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        up, down, leave = (keys(f"classify.{name}") for name in ("up", "down", "leave"))
+        enter = key_name("enter", ascii_only=self.app.settings.ascii_only)
+        self._hint = f"{up} {down} choose, {enter} confirms, {leave} cancels"
+        yield from super().compose()
 
     def fields(self) -> Iterable[Widget]:
         """Return the field for the note."""

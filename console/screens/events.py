@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from console import wording
+from console.tui.keys import key_names
 from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Line, Piece, Pieces, foreign, heading
 from console.tui.screen import Queries
@@ -49,7 +50,8 @@ class EventsScreen(FilteredScreen):
         found = [one for one in self._events if chosen.accepts(one)]
         self.header.show(self._header(chosen, len(found), len(self._events)))
         if not found:
-            text = "no event is like that: Esc shows all" if chosen else "nothing has happened yet"
+            back = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("events.back")
+            text = f"no event is like that: {back} shows all" if chosen else "nothing has happened yet"
             shown.show([Line(((f"  {text}", "dim"),))])
             return
         table = Table(_columns(signs), found, shown.line_width, signs)

@@ -346,8 +346,8 @@ def _left(width: int, keys: Callable[[str], str], *, can_launch: bool) -> Pieces
     )
     return fitting(
         [
-            ((f"  {state}, tab goes back to the fields, digits switch screens", "accent"),),
-            ((f"  {state}, tab goes back to the fields", "accent"),),
+            ((f"  {state}, {keys('field.next')} goes back to the fields, digits switch screens", "accent"),),
+            ((f"  {state}, {keys('field.next')} goes back to the fields", "accent"),),
         ],
         width,
     )

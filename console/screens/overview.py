@@ -110,7 +110,8 @@ class OverviewScreen(ConsoleScreen):
             return
         shown, now = self.query_one("#all", LineList), self.app.now()
         self._listed = concerns(self._found, self.app.host_concerns, now)
-        drawing = _Drawing(self._found, shown.line_width, now, self.app.signs)
+        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        drawing = _Drawing(self._found, shown.line_width, now, self.app.signs, keys)
         opened = _Opened(self._opened, self._with_acknowledged)
         shown.show(drawing.lines(self._listed, opened, shown.size.height))
 
@@ -281,6 +282,7 @@ class _Drawing:
     width: int
     now: float
     signs: Signs
+    keys: Callable[[str], str]
 
     def lines(self, listed: Concerns, opened: _Opened, height: int) -> list[Line]:
         """Return all parts: the sweeps, what needs a person, agents' own failures, what happened lately."""
@@ -300,7 +302,8 @@ class _Drawing:
         if listed.acknowledged and opened.acknowledged:
             lines += [_note("acknowledged:"), *self._concerns(listed.acknowledged, opened, table)]
         elif listed.acknowledged:
-            lines.append(_note(f"{len(listed.acknowledged)} acknowledged: v shows them"))
+            shows = f"{self.keys('overview.acknowledged')} shows them"
+            lines.append(_note(f"{len(listed.acknowledged)} acknowledged: {shows}"))
         if listed.own:
             failed = sum(len(one.group.runs) for one in listed.own if one.group is not None)
             title = heading("agents' own failures", self.width, signs, note=wording.plural(failed, "run"))
@@ -438,7 +441,7 @@ class _Drawing:
             return max((cell_len(cell(one)) for one in shown), default=0)
 
         def hint(concern: Concern) -> Forms:
-            return _key_hint(concern, self.signs)
+            return _key_hint(concern, self.keys)
 
         last = [Column("", since, 6, grows=11), Column("", hint, 8, grows=24, drop=1)]
         texts = widest(lambda one: group_text(one.group, self.now) if one.group is not None else "")
@@ -553,18 +556,20 @@ def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
     return tuple(pieces)
 
 
-def _key_hint(concern: Concern, signs: Signs) -> Forms:
+def _key_hint(concern: Concern, keys: Callable[[str], str]) -> Forms:
     """Return which key mends it, if one does; in words where there is room."""
     group = concern.group
     forms = ["", ""]
     if concern.place == "engine":
-        forms = [f"{signs.enter} start it", signs.enter]
+        forms = [f"{keys('overview.open')} start it", keys("overview.open")]
     elif group is not None and group.kind is CauseKind.UNGRADABLE:
-        forms = ["^g regrade", "^g"]
+        forms = [f"{keys('overview.regrade')} regrade", keys("overview.regrade")]
     elif group is not None and group.kind in (CauseKind.LATE, CauseKind.IDLE):
-        forms = ["l log", "l"]
+        forms = [f"{keys('overview.log')} log", keys("overview.log")]
     elif group is not None:
-        key, what = ("r", "relaunch") if len(group.runs) == 1 else ("R", "relaunch all")
+        several = len(group.runs) > 1
+        key = keys("overview.relaunch_all" if several else "overview.relaunch")
+        what = "relaunch all" if several else "relaunch"
         forms = [f"{key} {what} (free)", f"{key} (free)"] if group.is_free else [f"{key} {what}", key]
     return Forms([((form, "dim"),) for form in forms])
 

@@ -66,6 +66,8 @@ class SettingsScreen(FilteredScreen):
         """Draw the settings as they are."""
         path = foreign(str(self.app.places.config_file), max(10, self.size.width - 14)).rstrip()
         header: list[Pieces] = [((" written to ", "dim"), (path, "text"))]
+        for text in self.app.settings.unknown:
+            header.append(((f" {foreign(text, self.size.width - 2).rstrip()}", "warn"),))
         if self.words:
             header.append(((" / ", "accent"), (foreign(self.words, 60).rstrip(), "text")))
         self.header.show(*header)

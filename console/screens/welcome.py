@@ -54,7 +54,8 @@ class WelcomeScreen(ConsoleScreen):
             lines.append(((f"  {key}  ", "accent"), (f"{what:<24}", "text"), (why, "dim")))
         lines += [(), (("On the command line:", "text"),)]
         lines += [((f"     {command}", "dim"),) for command in _COMMANDS]
-        lines += [(), (("  ?  ", "accent"), ("all keys", "text"), ("      q  ", "accent"), ("quit", "text"))]
+        helped, left = (f"  {keys(name)}  " for name in ("app.help", "app.quit"))
+        lines += [(), ((helped, "accent"), ("all keys", "text"), (f"    {left}", "accent"), ("quit", "text"))]
         self.query_one("#welcome", Painted).show(*lines)
 
     def action_demo(self) -> None:

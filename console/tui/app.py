@@ -22,7 +22,7 @@ from textual import events
 
 from console.actions.action import UNDO_SECONDS, NotApplicable, undone_as
 from console.sanitize import plain_lines
-from console.tui.config import Settings, read_settings
+from console.tui.config import Settings, read_settings, require_usable
 from console.tui.keys import SCREENS, bindings
 from console.tui.news import NewsWatch, desktop_sequence
 from console.tui.reader import Reader, StateCondition, StateHealth
@@ -71,6 +71,7 @@ Result = TypeVar("Result")
 OPEN_DEMO = "demo"
 _TICK_SECONDS = 0.5
 _ANSWER_SECONDS = 30.0
+_MOST_WARNINGS = 3
 # A console that is killed is found again as it was some seconds before.
 _SESSION_EVERY_TICKS = 10
 _MODE_NAMES = tuple(name for name, *_ in SCREENS)
@@ -209,6 +210,8 @@ class ConsoleApp(TerminalApp):
         self.session = read_session(self.places.state_dir)
         self._show_first(state_exists=database.exists(self.places.state_dir))
         self.reader.look_every = self.settings.refresh_seconds
+        for text in self.settings.unknown[:_MOST_WARNINGS]:
+            self.say(f"warning: {text}")
         self.watch_news()
         self.reader.watch("waiting", requests.waiting, partial(self.call_later, self.take_waiting))
         self.reader.start()
@@ -584,7 +587,7 @@ class ConsoleApp(TerminalApp):
         from engine.settings import write_value
 
         config_file = self.places.config_file
-        write_value(config_file, table, name, value)
+        write_value(config_file, table, name, value, check=require_usable)
         # What the command line said goes on counting until it is changed itself.
         theme = None if (table, name) == ("console", "theme") else self.palette.name
         ascii_only = self.settings.ascii_only and (table, name) != ("console", "ascii")

@@ -9,7 +9,16 @@ from pathlib import Path
 
 from console.tui.keys import KeyTable, rebound_keys
 from console.tui.theme import DARK, MONOCHROME, PALETTE_NAMES, THEME_NAMES, Palette
-from engine.settings import ConsoleSettings, NotificationSettings, read_filters, read_table, read_values
+from engine.providers import all_providers, model_prices
+from engine.settings import (
+    ConsoleSettings,
+    NotificationSettings,
+    read_filters,
+    read_table,
+    read_values,
+    require_understood,
+    unknown_settings,
+)
 from foundation.problems import UsageProblem
 
 # How often it may be looked whether the state has changed; the first is what counts if nothing is said.
@@ -18,7 +27,11 @@ REFRESH_CHOICES = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of one console."""
+    """The settings of one console.
+
+    Attributes:
+        unknown: what stands in config.toml and nothing reads, in words.
+    """
 
     palette: Palette = DARK
     ascii_only: bool = False
@@ -26,6 +39,19 @@ class Settings:
     notifications: NotificationSettings = field(default_factory=NotificationSettings)
     refresh_seconds: float = REFRESH_CHOICES[0]
     filters: Mapping[str, str] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+
+
+def require_usable(config_file: Path) -> None:
+    """Read a config.toml as all that starts with it would: the console, the engine and the commands.
+
+    Raises:
+        UsageProblem: one of them could not use it.
+    """
+    require_understood(config_file)
+    all_providers(config_file)
+    model_prices(config_file)
+    read_settings(config_file, theme=None, ascii_only=False)
 
 
 def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> Settings:
@@ -45,4 +71,5 @@ def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> 
         notifications=read_table(config_file, NotificationSettings),
         refresh_seconds=console.refresh,
         filters=read_filters(config_file),
+        unknown=unknown_settings(config_file),
     )

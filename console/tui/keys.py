@@ -164,7 +164,7 @@ TABLE: tuple[Key, ...] = (
     Key("sweep.mark", "space", "mark", "mark", "Mark or unmark the run", 3),
     _change("sweep.relaunch", "r", "relaunch", "relaunch", "Relaunch the marked runs, or this one", 4),
     _change("sweep.stop", "s", "stop", "stop", "Stop the marked runs, or this one", 5),
-    Key("sweep.filter", "slash", "filter", "filter", "Words, or state: class: split: seed: outcome:", 6),
+    Key("sweep.filter", "slash", "filter", "filter", "Words, or state: class: tag: note: seed: outcome:", 6),
     Key("sweep.failed", "f", "next_failed", "next failed", "To the next failed run"),
     Key(
         "sweep.dense", "W", "dense", "dense", "All competitions at once, seeds as signs; or the matrix again"

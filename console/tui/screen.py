@@ -362,7 +362,8 @@ def _troubles(app: ConsoleApp) -> list[Piece]:
     elif engine is not None and engine.problem:
         found.append((f"engine: {engine.problem}", "warn"))
     elif condition.health is StateHealth.GOOD and not (engine is not None and engine.running):
-        how = "start it with :engine (nothing new starts or is graded; agents keep running)"
+        colon = key_name(app.settings.keys.named("app.command").keys[0], ascii_only=app.settings.ascii_only)
+        how = f"start it with {colon}engine (nothing new starts or is graded; agents keep running)"
         found.append((f"the engine is not running, {how}", "warn"))
     return found
 

@@ -61,20 +61,20 @@ async def test_a_tick_that_comes_when_the_screens_are_gone_is_harmless(opened: O
 async def test_help_shows_the_keys_of_the_screen_and_closes(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
         await console.press("question_mark")
-        await console.sees("Mark every shown run that failed", "In lists")
+        await console.sees("Mark every shown run that failed", "Mark or unmark the run")
         await console.press("escape")
-        await console.misses("In lists")
+        await console.misses("Mark or unmark the run")
 
 
 async def test_help_is_searched_and_says_what_every_sign_means(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
         await console.press("question_mark")
-        await console.sees("In lists")
+        await console.sees("Mark or unmark the run")
         await console.press("slash", *"pause", "enter")
         await console.sees("Let no new runs start", "a paused sweep: no more runs start")
         await console.misses("Mark every shown run that failed")
         await console.press("escape")
-        await console.sees("In lists")
+        await console.sees("Mark or unmark the run")
         await console.press("G")
         await console.sees("where a score stands among the cut-offs")
         await console.press("g")

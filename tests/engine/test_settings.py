@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import tomllib
 from pathlib import Path
@@ -19,6 +20,8 @@ from engine.settings import (
     Prices,
     Value,
     read_table,
+    require_understood,
+    unknown_settings,
     with_value,
     write_value,
 )
@@ -145,3 +148,27 @@ def test_what_is_wrong_is_named_with_its_file_table_and_key(tmp_path: Path, text
         for table in tables:
             read_table(config, table)
     assert telling in str(told.value) and str(config) in str(told.value)
+
+
+def test_what_nothing_reads_is_told_with_the_nearest_name(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(
+        'colour = 1\n[consol]\ntheme = "light"\n[engine]\ncpu = 4\ncpus = 4\n[slurm.big]\npartion = "x"\n'
+        '[keys]\n"sweep.stop" = "x"\n[filters]\nnight = "class:infra"\n[providers.own]\nurl = "u"\n'
+    )
+    assert [text.removeprefix("config.toml: ") for text in unknown_settings(config)] == [
+        "there is no setting 'colour' outside of tables, it is ignored",
+        "there is no table [consol], it is ignored; did you mean 'console'?",
+        "[engine] has no 'cpu', which is ignored; did you mean 'cpus'?",
+        "[slurm] has no 'partion', which is ignored; did you mean 'partition'?",
+    ]
+    config.write_text("[")
+    assert unknown_settings(config) == unknown_settings(tmp_path / "none.toml") == ()
+
+
+def test_a_file_that_a_change_would_make_unusable_stays_as_it_is(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("[engine]\ncpus = 4\n")
+    with pytest.raises(UsageProblem, match=re.escape(f"{config}: [engine] cpus is not a number above 0")):
+        write_value(config, "engine", "cpus", 0, check=require_understood)
+    assert config.read_text() == "[engine]\ncpus = 4\n" and list(tmp_path.iterdir()) == [config]

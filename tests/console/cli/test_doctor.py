@@ -25,6 +25,7 @@ def test_every_check_says_how_it_is_and_what_is_not_well_has_a_next_step(cli: Cl
     found = cli("doctor", "--json").document()
     assert list(dict.fromkeys(check["name"] for check in found)) == [
         "python",
+        "config",
         "state",
         "state disk",
         "data disk",

@@ -75,7 +75,7 @@ async def test_a_pressed_key_is_bound_and_works_at_once(opened: OpenConsole, pla
         await console.sees("f9 *")
         assert written(places)["keys"] == {"app.events": "f9"}
         await console.press("f9")
-        await console.sees("events", "run.failed")
+        await console.sees("events", "what happened")
 
 
 async def test_a_key_that_is_taken_is_refused_and_one_that_hides_another_is_asked_twice(
@@ -144,3 +144,29 @@ def test_only_keys_that_are_seen_together_hide_each_other() -> None:
     assert "app.board" in hidden_by(rebound_keys({"sweep.stop": "5"}), "sweep.stop")
     assert hidden_by(rebound_keys({"sweep.stop": "e"}), "sweep.stop") == ()
     assert hidden_by(rebound_keys({"run.stop": "n"}), "run.stop") == ("log.next",)
+
+
+async def test_a_change_that_the_next_start_would_refuse_is_not_written(
+    opened: OpenConsole, places: Places
+) -> None:
+    places.config_file.parent.mkdir(parents=True, exist_ok=True)
+    places.config_file.write_text("[engin]\ncpus = 1\n[engine]\ncpu = 2\n")
+    async with opened(screen="settings") as console:
+        before = places.config_file.read_text()
+        with pytest.raises(UsageProblem, match=r"\[engine\] has no 'cpu'"):
+            console.app.change_setting("console", "theme", "light")
+        with pytest.raises(UsageProblem):
+            console.app.change_setting("keys", "sweep.stop", "r")
+        assert places.config_file.read_text() == before
+        places.config_file.write_text("[engin]\ncpus = 1\n")
+        console.app.change_setting("console", "theme", "light")
+        assert console.app.palette.name == "day"
+        await console.sees("there is no table [engin], it is ignored; did you mean 'engine'?")
+
+
+async def test_hints_name_the_keys_as_they_are_bound(opened: OpenConsole, places: Places) -> None:
+    async with opened() as console:
+        await console.sees("R relaunch all")
+        console.app.change_setting("keys", "overview.relaunch_all", "x")
+        await console.sees("x relaunch all")
+        await console.misses("R relaunch all")
