@@ -35,9 +35,9 @@ BEST, FINAL, NOW = "best", "final", "now"
 _NAME = re.compile(
     rf"(?P<run>\d+|.*/\d+)(?:\.(?P<attempt>[1-9]\d*))?(?:@(?P<submission>[1-9]\d*|{BEST}|{FINAL}|{NOW}))?"
 )
-# Beyond this many steps two files are told as wholly different: what an agent writes must not cost minutes.
-_MOST_STEPS = 1_000_000
-_MOST_LINES = 20_000
+# Of one comparison: what an agent writes must cost neither minutes nor gigabytes.
+_MOST_STEPS = 2_000_000
+_MOST_LINES = 100_000
 _CONTEXT = 3
 _LATE_SECONDS = 60.0
 # What of a sweep is no condition of a single run, or is named apart.
@@ -305,8 +305,8 @@ def code_of(version: Version) -> Code:
     if found is None and version.submission.final and version.run.has_ended:
         # As of runs that were imported, or that an older version has run.
         left = _code_now(version)
-        notes = ("none was kept at this submission: this is what the run has left", left.note)
-        return replace(left, note="; ".join(filter(None, notes)))
+        what = "none was kept at this submission: this is what the run has left"
+        return replace(left, note="; ".join(filter(None, (what, left.note))))
     if found is None:
         raise DataProblem(
             f"the code at submission {sequence} of run {version.run.id} is not there",
@@ -449,7 +449,7 @@ def _changes(one: Code, other: Code) -> tuple[list[FileChange], int]:
     missing_before = {each.path: each for each in one.left_out}
     missing_after = {each.path: each for each in other.left_out}
     found: list[FileChange] = []
-    same = 0
+    same, budget = 0, _Budget()
     for path in sorted({*before, *after, *missing_before, *missing_after}):
         left, right = before.get(path), after.get(path)
         if left is not None and right is not None and left.sha256 == right.sha256:
@@ -458,7 +458,7 @@ def _changes(one: Code, other: Code) -> tuple[list[FileChange], int]:
             unknown = _unknown(path, missing_before.get(path), missing_after.get(path), left, right)
             found += [unknown] if unknown is not None else []
         else:
-            found.append(_change(path, one, other, left, right))
+            found.append(_change(path, one, other, left, right, budget))
     return found, same
 
 
@@ -485,7 +485,17 @@ def _size(count: int) -> str:
     return "no file" if count < 0 else wording.size(count)
 
 
-def _change(path: str, one: Code, other: Code, left: KeptFile | None, right: KeptFile | None) -> FileChange:
+@dataclass
+class _Budget:
+    """How much work may still be done for one comparison, and how many lines it may hold."""
+
+    steps: int = _MOST_STEPS
+    lines: int = _MOST_LINES
+
+
+def _change(
+    path: str, one: Code, other: Code, left: KeptFile | None, right: KeptFile | None, budget: _Budget
+) -> FileChange:
     status = "added" if left is None else "removed" if right is None else "changed"
     try:
         before, after = (
@@ -493,15 +503,12 @@ def _change(path: str, one: Code, other: Code, left: KeptFile | None, right: Kep
         )
     except DataProblem as problem:
         return FileChange(path, "unknown", note=problem.in_one_line())
-    rows, note = _rows(before, after)
-    return FileChange(
-        path,
-        status,
-        sum(row.sign == "+" for row in rows),
-        sum(row.sign == "-" for row in rows),
-        tuple(_hunks(rows)),
-        note,
-    )
+    rows, note = _rows(before, after, budget)
+    added, removed = (sum(row.sign == sign for row in rows) for sign in "+-")
+    if not rows:  # too long to be shown
+        same = sum(_same_at_ends(before, after))
+        added, removed = len(after) - same, len(before) - same
+    return FileChange(path, status, added, removed, tuple(_hunks(rows)), note)
 
 
 def _lines(content: bytes) -> list[str]:
@@ -513,28 +520,36 @@ def _lines(content: bytes) -> list[str]:
     return lines
 
 
-def _rows(before: list[str], after: list[str]) -> tuple[list[Row], str]:
-    """Put two files beside one another, and say where that is done roughly only."""
-    begin = 0
-    while begin < min(len(before), len(after)) and before[begin] == after[begin]:
+def _same_at_ends(before: list[str], after: list[str]) -> tuple[int, int]:
+    """Count the lines that two files have in common at their beginning, and at their end."""
+    begin, most = 0, min(len(before), len(after))
+    while begin < most and before[begin] == after[begin]:
         begin += 1
     end = 0
-    while end < min(len(before), len(after)) - begin and before[-1 - end] == after[-1 - end]:
+    while end < most - begin and before[-1 - end] == after[-1 - end]:
         end += 1
+    return begin, end
+
+
+def _rows(before: list[str], after: list[str], budget: _Budget) -> tuple[list[Row], str]:
+    """Put what differs in two files beside one another, with what is around it; say where that is not done."""
+    begin, end = _same_at_ends(before, after)
     middle, others = before[begin : len(before) - end], after[begin : len(after) - end]
-    kept = None
-    if len(middle) + len(others) <= _MOST_LINES:
-        kept = _common(middle, others)
-    note = "" if kept is not None else "the two are too different, or too long, to be put line beside line"
+    if len(middle) + len(others) > budget.lines:
+        return [], "too long to be shown: 'runs code' writes both versions into folders"
+    budget.lines -= len(middle) + len(others)
+    kept = _common(middle, others, budget)
+    note = "" if kept is not None else "the two are too different to be put line beside line"
+    around = max(0, begin - _CONTEXT)
     rows: list[Row] = []
-    place = [0, 0]
+    place = [around, around]
 
     def add(sign: str, text: str) -> None:
         place[0] += sign != "+"
         place[1] += sign != "-"
         rows.append(Row(sign, place[0] if sign != "+" else None, place[1] if sign != "-" else None, text))
 
-    for text in before[:begin]:
+    for text in before[around:begin]:
         add(" ", text)
     at = [0, 0]
     for left, right in [*(kept or ()), (len(middle), len(others))]:
@@ -545,12 +560,12 @@ def _rows(before: list[str], after: list[str]) -> tuple[list[Row], str]:
         if left < len(middle):
             add(" ", middle[left])
         at = [left + 1, right + 1]
-    for text in before[len(before) - end :]:
+    for text in before[len(before) - end :][:_CONTEXT]:
         add(" ", text)
     return rows, note
 
 
-def _common(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]] | None:
+def _common(before: Sequence[str], after: Sequence[str], budget: _Budget) -> list[tuple[int, int]] | None:
     """Return the places of a longest common subsequence (Myers 1986); None where that takes too many steps."""
     numbers: dict[str, int] = {}
     left = [numbers.setdefault(text, len(numbers)) for text in before]
@@ -558,7 +573,6 @@ def _common(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]
     furthest = {1: 0}
     # How far each diagonal was after so many edits; arrays, as these are most of what is held.
     trace: list[array[int]] = []
-    steps = 0
     for edits in range(len(left) + len(right) + 1):
         trace.append(array("i"))
         for diagonal in range(-edits, edits + 1, 2):
@@ -571,10 +585,10 @@ def _common(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]
                 x += 1
             furthest[diagonal] = x
             trace[-1].append(x)
-            steps += 1 + x - began
+            budget.steps -= 1 + x - began
             if x >= len(left) and x - diagonal >= len(right):
                 return _walked_back(trace, len(left), len(right))
-        if steps > _MOST_STEPS:
+        if budget.steps < 0:
             return None
     return []
 

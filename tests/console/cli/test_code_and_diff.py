@@ -6,6 +6,7 @@ import difflib
 import json
 import random
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,9 @@ def test_the_code_of_the_best_submission_is_listed_shown_and_written(
     assert (again.code, "exists already" in again.err) == (2, True)
 
 
-def test_two_submissions_differ_in_the_lines_that_were_changed(cli: Cli, world: World) -> None:
+def test_two_submissions_differ_in_the_lines_that_were_changed(
+    cli: Cli, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran = cli("runs", "diff", "1@1", "1@3")
     assert ran.code == 1
     assert ran.out.splitlines() == [
@@ -77,6 +80,9 @@ def test_two_submissions_differ_in_the_lines_that_were_changed(cli: Cli, world: 
         "# not compared, 1 B and 3 B: it is binary",
     ]
     assert cli("runs", "diff", "1@2", "1@best").code == 0
+    assert "+1" in cli("runs", "diff", "--stat", "1@1", "1@3").out
+    monkeypatch.setattr(code, "_Budget", partial(code._Budget, lines=1))
+    assert "too long to be shown" in cli("runs", "diff", "1@1", "1@3").out
     assert "+1" in cli("runs", "diff", "--stat", "1@1", "1@3").out
 
 
@@ -158,11 +164,14 @@ def test_code_that_is_not_there_any_more_is_told_and_not_guessed(cli: Cli, world
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_compared_lines_make_up_both_files_with_as_few_changes_as_difflib_needs_at_most(seed: int) -> None:
+def test_compared_lines_make_up_both_files_with_as_few_changes_as_difflib_needs_at_most(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(code, "_CONTEXT", 100)
     chosen = random.Random(seed)
     before = [chosen.choice("abcd") for _ in range(chosen.randrange(40))]
     after = [chosen.choice("abcd") for _ in range(chosen.randrange(40))]
-    rows, note = code._rows(before, after)
+    rows, note = code._rows(before, after, code._Budget())
     assert note == ""
     assert [row.text for row in rows if row.sign != "+"] == before
     assert [row.text for row in rows if row.sign != "-"] == after
@@ -170,10 +179,12 @@ def test_compared_lines_make_up_both_files_with_as_few_changes_as_difflib_needs_
     assert sum(row.sign == " " for row in rows) >= sum(block.size for block in known.get_matching_blocks())
 
 
-def test_files_that_would_take_minutes_to_align_are_told_as_different(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(code, "_MOST_STEPS", 100)
-    rows, note = code._rows(["x"] * 50, [str(number) for number in range(50)])
+def test_what_an_agent_wrote_to_be_slow_or_large_to_compare_is_told_instead() -> None:
+    many = [str(number) for number in range(50)]
+    rows, note = code._rows(["x"] * 50, many, code._Budget(steps=100))
     assert "too different" in note
     assert [row.sign for row in rows] == ["-"] * 50 + ["+"] * 50
+    budget = code._Budget(lines=120)
+    assert code._rows(["x"] * 50, many, budget)[0]
+    rows, note = code._rows(["x"] * 50, many, budget)
+    assert (rows, "too long" in note) == ([], True)
