@@ -117,7 +117,7 @@ def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[P
     agent = " ".join(part for part in (conditions.agent, conditions.agent_version) if part)
     first: list[Pieces] = [
         ((f" {foreign(evidence.name, 40).rstrip()}", "strong"),),
-        ((f"{done} seeds complete", "text"),),
+        ((f"{done} {'seed' if done == '1' else 'seeds'} complete", "text"),),
         (("all 75" if column == "all" else f"split {column}", "accent"),),
         ((f"agent {foreign(agent or wording.UNKNOWN, 40).rstrip()}", "dim"),),
     ]

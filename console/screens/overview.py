@@ -320,7 +320,7 @@ class _Drawing:
             Column("", lambda sweep: sweep.sweep.id, 15, grows=40),
             Column("", lambda sweep: _bar_of(sweep, _BARS[wide], signs), _BARS[wide]),
             Column("", lambda sweep: f"{sweep.ended:>4}/{sweep.counts.total:<4}", 9, gap=1),
-            Column("", lambda sweep: self._medals(sweep, wide=wide), 13, grows=64 if wide else 34, gap=1),
+            Column("", lambda sweep: self._medals(sweep, wide=wide), 12, grows=64 if wide else 34, gap=1),
             *([Column("", self._counts, 12, grows=44, drop=1)] if wide else []),
             *(
                 [Column("", self._noted, 4, grows=32, drop=3, role="accent")]
@@ -328,7 +328,7 @@ class _Drawing:
                 else []
             ),
             *([Column("", self._costs, 11, grows=44, drop=2)] if any(one.costs for one in sweeps) else []),
-            Column("", self._when, 18, grows=REST),
+            Column("", self._when, 19, grows=REST),
         ]
         table = Table(columns, sweeps, self.width, signs)
         lines: list[Line] = []

@@ -623,19 +623,23 @@ class ConsoleApp(TerminalApp):
     # Redrawing, and keeping where the operator is.
 
     def refresh_frames(self) -> None:
-        """Draw the first line, the notices and the footer of all screens that are seen."""
-        for screen in self._seen():
-            if screen.is_mounted:
+        """Draw the first line, the notices and the footer of what is seen: the front screen, or what is under a box.
+
+        Of a screen behind another one nothing is drawn: a change there has the one in front painted as a whole.
+        """
+        for screen in self.screen_stack[::-1]:
+            if isinstance(screen, ConsoleScreen) and screen.is_mounted:
                 screen.refresh_frame()
+            if not screen.is_modal:
+                return
 
     def redraw_all(self) -> None:
-        """Draw everything of all screens that are seen, because it is to look otherwise."""
-        self.refresh_frames()
-        for screen in self._seen():
-            screen.draw()
-
-    def _seen(self) -> list[ConsoleScreen]:
-        return [screen for screen in self.screen_stack if isinstance(screen, ConsoleScreen)]
+        """Draw everything of all screens, also of those behind others, because it is to look otherwise."""
+        for screen in self.screen_stack:
+            if isinstance(screen, ConsoleScreen):
+                if screen.is_mounted:
+                    screen.refresh_frame()
+                screen.draw()
 
     def _tick(self) -> None:
         if not self.screen_stack:

@@ -22,7 +22,7 @@ from engine.scoreboard.insight import (
     shorter_limits,
     stability_of,
 )
-from engine.scoreboard.model import COLUMNS, Evidence, Measure, Row, Standing
+from engine.scoreboard.model import COLUMNS, Cell, Evidence, Measure, Row, Standing
 from engine.scoreboard.timeline import Bar, MarkKind, Timeline, time_ticks
 from foundation.problems import EnvironmentProblem, UsageProblem
 from foundation.text import visible
@@ -92,8 +92,13 @@ def _bars(
     for measure in measures:
         cells = [found[measure] for found in known.values()]
         points = tuple((float(place), cell.mean) for place, cell in enumerate(cells))
-        series.append(Series(measure.words, points, tuple(cell.sem for cell in cells)))
+        series.append(Series(measure.words, points, _errors(cells)))
     return Plot(key, title, "bars", x, y, tuple(series), tuple(known))
+
+
+def _errors(cells: Sequence[Cell]) -> tuple[float, ...]:
+    """The standard errors of percentages; nothing where they are of one seed, which has none."""
+    return tuple(cell.sem for cell in cells) if all(cell.has_error for cell in cells) else ()
 
 
 def _over_time(evidence: Evidence) -> Plot:
@@ -101,7 +106,7 @@ def _over_time(evidence: Evidence) -> Plot:
     series = Series(
         "any medal",
         tuple((point.hours, point.cell.mean) for point in points),
-        tuple(point.cell.sem for point in points),
+        _errors([point.cell for point in points]),
     )
     return Plot("time", "Had the limit been shorter", "line", "limit, hours", "% any medal", (series,))
 

@@ -225,16 +225,17 @@ def expected_end(
             took[run.competition_id].append(run.ended_at - run.started_at)
     usual = median([seconds for found in took.values() for seconds in found]) if took else limit_seconds
 
+    expected = {name: median(found) for name, found in took.items()}
+
     def seconds_of(run: Run) -> float:
-        found = took.get(run.competition_id)
-        return min(median(found) if found else usual, limit_seconds or usual)
+        return min(expected.get(run.competition_id, usual), limit_seconds or usual)
 
     free: list[float] = []
     for run in live:
         began = now if run.started_at is None else run.started_at
-        expected = began + seconds_of(run)
+        end = began + seconds_of(run)
         # Whoever takes longer than usual may take all of its time.
-        free.append(max(now, expected if expected > now else began + limit_seconds))
+        free.append(max(now, end if end > now else began + limit_seconds))
     last = max(free, default=now)
     free += [now] * (max(1, concurrency) - len(free))
     heapq.heapify(free)

@@ -16,6 +16,7 @@ from console.screens.run import RunScreen
 from console.tui import commands
 from console.tui.keys import SCREENS
 from console.tui.reader import StateHealth
+from console.tui.screen import ConsoleScreen
 from console.tui.theme import ASCII, UNICODE, Signs
 from console.tui.widgets.run_cell import outcome_sign
 from engine import control
@@ -308,3 +309,24 @@ async def test_no_size_makes_any_screen_fail(opened: OpenConsole) -> None:
             await console.pilot.resize_terminal(*size)
             await console.press("tab")
             await fits(size, pane if size[0] > 60 else "")
+
+
+async def test_of_a_screen_behind_another_one_nothing_is_drawn_but_under_a_box_it_is(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        drawn: list[str] = []
+        monkeypatch.setattr(
+            ConsoleScreen, "refresh_frame", lambda screen: drawn.append(type(screen).__name__)
+        )
+        await console.press("t")
+        await console.sees("medals over time")
+        drawn.clear()
+        console.app.refresh_frames()
+        assert drawn == ["TimelineScreen"]
+        await console.press("question_mark")
+        await console.until(lambda: console.app.screen.is_modal)
+        drawn.clear()
+        console.app.refresh_frames()
+        assert drawn == ["TimelineScreen"]
