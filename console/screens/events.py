@@ -14,7 +14,9 @@ from console.tui.widgets.run_cell import outcome_role
 from console.tui.widgets.table import REST, Column, Table
 from console.views.events import EventFilter, ListedEvent, Severity, listed_events, parse_event_filter
 
+# A filter looks through so many of the newest; so many that it lets through are drawn, as fast as keys are pressed.
 MOST_EVENTS = 5000
+MOST_LINES = 1000
 _ROLES: dict[Severity, Role] = {
     Severity.BAD: "bad",
     Severity.WARNING: "warn",
@@ -35,6 +37,7 @@ class EventsScreen(FilteredScreen):
     def __init__(self) -> None:
         super().__init__()
         self._events: tuple[ListedEvent, ...] | None = None
+        self._drawn: tuple[object, ...] = ()
 
     def queries(self) -> Queries:
         """The newest events."""
@@ -47,6 +50,10 @@ class EventsScreen(FilteredScreen):
         if self._events is None:
             return
         shown, signs, chosen = self.line_list, self.app.signs, parse_event_filter(self.words)
+        drawn = (self._events, self.words, shown.line_width, signs)
+        if drawn == self._drawn:
+            return  # what has changed in the state was no event
+        self._drawn = drawn
         found = [one for one in self._events if chosen.accepts(one)]
         self.header.show(self._header(chosen, len(found), len(self._events)))
         if not found:
@@ -54,11 +61,15 @@ class EventsScreen(FilteredScreen):
             text = f"no event is like that: {back} shows all" if chosen else "nothing has happened yet"
             shown.show([Line(((f"  {text}", "dim"),))])
             return
-        table = Table(_columns(signs), found, shown.line_width, signs)
+        newest = found[:MOST_LINES]
+        table = Table(_columns(signs), newest, shown.line_width, signs)
         lines: list[Line] = []
-        for day, of_day in groupby(found, key=_day):
+        for day, of_day in groupby(newest, key=_day):
             lines.append(Line(heading(day, shown.line_width, signs)))
             lines += [table.line(one, key=one.event.id) for one in of_day]
+        if len(found) > len(newest):
+            older = f"{len(found) - len(newest):,} older: filter them, or see 'mlebench-console events'"
+            lines.append(Line(((f"  {older}", "dim"),)))
         shown.show(lines, heading=table.heading())
 
     def action_open(self) -> None:
@@ -117,7 +128,7 @@ def _columns(signs: Signs) -> list[Column[ListedEvent]]:
         Column("", sign, 1, gap=1),
         Column("competition", lambda one: one.event.competition_id or "", 22, grows=56),
         Column("seed", lambda one: "" if one.seed is None else f"s{one.seed}", 4, gap=1),
-        Column("what happened", what, 24, grows=90),
+        Column("what happened", what, 30, grows=90),
         Column("sweep", lambda one: one.event.sweep_id or "", 14, grows=22, drop=1, role="dim"),
         Column("kind", lambda one: one.event.kind, 16, grows=REST, drop=2, role="dim"),
     ]
