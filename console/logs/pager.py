@@ -111,10 +111,13 @@ class LogCursor:
         self._with_times = False
         self._mark: int | None = None
         self._page_end = 0
+        self._restarts = file.restarts
 
     def page(self) -> Page:
         """Return what is seen from here now."""
         file = self.file
+        if file.restarts != self._restarts:
+            self._begin_anew()
         if self._following:
             lines = self._tail()
             self._top = lines[0].start if lines else file.begin
@@ -299,6 +302,14 @@ class LogCursor:
         if self._filter is None:
             return self.file.backward(position, count)
         return self.file.matching(self._filter, position, count, back=True, wanted=self._wanted)
+
+    def _begin_anew(self) -> None:
+        """Forget all positions: the log was begun anew, and others lie there now."""
+        self._restarts = self.file.restarts
+        self._hit = self._mark = self._kept = None
+        self._hits = None if self._hits is None else LineCount(self._pattern)
+        self._lines = None if self._lines is None else LineCount()
+        self._counted_to = min(self._counted_to, self.file.end)
 
     def _with_context(self, position: int) -> int:
         """Return where the lines begin that led to a line, as many as leave room for it where long ones are wrapped."""

@@ -218,3 +218,23 @@ def test_what_is_taken_of_a_filtered_log_reads_no_more_than_what_is_selected(
     assert cursor.take_selection(20) == (b"hit 0\nhit 1\nhit 2\nhi", True)
     assert bytes_read() < 1000
     file.close()
+
+
+def test_a_log_that_is_begun_anew_is_counted_anew(log: Path) -> None:
+    file = LogFile(log)
+    file.refresh()
+    cursor = LogCursor(file, HEIGHT, lambda: True)
+    cursor.with_numbers(True)
+    cursor.to_begin()
+    cursor.search(Pattern("line 9"))
+    while cursor.is_counting():
+        cursor.count_on(1.0)
+    assert cursor.page().hits == 111
+    log.write_text("line 9\nline 10\nline 99\n")
+    file.refresh()
+    cursor.to_end()
+    while cursor.page().counting:
+        cursor.count_on(1.0)
+    page = cursor.page()
+    assert (page.hits, page.hit, page.numbers) == (2, None, (1, 2, 3))
+    file.close()
