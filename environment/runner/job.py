@@ -37,7 +37,7 @@ EXIT_FENCED = 76
 BEAT_SECONDS = 10.0
 # Each look costs some calls to a file system that hundreds of nodes share, so that a run of hours gets fewer.
 _LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 10.0
-_SHARE_OF_AGE = 1 / 60
+_SHARE_OF_AGE, _SHARE_OF_STAGING = 1 / 60, 1 / 30
 _MOST_SIGNALS = 1024
 _EARLY_SECONDS = 1.0  # by which a heartbeat may be early, so that it is not put off until the next look
 _STAGING_LOOK_SECONDS = 0.25  # a dataset that is there already takes no longer
@@ -71,6 +71,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
         lives = FileLock(local / _LIVES)
         lives.acquire_soon()
     except OSError as error:
+        secrets.discard(folder)
         problem = f"the node {_node()} has no place for it in {scratch or tempfile.gettempdir()}: {error}"
         protocol.write(folder / protocol.EXIT, Ending.unseen(protocol.LOST, problem))
         heart.beat(ended=True)
@@ -127,6 +128,7 @@ def _remove_leftovers(scratch: Path, log: Log) -> None:
 
 def _stage(folder: Path, staging: Staging, heart: Heart, fence: Fence, told: Told) -> None:
     """Bring the dataset to this node, unless somebody wants the attempt to end before that is done."""
+    began_at = time.monotonic()
     staging.start()
     while not staging.is_done and not staging.problem:
         if told.at is not None:
@@ -136,7 +138,8 @@ def _stage(folder: Path, staging: Staging, heart: Heart, fence: Fence, told: Tol
         if heart.beat(staging=staging):
             fence.note_beat()
         staging.check_time()
-        told.wait(_STAGING_LOOK_SECONDS)
+        passed = time.monotonic() - began_at
+        told.wait(min(_LONGEST_LOOK_SECONDS, max(_STAGING_LOOK_SECONDS, passed * _SHARE_OF_STAGING)))
     if not staging.problem:
         staging.put_in_place()
     if staging.problem:

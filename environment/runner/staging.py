@@ -27,7 +27,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
@@ -286,7 +286,10 @@ def _copy_file(source: Path, target: Path, entry: ListedFile, count: Callable[[i
         target.mkdir(exist_ok=True)
         return
     digest, size = hashlib.sha256(), 0
-    with source.open("rb", buffering=0) as stream, target.open("xb", buffering=0) as sink:
+    with ExitStack() as opened:
+        stream = opened.enter_context(source.open("rb", buffering=0))
+        count(0)  # opening may have taken so long that nobody wants it any more, and others make the same
+        sink = opened.enter_context(target.open("xb", buffering=0))
         while True:
             with _naming(source):
                 block = stream.read(_BLOCK)
