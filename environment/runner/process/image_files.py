@@ -11,7 +11,7 @@ import subprocess
 import tarfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from environment.runner.protocol import ImageFile
@@ -161,10 +161,13 @@ def _remove_unused(cache: Path, own: str) -> None:
         is_used = is_partial and not path.name.startswith(own) and not _is_left(path)
         if path.name.endswith(".lock") or is_used:
             continue
-        if is_partial or time.time() - path.stat().st_mtime > _UNUSED_SECONDS:
-            aside = path.with_name(f".{path.name.strip('.')}.{secrets.token_hex(4)}{files.PARTIAL_SUFFIX}")
-            path.rename(aside)
-            files.remove_tree(aside)
+        with suppress(FileNotFoundError):  # another attempt removes it
+            if is_partial or time.time() - path.stat().st_mtime > _UNUSED_SECONDS:
+                aside = path.with_name(
+                    f".{path.name.strip('.')}.{secrets.token_hex(4)}{files.PARTIAL_SUFFIX}"
+                )
+                path.rename(aside)
+                files.remove_tree(aside)
 
 
 def _is_left(partial: Path) -> bool:

@@ -57,6 +57,10 @@ _PYTHON_OF_IMAGES = "/usr/bin/python3"
 _LAST_WORDS_BYTES = 1000
 
 
+class _Stopped(BaseException):
+    """It was asked to end before there was anything to end."""
+
+
 @dataclass
 class _Service:
     """A process of ours that serves the agent; its socket is in the folder that the agent can reach.
@@ -87,6 +91,7 @@ class Shim:
         self._image: Path | None = None
         self._layout = layout.sandboxed() if self._isolated else layout.plain(attempt, order)
         self._stops = 0
+        self._chosen = False
         self._warden = 0
         self._services = self._planned_services()
         self._made: socket.socket | None = None
@@ -102,7 +107,12 @@ class Shim:
             Problem, OSError: the sandbox could not be made; no agent has run.
         """
         signal.signal(signal.SIGTERM, self._on_stop)
-        self._choose()
+        try:
+            self._choose()
+            self._chosen = True
+        except _Stopped:
+            output.write_when_there_is_room(self._attempt / protocol.ENDING, Ending.unseen("stopped"))
+            return
         self._containment = Containment(self._order.name, self._limits, isolated=self._isolated)
         try:
             self._run()
@@ -455,6 +465,8 @@ class Shim:
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stops += 1
+        if self._stops == 1 and not self._chosen:
+            raise _Stopped  # bringing an image here may take minutes
         # Only the first one is passed on: a second would make the warden skip the grace.
         if self._stops == 1 and self._warden:
             self._forward_stop()

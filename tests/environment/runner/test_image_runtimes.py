@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -391,6 +393,43 @@ def test_an_image_that_is_not_that_of_the_launch_is_not_run(tmp_path: Path, prep
     assert ending(attempt).reason == "unstarted"
     assert "is not the image of the launch" in ending(attempt).problem
     assert [path for path in world.cache.iterdir() if path.suffix != ".lock"] == []
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_run_that_is_stopped_while_its_image_is_brought_ends_at_once_and_leaves_nothing(
+    tmp_path: Path, prepared_data: Path
+) -> None:
+    world = World("rootfs", "archive", tmp_path, prepared_data / COMPETITION / "prepared", tmp_path / "cache")
+    endless = tmp_path / "endless.tar"
+    with endless.open("wb") as stream:
+        stream.truncate(1 << 40)
+    attempt = tmp_path / "attempt"
+    protocol.make_folders(attempt)
+    order = world.order("echo never", image_file=replace(small_image(), path=str(endless)))
+    protocol.write(attempt / protocol.ORDER, order)
+    with subprocess.Popen([sys.executable, "-I", "-c", _SHIM, str(attempt), str(world.cache)]) as shim:
+        eventually(lambda: list(world.cache.glob(".*.partial")))
+        shim.terminate()
+        shim.terminate()
+        assert shim.wait(60) == 0
+    assert ending(attempt).reason == "stopped"
+    assert not (attempt / protocol.STARTED).exists()
+    assert [path for path in world.cache.iterdir() if path.suffix != ".lock"] == []
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_what_no_attempt_has_used_for_long_and_what_a_kill_has_left_is_removed(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    long_ago = time.time() - 15 * 86_400
+    for name in ("old.root", "new.root", ".killed.root.0a0b.partial", ".made.root.0a0b.partial"):
+        (cache / name).mkdir()
+        os.utime(cache / name, (long_ago, long_ago) if name == "old.root" else None)
+    with (cache / ".made.root.lock").open("w") as maker:
+        fcntl.flock(maker, fcntl.LOCK_EX)
+        file = image_files.own_copy(small_image(), cache)
+    left = {path.name for path in cache.iterdir() if path.suffix != ".lock"}
+    assert left == {file.name, "new.root", ".made.root.0a0b.partial"}
 
 
 @pytest.mark.usefixtures("bubblewrap")
