@@ -1,9 +1,10 @@
 """A Textual app that gets along with its terminal, whatever that does.
 
 It leaves the terminal as it was on every way out, and no terminal can hold it up: one that is slow gets fewer frames,
-one that stops reading gets none until it reads again. Keys that come in bursts, as over a slow link, are taken in their
-order: what is typed behind a key belongs where that key leads. It leans on how the pinned version of Textual writes;
-`tests/console/tui/test_terminal.py` and `test_type_ahead.py` hold it to what that is for.
+one that stops reading gets none until it reads again, and of every frame only what differs is sent (`frames`). Keys
+that come in bursts, as over a slow link, are taken in their order: what is typed behind a key belongs where that key
+leads. It leans on how the pinned version of Textual writes; `tests/console/tui/test_terminal.py` and
+`test_type_ahead.py` hold it to what that is for.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ import threading
 from collections import deque
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from textual import events
+from textual._compositor import CompositorUpdate
 from textual._xterm_parser import XTermParser
 from textual.app import App
 
+from console.tui.frames import TerminalContent
 from foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from rich.console import RichCast
     from textual.binding import Keymap
     from textual.dom import DOMNode
     from textual.driver import Driver
@@ -86,6 +90,7 @@ class TerminalApp(App[str]):
         super().__init__()
         self.failure: BaseException | None = None
         self._missed_frames = False
+        self._content = TerminalContent()
         self._attributes = termios.tcgetattr(_terminal()) if os.isatty(_terminal()) else None
         self._giving_up: threading.Timer | None = None
         self._started_by = os.getppid()
@@ -185,8 +190,31 @@ class TerminalApp(App[str]):
         # Writing to a terminal that does not read would hold the event loop once 30 writes are waiting.
         if self.is_behind:
             self._missed_frames = True
+        elif (
+            isinstance(renderable, CompositorUpdate)
+            and self._running
+            and not (self._closed or self._batch_count or self.is_headless or self._driver is None)
+        ):
+            self._send(self._driver, renderable)
         else:
             super()._display(screen, renderable)
+
+    def _send(self, driver: Driver, frame: CompositorUpdate) -> None:
+        """Send what of a frame the terminal does not show yet."""
+        width, height = self.size
+        segments = self.console.render(cast("RichCast", frame))
+        text = self._content.changes(segments, width, height, self.console._color_system)
+        if text:
+            x, y = self.screen.outer_size.clamp_offset(self.cursor_position)
+            self._begin_update()
+            driver.write(f"{text}\x1b[{y + 1};{x + 1}H")
+            self._end_update()
+            driver.flush()
+
+    def _resume_signal(self) -> None:
+        # Another program, or the shell, had the terminal.
+        self._content.forget()
+        super()._resume_signal()
 
     def _give_up(self, code: int) -> None:
         # The terminal may be gone, or not reading.
