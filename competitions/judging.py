@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Literal
 
 from competitions.model import Edition, Parameter
 from competitions.registry import get, load_task
-from competitions.submissions import NoSubmission, NotCsv, SubmissionFile, limits_for, limits_like
+from competitions.submissions import (
+    NoSubmission,
+    NotCsv,
+    SubmissionFile,
+    TooLargeToRead,
+    limits_for,
+    limits_like,
+)
 from competitions.task import Grading, InvalidSubmission, PublicData, merge_parameters, refuse_excluded
 from foundation.files import reading_untrusted
 from foundation.problems import DataProblem
@@ -26,11 +33,12 @@ from foundation.problems import DataProblem
 if TYPE_CHECKING:
     import pandas as pd
 
-Outcome = Literal["scored", "no_file", "not_csv", "rejected", "grader_error", "limits_exceeded"]
+Outcome = Literal["scored", "no_file", "not_csv", "too_large", "rejected", "grader_error", "limits_exceeded"]
 
 _BLOCK = 1 << 20
 _ABOUT_A_ROW = re.compile(r"(?:^|\. )Row \d")
 VALID = "The submission is valid."
+_EMPTY = "The file is empty: it has no header and no rows."
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,7 @@ def judge(request: GradeRequest) -> Judgement:
         answers_path = request.answers or request.prepared / competition.answers
     limits = limits_for(answers_path, sample) if stand_in is None else limits_like(stand_in)
     source = SubmissionFile(request.submission, limits, request.follow_links)
+    table: pd.DataFrame | None = None
     try:
         table = source.read()
         case = Grading(
@@ -118,6 +127,8 @@ def judge(request: GradeRequest) -> Judgement:
             return Judgement("rejected", None, _told(error, source, table))
     except NoSubmission as error:
         return Judgement("no_file", None, str(error))
+    except TooLargeToRead as error:
+        return Judgement("too_large", None, str(error))
     except NotCsv as error:
         return Judgement("not_csv", None, str(error))
     except MemoryError:
@@ -128,7 +139,9 @@ def judge(request: GradeRequest) -> Judgement:
         return Judgement(
             "grader_error",
             None,
-            "The grader fails with this submission; compare its form with that of the sample submission.",
+            _EMPTY
+            if table is not None and _is_empty(table)
+            else "The grader fails with this submission; compare its form with that of the sample submission.",
             traceback.format_exc(),
         )
     if request.form_only:  # what the metric makes of stand-ins means nothing
@@ -138,10 +151,17 @@ def judge(request: GradeRequest) -> Judgement:
     return Judgement("scored", score, VALID)
 
 
+def _is_empty(table: pd.DataFrame) -> bool:
+    """Whether a file had no line at all, not even a header: what is missing in it is no column."""
+    return not len(table.columns)
+
+
 def _told(error: InvalidSubmission, source: SubmissionFile, table: pd.DataFrame) -> str:
     """What a refusal says to the submission's author."""
     import pandas as pd
 
+    if _is_empty(table):
+        return _EMPTY
     message = error.told(source)
     if _ABOUT_A_ROW.search(message):
         message += " Rows are counted from 1, without the header."

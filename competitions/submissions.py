@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from competitions.task import OTHER_SEPARATORS
-from foundation.files import reading_untrusted
+from foundation.files import TooLarge, reading_untrusted
 from foundation.problems import LFS_POINTER, DataProblem
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ class NoSubmission(Exception):
 
 class NotCsv(Exception):
     """The file is there but cannot be read as a table."""
+
+
+class TooLargeToRead(NotCsv):
+    """It has more bytes, lines or columns than any right submission."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,8 @@ class SubmissionFile:
 
         Raises:
             NoSubmission: there is no file with a name in `.csv`.
-            NotCsv: it is too large, no text, or no table; the message says what and where.
+            TooLargeToRead: it has more bytes, lines or columns than are taken.
+            NotCsv: it is no text, or no table; the message says what and where.
         """
         from competitions.kit import tables
 
@@ -140,6 +145,8 @@ class SubmissionFile:
                 yield stream
         except (FileNotFoundError, NotADirectoryError) as error:
             raise NoSubmission(f"There is no file {self.path.name!r}.") from error
+        except TooLarge as error:
+            raise TooLargeToRead(f"The file is too large: {error.why}.") from error
         except (DataProblem, OSError, RuntimeError) as error:  # RuntimeError: a link that leads to itself
             raise NotCsv(_one_line(error)) from error
 
@@ -159,7 +166,9 @@ class SubmissionFile:
             lines += int(np.count_nonzero(np.frombuffer(chunk, dtype=np.uint8) == ord("\n")))
             lines += chunk.count(b"\r") if b"\r" in chunk else 0
         if lines > self.limits.lines:
-            raise NotCsv(f"The file has {lines:,} lines, at most {self.limits.lines:,} are taken.")
+            raise TooLargeToRead(
+                f"The file is too large: it has {lines:,} lines, at most {self.limits.lines:,} are taken."
+            )
         stream.seek(0)
         text = io.TextIOWrapper(
             io.BytesIO(stream.read(_HEADER_BYTES)), encoding="utf-8", errors="replace", newline=""
@@ -169,7 +178,8 @@ class SubmissionFile:
         except csv.Error:
             return  # a cell longer than csv's own cap: few columns can hide behind it, pandas decides
         if max(widths, default=0) > self.limits.columns:
-            raise NotCsv(f"The file has {max(widths):,} columns, at most {self.limits.columns:,} are taken.")
+            told = f"it has {max(widths):,} columns, at most {self.limits.columns:,} are taken."
+            raise TooLargeToRead(f"The file is too large: {told}")
 
 
 def _not_text(head: bytes, why: str) -> NotCsv:

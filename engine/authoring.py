@@ -39,7 +39,7 @@ from foundation.workers import Ended, ReportProgress, WorkerPool
 Health = Literal["ok", "warn", "fail"]
 
 SEED = 1
-_ANSWERED = ("scored", "rejected", "not_csv")
+_ANSWERED = ("scored", "rejected", "not_csv", "too_large")
 _LONGEST_MESSAGE = 500
 _SLOW_SECONDS = 1.0
 _SLOW_FACTOR = 2.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from competitions import registry
 from competitions.model import Competition, Edition
 from console import wording
 from console.tui.keys import key_names
-from console.tui.painting import Line, Piece, Pieces, fitting, foreign, heading
+from console.tui.painting import Line, Piece, Pieces, fitting, foreign, foreign_end, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.inputs import Field, FilePaths, LabelledField
@@ -36,13 +37,24 @@ from console.views.grading import (
     write_past,
 )
 from console.views.splits import competition
-from foundation.problems import Problem
+from foundation.problems import Problem, UsageProblem
 from state.lifecycle import Outcome
 
 Signature = tuple[int, ...] | None
 
 _LOOK_SECONDS = 1.0
+# Reads of disks that do not answer can't be ended; so many may be under way before no further one is begun.
+_MOST_WAITING = 3
 _MOST_CHOICES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """One grading that was asked for, told from others by its identity."""
+
+    competition_id: str
+    path: Path
+    edition: Edition
 
 
 class GradeScreen(ConsoleScreen):
@@ -56,10 +68,13 @@ class GradeScreen(ConsoleScreen):
         super().__init__()
         self._found: GradedFile | Problem | None = None
         self._choices: tuple[str, ...] = ()
-        self._busy = False
         self._edition: Edition = "v1"
         self._past: tuple[PastGrading, ...] = ()
-        self._watched: Path | None = None
+        self._watched: _Asked | None = None
+        # What is being graded, and how many reads and gradings have not come back: a stalled mount holds them.
+        self._asked: _Asked | None = None
+        self._waiting: set[_Asked] = set()
+        self._is_looking = False
         # What was graded last, and what was seen at the last look: a file is graded once it stands still.
         self._graded_as: Signature = None
         self._seen_as: Signature = None
@@ -101,6 +116,8 @@ class GradeScreen(ConsoleScreen):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Show which competitions fit what is typed."""
         event.stop()
+        if isinstance(self._found, Problem):
+            self._found = None  # it was about what stood here before
         if event.input.id == "competition":
             typed = event.value.strip()
             self._choices = best_fits(typed, registry.all_ids()) if typed else ()
@@ -128,26 +145,51 @@ class GradeScreen(ConsoleScreen):
 
     def action_submit(self) -> None:
         """Grade the file."""
+        asked = self._asked_for()
+        if asked is not None:
+            self._grade(asked)
+
+    def _asked_for(self) -> _Asked | None:
+        """Return what is typed, or say what of it is not there."""
         typed, path = self._typed()
+        try:
+            if typed:
+                registry.get(typed)
+        except Problem as problem:
+            self._asked, self._found = None, problem
+            self.draw()
+            return None
         if not typed or not path:
-            self.app.say("a competition and a file are needed")
+            missing = "a competition and a file are" if not typed and not path else None
+            self.app.say(f"{missing or ('a file is' if typed else 'a competition is')} needed")
+            return None
+        return _Asked(typed, Path(path).expanduser(), self._edition)
+
+    def _grade(self, asked: _Asked) -> None:
+        """Grade something, in place of what is still being graded: that is waited for no longer."""
+        if len(self._waiting) >= _MOST_WAITING:
+            self._found = UsageProblem(
+                f"{len(self._waiting)} files have not been read yet",
+                "their disk does not answer",
+                "Try again later.",
+            )
+            self.draw()
             return
-        self._busy, self._found = True, None
+        self._waiting.add(asked)
+        self._asked, self._found = asked, None
         self.draw()
-        file = Path(path).expanduser()
-        work = partial(_graded_or_problem, typed, file, self.app.places.data_dir, self._edition)
-        self.in_background(work, partial(self._take, file), latest="grading")
+        self.in_background(
+            partial(_graded_or_problem, asked, self.app.places.data_dir, self._waiting),
+            partial(self._take, asked),
+        )
 
     def action_watch(self) -> None:
-        """Grade again whenever the file changes, or no longer."""
-        _typed, path = self._typed()
+        """Grade again whenever the file that is named now changes, or no longer."""
         if self._watched is not None:
             self._watched = None
-        elif path:
-            self._watched, self._graded_as, self._seen_as = Path(path).expanduser(), None, None
-            self._look()
         else:
-            self.app.say("a file is needed to watch it")
+            self._watched, self._graded_as, self._seen_as = self._asked_for(), None, None
+            self._look()
         self.draw()
 
     def action_edition(self) -> None:
@@ -158,7 +200,9 @@ class GradeScreen(ConsoleScreen):
         self.draw()
 
     def action_back(self) -> None:
-        """Leave the field, so that digits switch screens."""
+        """Leave the field, so that digits switch screens; outside of it, wait no longer for what is being graded."""
+        if self.focused is None and self._asked is not None:
+            self._asked = None
         self.set_focus(None)
         self.draw()
 
@@ -180,8 +224,11 @@ class GradeScreen(ConsoleScreen):
         self.query_one("#choices", Painted).show(*choices)
         metric = () if chosen is None else (_metric_line(chosen, self._edition, signs, width),)
         self.query_one("#metric", Painted).show(*metric)
-        note: Pieces = ((" watching: it is graded again when it changes", "running"),)
-        watching = (note, ()) if self._watched is not None else ()
+        watching: tuple[Pieces, ...] = ()
+        if self._watched is not None:
+            ends = foreign_end(str(self._watched.path), max(10, width - 60), ellipsis=signs.ellipsis)
+            about = f" watching {ends} for {self._watched.competition_id}: graded again when it changes"
+            watching = (_line(about.strip(), "running", width), ())
         self.query_one("#verdict", Painted).show(*watching, *self._hint(width), *self._result(width))
         history = self.query_one("#history", LineList)
         history.show(_history(self._past, history.line_width, signs))
@@ -212,17 +259,21 @@ class GradeScreen(ConsoleScreen):
         return (fitting([((f" {text}", "accent"),) for text in forms], width),)
 
     def _result(self, width: int) -> tuple[Pieces, ...]:
-        if self._busy:
-            return (((" grading", "running"),),)
+        if self._asked is not None:
+            key = key_names(self.app.settings.keys)("grade.back")
+            text = f"grading {self._asked.path.name}   {key} {key} waits no longer"
+            return (_line(text, "running", width),)
         if isinstance(self._found, Problem):
             first, *more = str(self._found).splitlines()
             return (_line(first, "bad", width), *(_line(text, "dim", width) for text in more))
         return () if self._found is None else _report(self._found, width, self.app.signs)
 
-    def _take(self, path: Path, found: GradedFile | Problem) -> None:
-        self._busy, self._found = False, found
+    def _take(self, asked: _Asked, found: GradedFile | Problem) -> None:
+        if asked is not self._asked:
+            return  # something else was asked for meanwhile
+        self._asked, self._found = None, found
         if isinstance(found, GradedFile):
-            newest = past_grading(found.report, path.absolute(), self.app.now())
+            newest = past_grading(found.report, asked.path.absolute(), self.app.now())
             older = [each for each in self._past if not _same_file(each, newest)]
             self._past = (newest, *older)
             if not self.app.readonly:
@@ -237,17 +288,23 @@ class GradeScreen(ConsoleScreen):
         self.draw()
 
     def _look(self) -> None:
-        """Look whether the watched file has changed."""
-        if self._watched is not None and not self._busy:
-            self.in_background(partial(file_signature, self._watched), self._take_signature)
+        """Look whether the watched file has changed, one look at a time."""
+        if self._watched is not None and self._asked is None and not self._is_looking:
+            self._is_looking = True
+            self.in_background(
+                partial(file_signature, self._watched.path), partial(self._take_signature, self._watched)
+            )
 
-    def _take_signature(self, found: Signature) -> None:
+    def _take_signature(self, watched: _Asked, found: Signature) -> None:
+        self._is_looking = False
+        if watched is not self._watched:
+            return
         is_still = found == self._seen_as
         self._seen_as = found
-        if self._watched is None or self._busy or found is None or not is_still or found == self._graded_as:
+        if self._asked is not None or found is None or not is_still or found == self._graded_as:
             return
         self._graded_as = found
-        self.action_submit()
+        self._grade(replace(watched, edition=self._edition))
 
 
 def best_fits(typed: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -266,13 +323,13 @@ def _same_file(one: PastGrading, other: PastGrading) -> bool:
     return (one.competition_id, one.path, one.edition) == (other.competition_id, other.path, other.edition)
 
 
-def _graded_or_problem(
-    competition_id: str, path: Path, data_dir: Path, edition: Edition
-) -> GradedFile | Problem:
+def _graded_or_problem(asked: _Asked, data_dir: Path, waiting: set[_Asked]) -> GradedFile | Problem:
     try:
-        return grade_file(competition_id, path, data_dir, edition)
+        return grade_file(asked.competition_id, asked.path, data_dir, asked.edition)
     except Problem as problem:
         return problem
+    finally:
+        waiting.discard(asked)
 
 
 _LABEL = 14
@@ -281,6 +338,7 @@ _EARNED = {words: outcome for outcome, words in wording.OUTCOME_WORDS.items()}
 _OUTCOMES = {
     "no_file": "no file",
     "not_csv": "not a table that can be read",
+    "too_large": "larger than any right submission",
     "rejected": "refused by the competition's rules",
     "grader_error": "so odd that its grader failed",
     "limits_exceeded": "grading exceeded its limits",

@@ -6,12 +6,9 @@ is done in the background. What an app does about its terminal is in `terminal`.
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import logging
-import threading
 from collections.abc import Callable, Collection
-from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -40,6 +37,7 @@ from console.tui.theme import (
     Palette,
     Signs,
 )
+from console.tui.threads import in_daemon_thread
 from console.wording import clock_seconds
 from engine.notifications import news
 from engine.notifications.news import News
@@ -511,7 +509,7 @@ class ConsoleApp(TerminalApp):
     ) -> None:
         """Wait for some work in a thread, then do something with its result; a problem is shown."""
         try:
-            result = await _in_daemon_thread(work)
+            result = await in_daemon_thread(work)
         except Problem as problem:
             self.say(str(problem), bad=not isinstance(problem, NotApplicable))
         except Exception as error:
@@ -676,22 +674,3 @@ class ConsoleApp(TerminalApp):
 def _import_ahead() -> None:
     for module in _IMPORTED_AHEAD:
         importlib.import_module(f"console.screens.{module}")
-
-
-async def _in_daemon_thread(work: Callable[[], Result]) -> Result:
-    """Return what some work returns.
-
-    Its thread is none of the event loop's pool, as that of a Textual worker would be: the pool is waited for when the
-    console ends, and one read that a stalled mount never answers would keep the terminal from being given back.
-    """
-    outcome: Future[Result] = Future()
-    outcome.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            outcome.set_result(work())
-        except Exception as error:  # noqa: BLE001 it is raised again where it is waited for
-            outcome.set_exception(error)
-
-    threading.Thread(target=run, name="console-work", daemon=True).start()
-    return await asyncio.wrap_future(outcome)

@@ -28,7 +28,7 @@ from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Piece, Pieces, fit, foreign
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import THEME_NAMES
-from console.tui.widgets.inputs import TypingLine, complete_path
+from console.tui.widgets.inputs import FilePaths, TypingLine
 from console.tui.widgets.painted import Painted
 from console.views.sweep import FILTER_FIELDS, checked_filter
 from engine.settings import FILTERS, check_filter
@@ -657,12 +657,19 @@ def suggestions(app: ConsoleApp, text: str) -> list[Suggestion]:
         for word in _words_fitting(command.words_at(len(before), app), typed)
         if word.text not in before
     ]
-    if command.name in _TAKING_PATHS and (path := complete_path(typed)):
-        found.append(Suggestion(path, "path", completed=f"{head} {path}"))
     return [replace(_of_command(app, command), completed=None), *found]
 
 
-_TAKING_PATHS = frozenset({"launch", "grade", "prepare"})
+# By command: which word behind it is the first that may be a path.
+_PATHS_FROM = {"launch": 0, "grade": 1, "prepare": 1}
+
+
+def path_in(text: str) -> tuple[str, str] | None:
+    """Return what is typed of a path, and what stands before it; None where no path is typed."""
+    head, _, typed = text.rpartition(" ")
+    name, *before = head.split() or [""]
+    takes_path = name in _PATHS_FROM and len(before) >= _PATHS_FROM[name]
+    return (head, typed) if takes_path and typed else None
 
 
 def _of_command(app: ConsoleApp, command: Command) -> Suggestion:
@@ -764,6 +771,7 @@ class CommandLine(Widget):
         # Which of them the arrows have chosen.
         self._chosen: int | None = None
         self._problem = ""
+        self._paths = FilePaths()
 
     def compose(self) -> ComposeResult:
         """The list, the sign and the field."""
@@ -849,7 +857,17 @@ class CommandLine(Widget):
 
     def _suggest(self, text: str) -> None:
         self._found, self._chosen = suggestions(self.app, text), None
+        if path_in(text) is not None:
+            self.run_worker(partial(self._suggest_path, text), exclusive=True)
         self._draw()
+
+    async def _suggest_path(self, text: str) -> None:
+        """Add the path that is completed on the disk, unless more was typed meanwhile."""
+        typed = path_in(text)
+        found = await self._paths.get_suggestion(typed[1]) if typed is not None else None
+        if typed is not None and found and self.query_one(Input).value == text:
+            self._found.append(Suggestion(found, "on this disk", completed=f"{typed[0]} {found}"))
+            self._draw()
 
     def _draw(self) -> None:
         for shown in self.query("#candidates").results(Painted):

@@ -149,7 +149,7 @@ def check(competition: Competition, edition: Edition, content: bytes, answers: P
         path.write_bytes(content)
         folder = prepared(competition.id, edition)
         found = judge(GradeRequest(competition.id, path, folder, edition, answers=answers))
-    assert found.outcome in {"scored", "rejected", "not_csv"}, found.detail
+    assert found.outcome in {"scored", "rejected", "not_csv", "too_large"}, found.detail
     assert found.message and "\n" not in found.message and len(found.message) < 500
     assert (found.score is None) == (found.outcome != "scored")
     if edition == "corrected" and found.score is not None:
@@ -183,7 +183,7 @@ def test_the_sample_submission_is_graded_in_every_edition(competition: Competiti
 def told(competition: Competition, edition: Edition, submission: Path, folder: Path) -> tuple[bool, str]:
     """What an agent is told about a file."""
     found = judge(GradeRequest(competition.id, submission, folder, edition, form_only=True))
-    assert found.outcome in {"scored", "rejected", "not_csv"}, found.detail
+    assert found.outcome in {"scored", "rejected", "not_csv", "too_large"}, found.detail
     assert found.score is None
     return found.outcome == "scored", found.message
 

@@ -73,6 +73,21 @@ def test_a_file_that_is_no_table_is_told_apart(tmp_path: Path) -> None:
     assert (found.outcome, found.score) == ("not_csv", None)
 
 
+@pytest.mark.parametrize("content", [b"", b"\n\n"])
+def test_an_empty_file_is_called_empty(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "s.csv").write_bytes(content)
+    found = judge(GradeRequest(SPACESHIP.id, tmp_path / "s.csv", prepared("spaceship-titanic")))
+    assert (found.outcome, found.message) == ("rejected", "The file is empty: it has no header and no rows.")
+
+
+def test_a_file_that_is_too_large_says_how_large_it_is(tmp_path: Path) -> None:
+    with (tmp_path / "s.csv").open("wb") as stream:
+        stream.truncate(1 << 30)
+    found = judge(GradeRequest(SPACESHIP.id, tmp_path / "s.csv", prepared("spaceship-titanic")))
+    assert (found.outcome, found.score) == ("too_large", None)
+    assert found.message.startswith("The file is too large: it has 1,073,741,824 bytes, at most ")
+
+
 def test_an_unknown_parameter_is_a_mistake_of_the_asker() -> None:
     with pytest.raises(UsageProblem, match="no parameter size\nIt has: test_size, seed"):
         judge(GradeRequest(SPACESHIP.id, None, Path(), parameters={"size": 1}))

@@ -64,5 +64,5 @@ def _disagreement(case: Case, judgement: Judgement) -> str | None:
             or (math.isnan(judgement.score) and math.isnan(case.score))
         )
     else:
-        same = judgement.outcome in ("rejected", "not_csv") and bool(judgement.message)
+        same = judgement.outcome in ("rejected", "not_csv", "too_large") and bool(judgement.message)
     return None if same else f"{judgement.outcome} {judgement.score} {judgement.message} {judgement.detail}"

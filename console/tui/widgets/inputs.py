@@ -5,9 +5,9 @@ The `:` command line, which uses them, is in `console.tui.commands`.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,6 +21,7 @@ from textual.widgets import Input
 
 from console.tui.keys import bindings
 from console.tui.painting import foreign
+from console.tui.threads import in_daemon_thread
 from console.tui.widgets.painted import Painted
 
 if TYPE_CHECKING:
@@ -159,10 +160,17 @@ class FilePaths(Suggester):
 
     def __init__(self) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
+        self._is_looking = False
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Complete a path, in a thread: looking a name up may wait for a slow disk."""
-        return await asyncio.to_thread(complete_path, value) if value else None
+        """Complete a path, in a thread: looking a name up may wait for a slow disk, one name at a time."""
+        if not value or self._is_looking:
+            return None
+        self._is_looking = True
+        try:
+            return await in_daemon_thread(partial(complete_path, value))
+        finally:
+            self._is_looking = False
 
 
 # In a folder with more, only so many are compared.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from textual.widgets import Input
 
+from console.screens.grade import GradeScreen
 from console.views.grading import (
     HISTORY_NAME,
     past_grading,
@@ -19,6 +21,7 @@ from console.views.grading import (
 )
 from engine.grading.report import Report
 from engine.places import Places
+from foundation.problems import UsageProblem
 from tests.console.conftest import OpenConsole, ShownConsole
 
 
@@ -132,10 +135,63 @@ async def test_a_watched_file_is_graded_again_when_it_has_changed(
         assert len(requests) == 3
 
 
+async def test_what_is_watched_is_graded_whatever_the_fields_say_meanwhile(
+    opened: OpenConsole, tmp_path: Path, requests: list[Asked]
+) -> None:
+    file = tmp_path / "sub.csv"
+    file.write_text("1")
+    async with opened(screen="grade") as console:
+        console.app.show_grade(SPOOKY, str(file))
+        await console.sees("graded in")
+        await console.press("f5")
+        await console.sees("watching", f"for {SPOOKY}")
+        await console.until(lambda: len(requests) == 2)
+        console.app.screen.query_one("#competition", Input).value = "leaf-classification"
+        console.app.screen.query_one("#path", Input).value = "/somewhere/else.csv"
+        file.write_text("4444")
+        await console.until(lambda: len(requests) == 3)
+        assert (requests[2].competition_id, requests[2].submission_path) == (SPOOKY, file)
+
+
+async def test_files_on_a_disk_that_does_not_answer_hold_only_some_threads_and_nobody(
+    opened: OpenConsole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hang, begun = threading.Event(), []
+
+    def grade(*asked: Any) -> None:
+        begun.append(asked)
+        hang.wait(30)
+        raise UsageProblem("it was never read")
+
+    monkeypatch.setattr("console.screens.grade.grade_file", grade)
+    async with opened(screen="grade") as console:
+        for number in range(5):
+            console.app.show_grade(SPOOKY, str(tmp_path / f"{number}.csv"))
+            await console.sees(f"grading {number}.csv" if number < 3 else "3 files have not been read yet")
+        assert len(begun) == 3
+        hang.set()
+        screen = console.app.screen
+        assert isinstance(screen, GradeScreen)
+        await console.until(lambda: not screen._waiting)
+        assert "it was never read" not in console.text()
+
+
+async def test_an_unknown_competition_is_named_with_the_nearest_and_an_error_goes_with_what_it_was_about(
+    opened: OpenConsole,
+) -> None:
+    async with opened(screen="grade") as console:
+        console.app.screen.query_one("#competition", Input).value = "spoky-author"
+        console.app.screen.query_one("#path", Input).focus()
+        await console.press("enter")
+        await console.sees("Competition 'spoky-author' is not known", f"Did you mean {SPOOKY}?")
+        await console.press("x")
+        await console.misses("is not known")
+
+
 async def test_watching_needs_a_file(opened: OpenConsole) -> None:
     async with opened(screen="grade") as console:
         await console.press("f5")
-        await console.sees("a file is needed to watch it")
+        await console.sees("a competition and a file are needed")
 
 
 async def test_the_other_edition_grades_again(
