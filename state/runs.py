@@ -203,13 +203,14 @@ def note_activity(database: Database, run_id: int, at: float) -> None:
 
 def mark_demo(database: Database, sweep_id: str, run_id: int | None = None) -> None:
     """Note which runs of a sweep, or which one, are on the demo's synthetic data, as their datasets are now."""
+    # A launch must not read all runs that are queued beside its own.
+    chosen, value = ("sweep_id", sweep_id) if run_id is None else ("id", run_id)
     with database.transaction():
         database.execute(
             "UPDATE runs SET demo = COALESCE((SELECT datasets.demo FROM datasets JOIN sweeps"
             " ON sweeps.id = runs.sweep_id WHERE datasets.competition_id = runs.competition_id"
-            " AND datasets.edition = json_extract(sweeps.spec, '$.edition')), 0)"
-            " WHERE sweep_id = ? AND (id = ? OR ? IS NULL)",
-            (sweep_id, run_id, run_id),
+            f" AND datasets.edition = json_extract(sweeps.spec, '$.edition')), 0) WHERE {chosen} = ?",
+            (value,),
         )
 
 

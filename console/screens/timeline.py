@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from textual import events
 from textual.widget import Widget
 
 from console import wording
 from console.tui.painting import Pieces, cut, fitting
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Signs
-from console.tui.widgets.gantt import Layout, bar_facts, gantt, laid_out, legend, summary
+from console.tui.widgets.gantt import Layout, bar_facts, gantt, laid_out, legend, pointed_at, summary
 from console.tui.widgets.painted import Painted
 from console.views import timeline as view
 from console.views.timeline import Window
@@ -74,6 +75,22 @@ class TimelineScreen(ConsoleScreen):
         self.query_one("#header", Painted).show(*self._header(found, layout, width, signs))
         facts = bar_facts(self._chosen, self._now, signs) if self._chosen is not None else ((), ())
         self.query_one("#chosen", Painted).show(*(cut(line, width) for line in facts))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the attempt that was clicked on; a second click there opens its run."""
+        found, region = self._found, self.query_one("#chart", Painted).region
+        if found is None or not region.contains_point(event.screen_offset):
+            return
+        layout, window, place = (
+            self._keep_in_view(found),
+            self._seen(found),
+            event.screen_offset - region.offset,
+        )
+        bar = pointed_at(found, window, layout, place, self.size.width - 1, self._top, self._now)
+        if bar is not None and bar == self._chosen:
+            self.action_open()
+        elif bar is not None:
+            self._choose(bar)
 
     def action_open(self) -> None:
         """Open the run of the chosen attempt."""
@@ -145,6 +162,8 @@ class TimelineScreen(ConsoleScreen):
     def _take(self, found: Timeline | None) -> None:
         self._found = found
         if found is not None:
+            # It may have been named by its beginning.
+            self._sweep_id = found.sweep_ids[0] if self._sweep_id else None
             chosen = view.same_bar(found, self._chosen)
             self._chosen = chosen if chosen is not None else view.first_choice(found)
 

@@ -116,6 +116,11 @@ def across(found: Timeline, chosen: Bar, step: int, around: float) -> Bar:
     return bars[max(0, bisect_right([bar.begin for bar in bars], around) - 1)]
 
 
+def nearest(lane: Lane, at: float, now: float) -> Bar:
+    """The attempt of a lane that was there at a moment, or else the one that is least far from it."""
+    return min(lane.bars, key=lambda bar: max(bar.begin - at, at - bar.until(now), 0.0))
+
+
 def next_failed(found: Timeline, chosen: Bar | None) -> Bar | None:
     """The failed attempt that ended next after another one, from the first again behind the last; None without any."""
     failed = sorted(

@@ -21,6 +21,7 @@ from engine.checks import Check, Mend, failed
 from engine.control import EngineStatus
 from engine.datasets import is_ready, plan
 from engine.images import NOT_BUILT, connect, find_exported, images_of_runs
+from engine.layout import dataset_folder, is_demo
 from engine.options.sweep import Launch, check_name, impossible
 from engine.placements.checks import estimate
 from engine.placements.slurm import profile_named, runtime_on_nodes
@@ -563,6 +564,13 @@ def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
     if not missing:
         whose = spec.competitions[0] if count == 1 else f"all {count} competitions"
         yield Check(True, f"the data of {whose} are prepared")
+        folders = {
+            name: dataset_folder(registry.get(name), places.data_dir, edition) for name in spec.competitions
+        }
+        demo = tuple(name for name, folder in folders.items() if is_demo(folder))
+        if demo:
+            text = f"{len(demo)} of {count} datasets are demo data, and no row of them is a result: {_named(demo)}"
+            yield Check(True, text, warns=True)
         return
     if spec.prepare_missing or spec.demo or spec.raw_dir:
         try:

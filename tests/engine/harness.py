@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from engine import control, prepare_competition
 from engine.control.status import lock_path
-from engine.demo_data import generate
+from engine.demo_data import NOTICE, generate
 from engine.options.requests import ShownRun
 from engine.places import Places
 from environment.container.processes import process_tree
@@ -53,6 +53,7 @@ def prepare_data(folder: Path) -> None:
     """Make a data directory in which one competition is prepared."""
     raw = folder / "generated"
     generate(COMPETITION, raw)
+    (raw / NOTICE).unlink()  # or every launch would be warned of the demo's data
     prepare_competition(COMPETITION, data_dir=folder, raw=raw)
 
 

@@ -16,7 +16,7 @@ from console.tui.painting import Piece, Pieces, fit, foreign, heading
 from console.tui.theme import Role, Signs
 from console.tui.widgets.chart import Series, chart
 from console.tui.widgets.run_cell import outcome_role, outcome_sign
-from console.views.timeline import Window
+from console.views.timeline import Window, nearest
 from engine.scoreboard.timeline import Bar, Lane, Mark, MarkKind, Timeline, counted_marks, time_ticks
 from state.lifecycle import FailureClass, RunState
 
@@ -181,6 +181,18 @@ def laid_out(found: Timeline, height: int) -> Layout:
     if found.medals and room >= 3 * _LEAST_CHART:
         drawn = min(_MOST_CHART, max(_LEAST_CHART, room - rows * lanes - 1))
     return Layout(rows, max(1, (room - (drawn + 1 if drawn else 0)) // rows), drawn)
+
+
+def pointed_at(
+    found: Timeline, window: Window, layout: Layout, place: tuple[int, int], width: int, top: int, now: float
+) -> Bar | None:
+    """The attempt at a column and row of what `gantt` draws; None where there are no lanes."""
+    across, down = place
+    lane = (down - 1 - bool(found.marks)) // layout.lane
+    if not 0 <= lane < layout.lanes or not 0 <= top + lane < len(found.lanes):
+        return None
+    at = window.begin + (across - LABEL + 0.5) / (width - LABEL) * window.seconds
+    return nearest(found.lanes[top + lane], at, now)
 
 
 def gantt(

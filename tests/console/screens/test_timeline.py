@@ -74,6 +74,34 @@ async def test_arrows_choose_an_attempt_and_enter_opens_its_run(opened: OpenCons
         await console.sees("agent crash", "the agent ended with exit code 1")
 
 
+async def test_a_click_chooses_an_attempt_and_a_second_one_opens_its_run(opened: OpenConsole) -> None:
+    async with opened(worlds.night, screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("t")
+        await console.sees("medals over time")
+        lines = console.text().splitlines()
+        y = next(place for place, line in enumerate(lines) if "slot  4" in line)
+        await console.pilot.click(offset=(lines[y].index("!c") - 1, y))
+        await console.sees("detecting-insults-in-social-commentary seed 1", "agent crash")
+        await console.pilot.click(offset=(lines[y].index("!c") - 1, y))
+        await console.until(lambda: isinstance(console.app.screen, RunScreen))
+
+
+async def test_a_sweep_is_named_by_its_beginning_and_one_that_is_not_there_is_said(
+    opened: OpenConsole,
+) -> None:
+    async with opened(worlds.night) as console:
+        await console.sees("needs you")
+        await console.press("colon", *"timeline aide", "enter")
+        await console.sees("aide-night · 11 medals of 23 ended")
+        await console.press("right_square_bracket")
+        await console.sees("all sweeps · 11 medals of 23 ended")
+        await console.press("escape", "colon", *"timeline nothing", "enter")
+        await console.sees("there is no sweep 'nothing'")
+        await console.press("escape")
+        await console.sees("needs you")
+
+
 async def test_a_closer_look_keeps_the_chosen_attempt_in_view(opened: OpenConsole) -> None:
     async with opened(worlds.night, screen=SWEEP, size=(80, 24)) as console:
         await console.sees("LOW")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from competitions import registry
 from engine.checks import Mend
 from engine.control import EngineStatus
 from engine.control.status import publish
+from engine.layout import dataset_folder
 from engine.options.sweep import Launch, SweepOptions, resolve
 from engine.places import Places
 from engine.sweeps.checks import HostCapacity
@@ -86,6 +90,20 @@ def test_everything_that_is_missing_is_told_with_its_next_step(ready: tuple[Plac
     assert missing[Mend.PREPARE].subjects == ("leaf-classification",)
     assert all(check.next_step for check in missing.values())
     assert not found.can_launch and not found.planned
+
+
+def test_a_launch_on_demo_data_is_warned_of_what_it_is_worth(
+    ready: tuple[Places, Database], tmp_path: Path
+) -> None:
+    places, _ = ready
+    demo = replace(places, data_dir=tmp_path / "data")
+    shutil.copytree(places.data_dir / COMPETITION, demo.data_dir / COMPETITION)
+    folder = dataset_folder(registry.get(COMPETITION), demo.data_dir)
+    folder.marker.write_text(json.dumps({"synthetic": "demo"}))
+    told = [check.text for check in forecast(launch(demo), demo).checks if check.warns]
+    assert f"1 of 1 datasets are demo data, and no row of them is a result: {COMPETITION}" in told
+    folder.marker.unlink()
+    assert not any("demo data" in check.text for check in forecast(launch(demo), demo).checks)
 
 
 def test_a_dry_run_tells_which_limits_nothing_holds(ready: tuple[Places, Database]) -> None:
