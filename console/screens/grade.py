@@ -75,6 +75,8 @@ class GradeScreen(ConsoleScreen):
         self._asked: _Asked | None = None
         self._waiting: set[_Asked] = set()
         self._is_looking = False
+        # The fields as they were when something was asked for.
+        self._about = ("", "")
         # What was graded last, and what was seen at the last look: a file is graded once it stands still.
         self._graded_as: Signature = None
         self._seen_as: Signature = None
@@ -116,7 +118,7 @@ class GradeScreen(ConsoleScreen):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Show which competitions fit what is typed."""
         event.stop()
-        if isinstance(self._found, Problem):
+        if isinstance(self._found, Problem) and self._typed() != self._about:
             self._found = None  # it was about what stood here before
         if event.input.id == "competition":
             typed = event.value.strip()
@@ -151,7 +153,7 @@ class GradeScreen(ConsoleScreen):
 
     def _asked_for(self) -> _Asked | None:
         """Return what is typed, or say what of it is not there."""
-        typed, path = self._typed()
+        self._about = typed, path = self._typed()
         try:
             if typed:
                 registry.get(typed)

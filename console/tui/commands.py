@@ -36,6 +36,8 @@ from foundation.problems import Problem, UsageProblem
 from state.lifecycle import FailureClass, Outcome, RunState
 
 if TYPE_CHECKING:
+    from textual.worker import WorkType
+
     from console.actions.action import Action
     from console.tui.app import ConsoleApp
     from engine.sweeps.removal import Loss
@@ -858,7 +860,8 @@ class CommandLine(Widget):
     def _suggest(self, text: str) -> None:
         self._found, self._chosen = suggestions(self.app, text), None
         if path_in(text) is not None:
-            self.run_worker(partial(self._suggest_path, text), exclusive=True)
+            suggest: WorkType[None] = partial(self._suggest_path, text)
+            self.run_worker(suggest, exclusive=True)
         self._draw()
 
     async def _suggest_path(self, text: str) -> None:
