@@ -170,6 +170,7 @@ class GradeScreen(ConsoleScreen):
     def _grade(self, asked: _Asked) -> None:
         """Grade something, in place of what is still being graded: that is waited for no longer."""
         if len(self._waiting) >= _MOST_WAITING:
+            self._asked = None
             self._found = UsageProblem(
                 f"{len(self._waiting)} files have not been read yet",
                 "their disk does not answer",
