@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from console.actions.action import Action
     from console.tui.app import ConsoleApp
+    from console.views.code import Wanted
     from engine.sweeps.removal import Loss
     from state.database import Database
     from state.records import Run
@@ -210,6 +211,42 @@ def _timeline(app: ConsoleApp, words: list[str]) -> None:
 def _run(app: ConsoleApp, words: list[str]) -> None:
     number = _number(words[0], "the number of a run")
     _with_runs(app, [number], lambda found: app.show_run(found[0].id))
+
+
+def _version(text: str) -> Wanted:
+    """Read which submission of a run is meant: `17`, `17.1`, `17@3`, `17@best`."""
+    from console.views.code import Wanted, split_name
+
+    run, attempt, submission = split_name(text)
+    return Wanted(_number(run, "the number of a run"), attempt, submission)
+
+
+def _code(app: ConsoleApp, words: list[str]) -> None:
+    from console.screens.code import CodeScreen
+
+    if words:
+        app.push_screen(CodeScreen(_version(words[0])))
+    else:
+        _do_here(app, "code", "RUN")
+
+
+def _diff(app: ConsoleApp, words: list[str]) -> None:
+    from console.screens.code import DiffScreen
+
+    if len(words) == 1:
+        raise UsageProblem(":diff needs LEFT RIGHT")
+    if words:
+        app.push_screen(DiffScreen(_version(words[0]), _version(words[1])))
+    else:
+        _do_here(app, "diff", "LEFT RIGHT")
+
+
+def _do_here(app: ConsoleApp, name: str, takes: str) -> None:
+    """Do what the key of that word does on the screen that is seen."""
+    does = getattr(app.screen, f"action_{name}", None)
+    if does is None:
+        raise UsageProblem(f":{name} needs {takes} here")
+    does()
 
 
 def _grade(app: ConsoleApp, words: list[str]) -> None:
@@ -514,6 +551,14 @@ COMMANDS: tuple[Command, ...] = (
     _change("undo", "", "Take back a stop or a relaunch", lambda app, _words: app.action_undo()),
     Command("go", "SCREEN", "Go to a screen", _go_to, 1, (_screens, _no_words)),
     Command("run", "NUMBER", "One run: log, timeline, submissions", _run, 1, (_runs, _no_words)),
+    Command("code", "[RUN]", "The code at a submission: 17, 17@3", _code, words=(_runs, _no_words)),
+    Command(
+        "diff",
+        "[LEFT RIGHT]",
+        "What differs in code and configuration: 17 18, 17@3 17@5",
+        _diff,
+        words=(_runs, _runs, _no_words),
+    ),
     *(_TAKING.get(name) or Command(name, "", about, _go(name)) for name, _key, _title, about in SCREENS),
     Command(
         "timeline",
@@ -539,6 +584,7 @@ _ALIASES = {
     "q": "quit",
     "q!": "quit",
     "sweeps": "sweep",
+    "d": "data",
     "datasets": "data",
     "scoreboard": "board",
     "h": "help",

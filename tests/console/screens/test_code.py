@@ -67,3 +67,14 @@ async def test_code_that_is_gone_is_told_where_it_would_be(opened: OpenConsole, 
         await console.sees("the code at submission 2 of run 1 is not there")
         await console.press("d")
         await console.sees("configuration", "is not there")
+
+
+async def test_what_is_compared_can_be_said(opened: OpenConsole) -> None:
+    async with opened(worlds.coded, screen="overview") as console:
+        await console.sees("needs you")
+        await console.press("colon", *"diff 1", "at", *"1 2", "enter")
+        await console.sees("- 1@1", "+ 2@1 (best)")
+        await console.press("colon", *"code 2", "enter")
+        await console.sees("2@1 (best)", "src/train.py")
+        await console.press("colon", *"diff 1 9", "enter")
+        await console.sees("there is no run 9")
