@@ -19,6 +19,7 @@ NAMES = (
     "aggregation",
     "console",
     "engine",
+    "slurm",
     "gateway",
     "integrity",
 )

@@ -120,9 +120,9 @@ def _watching() -> Comparison:
         _launch_idle(places, folder / "agents")
         engine, runner = _holders(places)
         time.sleep(_SETTLE_SECONDS)
-        before, began = _cpu_seconds(engine) + _cpu_seconds(runner), time.monotonic()
+        before, began = cpu_seconds(engine) + cpu_seconds(runner), time.monotonic()
         time.sleep(_WATCHED_SECONDS)
-        used, lasted = _cpu_seconds(engine) + _cpu_seconds(runner) - before, time.monotonic() - began
+        used, lasted = cpu_seconds(engine) + cpu_seconds(runner) - before, time.monotonic() - began
     finally:
         _end(places)
         shutil.rmtree(folder)
@@ -168,7 +168,8 @@ def _holders(places: Places) -> tuple[int, int]:
     return int(lock_path(places).read_text()), int(runner.read_text())
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
+    """Return how long processors have worked for a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 

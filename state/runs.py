@@ -146,6 +146,16 @@ def live_attempts_on(database: Database, placement: str) -> list[Attempt]:
     )
 
 
+def attempts_in(database: Database, state: RunState) -> list[Attempt]:
+    """Read the latest attempts of the runs in a state."""
+    return database.records(
+        Attempt,
+        "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
+        " AND attempts.number = runs.attempts WHERE runs.state = ? ORDER BY runs.id",
+        (state,),
+    )
+
+
 def placed_elsewhere(database: Database, sweep_id: str | None = None) -> dict[int, Attempt]:
     """Read the attempts of live runs, by run, that a batch system was given; of one sweep or all."""
     found = database.records(

@@ -497,6 +497,8 @@ class _Context:
 
 # On narrower screens it is not told by what costs are projected.
 _WIDE = 110
+# With more seeds each has the room that it needs and no more.
+_SEEDS_WITH_ROOM = 3
 # How runs are called in their states where there is less and less room.
 _COUNT_WORDS = (
     (" running", " queued", " finished", " failed", " infrastructure", " stopped"),
@@ -634,7 +636,7 @@ def _matrix_columns(
         return wording.score(row.thresholds.bronze if row.thresholds else None, 9)
 
     # What a batch system says needs more room, if there is some.
-    grows = 18 if context.elsewhere else 12
+    grows = 18 if context.elsewhere and board.sweep.spec.seeds <= _SEEDS_WITH_ROOM else 12
     return [
         Column("competition", name, 38, grows=56, by=RunOrder.NAME),
         *(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from engine.notifications.news import SILENT_SECONDS, troubles
 from engine.runs.causes import IDLE_SECONDS, CauseGroup, CauseKind, group_by_cause
 from state.budgets import BudgetScope
 from state.causes import cause_key, normalised
-from state.records import Acknowledgement, Dataset
+from state.records import Acknowledgement, Attempt, Dataset
 
 if TYPE_CHECKING:
     from console.views.overview import Overview
@@ -104,6 +105,7 @@ def concerns(found: Overview, host: Iterable[Concern], now: float) -> Concerns:
         *host,
         *lost,
         *_of_services(found),
+        *_of_jobs(found, now),
         *others,
         *(_of_dataset(one) for one in found.datasets_failed),
     ]
@@ -205,6 +207,24 @@ def _of_services(found: Overview) -> list[Concern]:
     waiting = wording.waiting_for_kaggle(found.kaggle)
     kaggle = [Concern(cause_key("kaggle", ""), waiting, "data", found.kaggle.unreachable_since)]
     return [*outages, *budgets, *(kaggle if waiting else ())]
+
+
+def _of_jobs(found: Overview, now: float) -> list[Concern]:
+    """List why jobs wait in a batch system for somebody, sweep by sweep."""
+    waiting: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
+    for sweep_id, attempt in found.held:
+        why = wording.waits(replace(attempt, starts_at=None, job_priority=None), now)
+        waiting[sweep_id, why].append(attempt)
+    return [
+        Concern(
+            cause_key("job", f"{sweep_id} {why}"),
+            f"{wording.plural(len(attempts), 'job')} of {sweep_id} {'waits' if len(attempts) == 1 else 'wait'}: {why}",
+            "sweep",
+            min(attempt.created_at for attempt in attempts),
+            sweep_id,
+        )
+        for (sweep_id, why), attempts in waiting.items()
+    ]
 
 
 def _of_dataset(dataset: Dataset) -> Concern:

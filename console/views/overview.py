@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from console import wording
 from console.views.calls import MOST_OF_BUDGET, SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from console.views.sweep import any_medal_of, listed_sweeps, tally_of
 from engine.runs.budgets import BudgetStanding
@@ -18,7 +19,17 @@ from state import acknowledgements, datasets, events, outages, runs, sweeps
 from state.database import Database
 from state.lifecycle import Outcome, RunState, SweepState
 from state.outages import ProviderOutage
-from state.records import Acknowledgement, Dataset, DatasetState, Event, KaggleState, Run, Sweep, SweepCounts
+from state.records import (
+    Acknowledgement,
+    Attempt,
+    Dataset,
+    DatasetState,
+    Event,
+    KaggleState,
+    Run,
+    Sweep,
+    SweepCounts,
+)
 
 _EVENTS_SHOWN = 60
 
@@ -63,6 +74,7 @@ class Overview:
         running: those at work, whatever they are like.
         limits: how long the runs of each sweep may take.
         acknowledged: what somebody knows of, by its key.
+        held: attempts that a batch system does not run unless somebody does something, each with its sweep.
     """
 
     sweeps: tuple[SweepLine, ...]
@@ -76,6 +88,7 @@ class Overview:
     kaggle: KaggleState = field(default_factory=KaggleState)
     outages: tuple[ProviderOutage, ...] = ()
     budgets: tuple[BudgetStanding, ...] = ()
+    held: tuple[tuple[str, Attempt], ...] = ()
 
     @property
     def tight_budgets(self) -> tuple[BudgetStanding, ...]:
@@ -130,6 +143,11 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
         kaggle=datasets.kaggle(database),
         outages=tuple(outages.current(database)),
         budgets=tuple(standings.values()),
+        held=tuple(
+            (by_id[run_id].sweep_id, attempt)
+            for run_id, attempt in runs.placed_elsewhere(database).items()
+            if wording.is_waiting(attempt) and wording.waits_for_people(attempt)
+        ),
     )
 
 

@@ -43,7 +43,7 @@ class CauseKind(StrEnum):
 # How agents fail by themselves: results, which a person may read about, but need not mend.
 OWN_FAILURES = frozenset(CauseKind(each) for each in FailureClass) - {CauseKind.INFRASTRUCTURE}
 # What else needs a person, by the kind in its key: a console knows of it, and may acknowledge it in words of its own.
-OTHER_CONCERNS = ("host", "provider", "shared_budget", "kaggle", "dataset")
+OTHER_CONCERNS = ("host", "provider", "shared_budget", "kaggle", "dataset", "job")
 _ORDER = {kind: place for place, kind in enumerate(CauseKind)}
 
 

@@ -106,10 +106,7 @@ class LiveGrading:
     def _settle(self) -> list[Attempt]:
         """End the runs whose final submission is graded; returns those that still wait for it."""
         waiting = []
-        for run in runs.live(self._database):
-            attempt = runs.latest_attempt(self._database, run.id) if run.state is RunState.GRADING else None
-            if attempt is None:
-                continue
+        for attempt in runs.attempts_in(self._database, RunState.GRADING):
             final = submissions.final_of(self._database, attempt.id)
             if final is not None and final.standing is not None:
                 self._finish(attempt, final.standing)

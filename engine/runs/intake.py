@@ -10,7 +10,7 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -151,10 +151,10 @@ class Intake:
                 look = self._placements.of(attempt).look(attempt)
             except Problem:
                 continue  # its profile is gone from config.toml: who takes in its reports tells of it
-            facts = JobFacts(look.job, look.node, look.waits_for, look.starts_at, look.priority)
+            facts = (look.job, look.node, look.waits_for, look.starts_at, look.priority)
             before = (attempt.job, attempt.node, attempt.waits_for, attempt.starts_at, attempt.job_priority)
-            if astuple(facts) != before:
-                changed[attempt.id] = facts
+            if facts != before:
+                changed[attempt.id] = JobFacts(*facts)
         if changed:
             runs.note_jobs(self._database, changed)
 

@@ -711,10 +711,10 @@ def _text(path: Path) -> str:
     return path.read_text() if path.is_file() else ""
 
 
-def test_ten_thousand_jobs_cost_few_calls_and_few_looks(
+def test_ten_thousand_jobs_cost_few_calls_and_few_looks_and_are_submitted_at_the_given_pace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(tmp_path, SlurmProfile(max_jobs=20_000, submissions_per_minute=60_000), latency=2.0)
+    world = World(tmp_path, SlurmProfile(max_jobs=20_000, submissions_per_minute=12), latency=2.0)
     order = protocol.read(world.folder / protocol.ORDER, protocol.Order)
     looks = 0
 
@@ -731,11 +731,16 @@ def test_ten_thousand_jobs_cost_few_calls_and_few_looks(
     prefix = world.placement.prefix
     for number in range(2, 10_002):
         attempt = attempt_of(number)
-        world.slurm.table[str(number)] = replace(STRANGER, id=str(number), name=f"{prefix}{attempt.token}")
         world.placement.place(attempt)
+        if number % 2:  # the others are still to be submitted
+            world.slurm.table[str(number)] = replace(
+                STRANGER, id=str(number), name=f"{prefix}{attempt.token}"
+            )
+    world.slurm.number = 20_000
     world.step_for(30)
     calls, looked = len(world.slurm.calls), looks
     world.step_for(600)
-    others = [call for call in world.slurm.calls[calls:] if call != "sbatch"]
-    assert len(others) <= 5 * 10
+    made = world.slurm.calls[calls:]
+    assert len([call for call in made if call != "sbatch"]) <= 5 * 10
+    assert 100 <= made.count("sbatch") <= 120
     assert looks - looked <= 9 * 600
