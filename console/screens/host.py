@@ -203,7 +203,7 @@ def _node_columns(ours: Mapping[str, int]) -> list[Column[Node]]:
     return [
         Column("node", lambda node: node.name, 14, grows=30),
         Column("state", state, 12, grows=24, gap=1),
-        Column("our runs", runs, 8, right=True, gap=1),
+        Column("ours", runs, 5, right=True, gap=1),
         Column("CPUs", cpus, 9, right=True, gap=1),
         Column(
             "load",
