@@ -272,6 +272,7 @@ class World:
                 state_disk_total=3_600_000_000_000,
                 data_disk_free=data_free,
                 problem=problem,
+                problems=(problem,) if problem else (),
             ),
         )
 
