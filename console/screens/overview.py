@@ -32,13 +32,13 @@ from console.tui.widgets.run_cell import draw_kind, outcome_role
 from console.tui.widgets.table import REST, Column, Forms, Rest, Table
 from console.views.calls import cost_forms
 from console.views.concerns import Concern, Concerns, concerns, group_text, splits_of
-from console.views.overview import Overview, SweepLine, overview
+from console.views.overview import Happening, Overview, SweepLine, overview
 from console.views.splits import ORDER
 from engine.options.sweep import read_duration
 from engine.runs.causes import CauseGroup, CauseKind
 from foundation.problems import Problem
 from state.lifecycle import Outcome, RunState, SweepState
-from state.records import Event, Run, Sweep
+from state.records import Run, Sweep
 
 
 @dataclass(frozen=True)
@@ -517,33 +517,41 @@ class _Drawing:
             lines.append(_note(f"     and {len(group.runs) - len(chosen):,} more"))
         return lines
 
-    def _events(self, shown: Sequence[Event]) -> list[Line]:
-        def run_of(event: Event) -> Run | None:
-            return self.found.run_of.get(event.run_id or -1)
+    def _events(self, shown: Sequence[Happening]) -> list[Line]:
+        def run_of(one: Happening) -> Run | None:
+            return self.found.run_of.get(one.event.run_id or -1) if one.count == 1 else None
 
-        def when(event: Event) -> str:
-            today = self.now - event.at < 86400
-            return wording.clock(event.at) if today else wording.date_and_time(event.at)
+        def when(one: Happening) -> str:
+            today = self.now - one.event.at < 86400
+            return wording.clock(one.event.at) if today else wording.date_and_time(one.event.at)
 
-        def seed(event: Event) -> str:
-            run = run_of(event)
+        def name(one: Happening) -> str:
+            if one.count > 1:
+                return wording.plural(one.count, "run")
+            return one.event.competition_id or one.event.sweep_id or ""
+
+        def seed(one: Happening) -> str:
+            run = run_of(one)
             return f"s{run.seed}" if run is not None else ""
 
-        def target(event: Event) -> Target:
-            if run_of(event):
+        def target(one: Happening) -> Target:
+            event = one.event
+            if one.count > 1:
+                return Target("events")
+            if run_of(one):
                 return Target("run", event.sweep_id, event.run_id)
             return Target("sweep" if event.sweep_id else "data", event.sweep_id)
 
-        columns: list[Column[Event]] = [
+        columns: list[Column[Happening]] = [
             Column("", when, 5, grows=16, role="dim"),
-            Column("", lambda event: event.sweep_id or "", 12, grows=16, drop=1, role="dim"),
-            Column("", lambda event: event.competition_id or event.sweep_id or "", 24, grows=56),
+            Column("", lambda one: one.event.sweep_id or "", 12, grows=16, drop=1, role="dim"),
+            Column("", name, 24, grows=56),
             Column("", seed, 4, role="dim"),
-            Column("", lambda event: event.kind.partition(".")[2], 10, gap=1, role="dim"),
+            Column("", lambda one: one.event.kind.partition(".")[2], 10, gap=1, role="dim"),
             Column("", _event_text, 20, gap=1, grows=REST),
         ]
         table = Table(columns, shown, self.width, self.signs)
-        return [table.line(event, key=(target(event), event.id)) for event in shown]
+        return [table.line(one, key=(target(one), one.event.id)) for one in shown]
 
 
 def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
@@ -574,11 +582,11 @@ def _key_hint(concern: Concern, keys: Callable[[str], str]) -> Forms:
     return Forms([((form, "dim"),) for form in forms])
 
 
-def _event_text(event: Event) -> Pieces:
-    if event.kind.endswith("failed"):
-        return ((event.text, "bad"),)
-    earned = (outcome_role(each) for words, each in _OUTCOMES.items() if event.text.startswith(words))
-    return ((event.text, next(earned, "text")),)
+def _event_text(one: Happening) -> Pieces:
+    if one.event.kind.endswith("failed"):
+        return ((one.text, "bad"),)
+    earned = (outcome_role(each) for words, each in _OUTCOMES.items() if one.text.startswith(words))
+    return ((one.text, next(earned, "text")),)
 
 
 def _note(text: str) -> Line:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from console import wording
 from console.views.calls import MOST_OF_BUDGET, SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from console.views.sweep import any_medal_of, listed_sweeps, tally_of
+from engine.notifications.news import in_common
 from engine.runs.budgets import BudgetStanding
 from engine.runs.causes import CauseGroup, group_by_cause, retried
 from engine.scoreboard import Cell, Interim, interim_of
@@ -66,6 +68,21 @@ class SweepLine:
 
 
 @dataclass(frozen=True)
+class Happening:
+    """Something that happened lately, to one run or to several one after the other.
+
+    Attributes:
+        event: the newest of them.
+        text: what they have in common.
+        count: to how many runs.
+    """
+
+    event: Event
+    text: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Overview:
     """Everything at a glance; what needs a person depends on the time too, so `console.views.concerns` says it.
 
@@ -82,7 +99,7 @@ class Overview:
     running: tuple[Run, ...]
     limits: dict[str, float]
     acknowledged: dict[str, Acknowledgement]
-    events: tuple[Event, ...]
+    events: tuple[Happening, ...]
     datasets_failed: tuple[Dataset, ...]
     run_of: dict[int, Run]
     kaggle: KaggleState = field(default_factory=KaggleState)
@@ -135,7 +152,7 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
         running=tuple(run for run in every if run.state is RunState.RUNNING and not run.grading_problem),
         limits=limits,
         acknowledged=acknowledged,
-        events=tuple(happened[:_EVENTS_SHOWN]),
+        events=tuple(_together(happened))[:_EVENTS_SHOWN],
         datasets_failed=tuple(
             each for state in _NOT_TO_BE_HAD for each in datasets.in_state(database, state)
         ),
@@ -188,6 +205,22 @@ _NEWS = frozenset(
         *(f"dataset.{state}" for state in _NOT_TO_BE_HAD),
     }
 )
+
+
+def _together(happened: Iterable[Event]) -> Iterator[Happening]:
+    """Put what happened to runs one after the other together: failures of one cause, and what an operator did."""
+    for _what, alike in groupby(happened, key=_what_happened):
+        found = list(alike)
+        text = found[0].text if len(found) == 1 else in_common(found)
+        yield Happening(found[0], text, len(found))
+
+
+def _what_happened(event: Event) -> tuple[object, ...]:
+    if event.kind == "run.failed" and "cause" in event.detail:
+        return event.kind, event.detail["cause"]
+    if event.kind in ("run.queued", "run.stopped"):
+        return event.kind, event.sweep_id, event.text
+    return (event.id,)
 
 
 def _is_news(event: Event, by_id: Mapping[int, Run]) -> bool:

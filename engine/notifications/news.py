@@ -109,7 +109,7 @@ def new_events(database: Database, seen: SeenNews, now: float) -> tuple[list[New
     found = list(of_events(fresh))
     for event in fresh:
         if key := _cause_of(event):
-            causes[key] = ToldCause(now, _in_common([event]))
+            causes[key] = ToldCause(now, in_common([event]))
     for key, told in list(causes.items()):
         if now - told.at < TOLD_TOGETHER_SECONDS:
             continue
@@ -184,15 +184,15 @@ def _cause_of(event: Event) -> str:
 
     if event.kind == "run.failed":
         return str(event.detail.get("cause", ""))
-    return cause_key("ungradable", _in_common([event])) if event.kind == "grading.failed" else ""
+    return cause_key("ungradable", in_common([event])) if event.kind == "grading.failed" else ""
 
 
 def _of_many(events: Sequence[Event]) -> str:
     sweeps = ", ".join(dict.fromkeys(event.sweep_id for event in events if event.sweep_id))
-    return f"{len(events):,} runs of {sweeps}: {_in_common(events)}"
+    return f"{len(events):,} runs of {sweeps}: {in_common(events)}"
 
 
-def _in_common(events: Sequence[Event]) -> str:
+def in_common(events: Sequence[Event]) -> str:
     """Return the text of events that say the same but for what differs from run to run."""
     from state.causes import normalised
 

@@ -10,7 +10,7 @@ from competitions import registry
 from engine.control import EngineStatus
 from engine.control.status import publish
 from engine.places import Places
-from state import acknowledgements
+from state import acknowledgements, runs, transitions
 from state.records import Acknowledgement
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
@@ -54,6 +54,26 @@ async def test_an_outage_is_one_line_that_opens_to_its_runs(opened: OpenConsole)
         await console.sees("Timeline", "3d-object-detection-for-autonomous-vehicles")
         await console.press("escape", "f", "enter")
         await console.misses("GPU-000000c9-")
+
+
+async def test_what_happens_to_many_runs_at_once_is_one_line_of_what_happened_lately(
+    opened: OpenConsole,
+) -> None:
+    async with opened(worlds.outage) as console:
+        await console.sees("×18")
+        assert console.world is not None
+        lost = [run for run in runs.of_all_sweeps(console.world.database) if "GPU" in run.failure_text]
+        with console.world.database.transaction():
+            for run in lost:
+                transitions.requeued(console.world.database, run.id, by="ann@box", now=NOW)
+            for run in lost:
+                console.world.lose_gpu(run.id, ago=1)
+        await console.sees("18 runs", "infrastructure: GPU lost: Fail")
+        text = console.text()
+        lately = text[text.index("lately") :].splitlines()
+        # The one of the other sweep had failed last before.
+        assert sum("GPU lost" in line for line in lately) == 2
+        assert any("17 runs" in line and "queued again by ann@box" in line for line in lately)
 
 
 async def test_a_whole_outage_is_relaunched_by_one_key_and_one_answer(
