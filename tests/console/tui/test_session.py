@@ -75,7 +75,7 @@ async def test_a_console_that_is_killed_is_found_as_it_was_shortly_before(
     opened: OpenConsole, places: Places
 ) -> None:
     async with opened(screen="events") as console:
-        await console.sees("run.failed")
+        await console.sees("image pull")
         await console.until(lambda: read_session(places.state_dir).screen == "events")
 
 
