@@ -146,7 +146,8 @@ def root(
         bool, typer.Option("--readonly", help="Open the console without the keys that change anything.")
     ] = False,
     theme: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The console's theme: dark, light or mono.")
+        str | None,
+        typer.Option(metavar="NAME", help="The console's theme: dark, light, contrast, ansi or mono."),
     ] = None,
     ascii_only: Annotated[
         bool, typer.Option("--ascii", help="Draw the console with ASCII characters only.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -48,7 +50,7 @@ def serve(
 
 def _announce(address: str) -> None:
     say(address)
-    say(
-        "Anyone with this address can do everything that you can. From another machine: ssh -L PORT:127.0.0.1:PORT"
-    )
+    host, port = socket.gethostname(), urlsplit(address).port
+    say("Anyone with this address can do everything that you can.")
+    say(f"From another machine: ssh -L {port}:127.0.0.1:{port} {host}")
     say("Press Ctrl+C to stop; the engine keeps running.")

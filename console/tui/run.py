@@ -31,7 +31,7 @@ def run_console(
         readonly: leave out every key that changes anything.
         demo: say on every screen that the data are synthetic.
         ascii: draw signs with ASCII only.
-        theme: `dark`, `light` or `mono` instead of what config.toml says.
+        theme: the name of one, such as `light`, instead of what config.toml says.
 
     Raises:
         Problem: config.toml or `screen` can't be used.

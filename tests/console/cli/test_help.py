@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from console.cli.program import COMMANDS, root_command
+from console.tui.theme import THEME_NAMES
 from tests.console.cli.conftest import Cli
 from tools.reference import subcommands
 
@@ -70,3 +71,8 @@ def test_the_version_is_that_of_the_package(cli: Cli) -> None:
 def test_a_group_without_a_command_shows_its_help(cli: Cli) -> None:
     shown = cli("engine")
     assert "start" in shown.out + shown.err
+
+
+def test_the_help_of_theme_lists_every_theme(cli: Cli) -> None:
+    *names, last = THEME_NAMES
+    assert f"theme: {', '.join(names)} or {last}." in " ".join(cli("--help").out.split())

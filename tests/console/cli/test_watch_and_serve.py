@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -96,7 +97,8 @@ def test_serving_tells_its_address_and_ends_when_asked(places: Places) -> None:
     assert process.wait(60) == 0
     process.stdout.close()
     assert address.startswith("http://127.0.0.1:") and "/?token=" in address
-    assert "ssh -L" in rest
+    port = urlsplit(address).port
+    assert f"ssh -L {port}:127.0.0.1:{port} " in rest
 
 
 def test_without_textual_serve_it_is_said_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
