@@ -40,6 +40,7 @@ _OPEN_FILES = 65_536
 _PROBE_SECONDS = 30
 _NOT_FOUND = 127  # of a container's command
 _PAUSE = "tmp/pause.pid"
+_ENV = "/usr/bin/env"
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _SEPARATORS = re.compile(r"[,:\\\"\n]")
 
@@ -282,7 +283,8 @@ def apptainer(
         (scratch / name).mkdir()
     arguments = [
         *(shutil.which("apptainer") or "apptainer", "--silent", "exec"),
-        *("--containall", "--no-home", "--cleanenv", "--no-privs"),
+        # Without --no-eval a shell would expand what is in the agent's variables.
+        *("--containall", "--no-home", "--cleanenv", "--no-privs", "--no-eval"),
         *(() if order.network == "open" else ("--net", "--network", "none")),
         *(("--nv",) if gpu_nodes(attempt) else ()),
         *("--hostname", "sandbox", "--pwd", str(HOME / "agent")),
@@ -293,7 +295,11 @@ def apptainer(
         mode = "ro" if bind.read_only else "rw"
         arguments += ["--bind", f"{_path(bind.source)}:{_path(bind.target)}:{mode}"]
     own = {f"APPTAINERENV_{name}": value for name, value in variables.items()}
-    return Wrapped([*arguments, str(root), *command], _host_variables() | own | {MARK: str(attempt)})
+    # These it sets itself, to those of the operator, whose home is not there.
+    user = [f"{name}={variables[name]}" for name in ("HOME", "USER", "LOGNAME") if name in variables]
+    return Wrapped(
+        [*arguments, str(root), _ENV, *user, *command], _host_variables() | own | {MARK: str(attempt)}
+    )
 
 
 def _path(path: Path | str) -> str:

@@ -22,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--silent", action="store_true", required=True)
     parser.add_argument("exec", choices=["exec"])
-    for flag in ("--containall", "--no-home", "--cleanenv", "--no-privs"):
+    for flag in ("--containall", "--no-home", "--cleanenv", "--no-privs", "--no-eval"):
         parser.add_argument(flag, action="store_true", required=True)
     parser.add_argument("--net", action="store_true")
     parser.add_argument("--nv", action="store_true")
@@ -40,6 +40,7 @@ def main() -> None:
     own = {
         name.removeprefix(_PREFIX): value for name, value in os.environ.items() if name.startswith(_PREFIX)
     }
+    own |= {"HOME": "/home/of-the-operator"}  # whatever is asked for
     arguments = [
         "bwrap",
         "--unshare-user",
