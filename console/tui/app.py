@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from textual import events
 
+from console import wording
 from console.actions.action import UNDO_SECONDS, NotApplicable, undone_as
 from console.sanitize import plain_lines
 from console.tui.config import Settings, read_settings, require_usable
@@ -38,7 +39,6 @@ from console.tui.theme import (
     Signs,
 )
 from console.tui.threads import in_daemon_thread
-from console.wording import clock_seconds
 from engine.notifications import news
 from engine.notifications.news import News
 from engine.places import Places
@@ -542,7 +542,7 @@ class ConsoleApp(TerminalApp):
         """Why what is seen may be outdated: since when the state has not answered, or why it can't be read."""
         stalled, problem = self.reader.stalled_for(), self.condition.problem
         if stalled > STALLED_SECONDS:
-            return f"the state has not answered since {clock_seconds(self.now() - stalled)}"
+            return f"the state has not answered since {wording.clock(self.now() - stalled)}"
         if self.condition.health is StateHealth.BAD and problem is not None:
             return problem.in_one_line()
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from engine.control import EngineStatus
 from engine.control.status import publish
 from engine.places import Places
 from state import acknowledgements, runs, transitions
+from state.database import DATABASE_NAME
 from state.records import Acknowledgement
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
@@ -191,3 +193,19 @@ async def test_relaunching_from_the_overview_asks_first(opened: OpenConsole, ask
         await console.press("y")
         await console.sees("done as you asked")
         assert [kind for kind, _ in asked] == ["run.relaunch"]
+
+
+async def test_a_state_that_cannot_be_read_any_more_is_told_in_the_list_and_what_was_seen_stays(
+    opened: OpenConsole, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.tui.reader.TROUBLE_PASSES_SECONDS", 0.0)
+    async with opened() as console:
+        await console.sees("needs you", "image pull")
+        damaged = tmp_path / "damaged"
+        damaged.write_text("no database at all " * 100)
+        damaged.replace(places.state_dir / DATABASE_NAME)
+        console.app.reader.look_now()
+        await console.sees("is damaged", "image pull")
+        text = console.text()
+        assert text.index("needs you") < text.index("is damaged") < text.index("image pull")
+        assert text.count("is damaged") == 1, "and not in a line of its own above"
