@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from engine.places import Places
 from environment.runner import protocol
+from state import runs
+from state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
+from tests.console.world import World
 
 
 async def test_the_best_submission_leads_to_its_code_and_the_code_to_its_files(opened: OpenConsole) -> None:
@@ -78,3 +81,24 @@ async def test_what_is_compared_can_be_said(opened: OpenConsole) -> None:
         await console.sees("2@1 (best)", "src/train.py")
         await console.press("colon", *"diff 1 9", "enter")
         await console.sees("there is no run 9")
+
+
+async def test_hostile_names_and_lines_are_made_visible(opened: OpenConsole) -> None:
+    def hostile(places: Places) -> World:
+        world = worlds.coded(places)
+        attempt = runs.attempts(world.database, 1)[0].id
+        world.snapshot(attempt, 4, 0.5, Outcome.BELOW_MEDIAN, ago=600)
+        name = "\x1b]0;x\x07\u202egnp.py"
+        world.code(attempt, 4, {name: "\x1b[2Jprint('\u202e')\t\x9b31m\n[bold]text\n" + "y" * 5000})
+        return world
+
+    async with opened(hostile, screen="run:1") as console:
+        await console.press("tab", "tab")
+        await console.sees("4 now")
+        await console.press("d")
+        await console.sees("<OSC>", "<U+202E>gnp.py", "^[[2Jprint('<U+202E>')", "[bold]text")
+        await console.press("w")
+        await console.sees("yyyy")
+        assert "\x1b" not in console.text() and "\u202e" not in console.text()
+        await console.press("escape", "v")
+        await console.sees("<U+202E>gnp.py")
