@@ -12,6 +12,7 @@ from textual.widget import Widget
 from console.sanitize import plain_lines
 from console.tui.list_screen import ListScreen
 from console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign
+from console.tui.theme import Role
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.log_view import MOST_COPIED
 from console.views.scoreboard import ExportRequest, ExportResult, Subject, export, or_problem
@@ -38,6 +39,7 @@ class ExportScreen(ListScreen):
         super().__init__()
         self._request = ExportRequest(subject, pad_missing=pad_missing)
         self._result: ExportResult | None = None
+        self._problem = ""
 
     def body(self) -> Iterable[Widget]:
         """The choices, the preview."""
@@ -57,7 +59,12 @@ class ExportScreen(ListScreen):
         width = preview.line_width
         self.header.show(*self._choices(width))
         if self._result is None:
-            preview.show((Line((("  making the row", "dim"),)),))
+            # A problem may hold foreign text, and so may a row's own.
+            told = self._problem.splitlines() or ["making the row"]
+            role: Role = "bad" if self._problem else "dim"
+            preview.show(
+                [Line(((f"  {foreign(text, max(20, width - 3)).rstrip()}", role),)) for text in told]
+            )
             return
         shown = [
             Line(((" ", "text"), (part, "text")), key=(place, at), selectable=True)
@@ -151,10 +158,11 @@ class ExportScreen(ListScreen):
 
     def _export(self) -> None:
         work = partial(export, self.app.places, self._request)
-        self.in_background(work, self._take, latest="export")
+        self.in_background(partial(or_problem, work), self._take, latest="export")
 
-    def _take(self, found: ExportResult) -> None:
-        self._result = found
+    def _take(self, found: ExportResult | Problem) -> None:
+        self._result = None if isinstance(found, Problem) else found
+        self._problem = str(found) if isinstance(found, Problem) else ""
         self.draw()
 
     def _choices(self, width: int) -> tuple[Pieces, ...]:

@@ -33,6 +33,7 @@ from engine.scoreboard import (
     row_of,
     row_text,
 )
+from engine.scoreboard.export import Disclosure
 from engine.scoreboard.insight import Insight, insight_of
 from engine.scoreboard.model import Costs
 from engine.scoreboard.plots import Plot, plots_of
@@ -342,10 +343,11 @@ class ExportResult:
 
     evidence: Evidence
     row: Row
+    disclosure: Disclosure
 
     def text(self, form: RowFormat) -> str:
         """The row as text in a format."""
-        return row_text(self.row, disclose(self.evidence, self.row), form)
+        return row_text(self.row, self.disclosure, form)
 
     def write_row(self, form: RowFormat, path: Path) -> Path:
         """Write the row into a new file.
@@ -370,4 +372,5 @@ def export(places: Places, request: ExportRequest) -> ExportResult:
     with closing(open_for_reading(places.state_dir)) as database:
         evidence = _evidence_of(database, request.subject, places.config_file)
     evidence = evidence.labelled(agent=request.agent, llms=request.llms)
-    return ExportResult(evidence, row_of(evidence, pad_missing=request.pad_missing))
+    row = row_of(evidence, pad_missing=request.pad_missing)
+    return ExportResult(evidence, row, disclose(evidence, row))

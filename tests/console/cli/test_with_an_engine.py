@@ -65,7 +65,7 @@ def test_a_sweep_is_launched_followed_and_shown(cli: Cli, engine: None, prepared
     assert cli("runs", "logs", f"{sweep_id}/{prepared.id}/1").out
     (row,) = cli("scoreboard", "--own", "--json").document()
     assert (row["name"], row["seeds_done"], row["running"]) == ("trial", 2, False)
-    assert row["own"]["cell"] == {"mean": 0.0, "sem": 0.0, "n": 2}
+    assert row["own"]["cell"] == {"mean": 0.0, "sem": 0.0, "n": 2, "competitions": 1}
 
 
 def test_a_paused_sweep_starts_nothing_until_it_goes_on(cli: Cli, engine: None, prepared: Vector) -> None:

@@ -221,3 +221,14 @@ def test_a_preview_loses_no_letter_and_fits(text: str) -> None:
 
     parts = cells_of(text, 9)
     assert "".join(parts) == text and all(cell_len(part) <= 9 for part in parts)
+
+
+async def test_a_row_that_cannot_be_made_is_said_and_ends_nothing(opened: OpenConsole) -> None:
+    """A sweep of an older state may be on a competition that is no longer there."""
+    async with opened(worlds.hostile, screen="board") as console:
+        await console.sees("ours: exp")
+        await console.press("e")
+        await console.sees("Competition 'compevil")
+        await console.misses("making the row")
+        await console.press("escape")
+        await console.sees("ours: exp")
