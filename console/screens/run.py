@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.containers import Container
 from textual.widget import Widget
@@ -17,7 +17,6 @@ from console import wording
 from console.actions import runs
 from console.logs.reader import last_lines
 from console.sanitize import plain
-from console.screens.code import CodeScreen, DiffScreen
 from console.screens.dialogs import open_classify
 from console.screens.logs import FileScreen, LogScreen
 from console.tui.keys import Context
@@ -44,7 +43,6 @@ from console.tui.widgets.ruler import medal_role, ruler
 from console.tui.widgets.run_cell import draw_run, outcome_role, outcome_sign, state_role
 from console.tui.widgets.table import REST, Column, Table
 from console.views.calls import MOST_OF_BUDGET, CallHistory, many, money, short_cost, tokens_in_words
-from console.views.code import Wanted
 from console.views.lists import Marks
 from console.views.run import (
     MOST_ENTRIES,
@@ -68,6 +66,9 @@ from environment.runner.protocol import Order
 from state.lifecycle import ENGINE, Outcome
 from state.network_use import NetworkUse
 from state.records import Attempt, Event, Run, Submission, Sweep
+
+if TYPE_CHECKING:
+    from console.views.code import Wanted
 
 PANES = ("log", "timeline", "submissions", "resources", "calls", "files", "config")
 _READERS: dict[str, Callable[[RunFacts], Any]] = {
@@ -185,6 +186,9 @@ class RunScreen(LogScreen):
 
     def action_code(self) -> None:
         """Open the code at the submission under the cursor, or at the best one."""
+        from console.screens.code import CodeScreen  # a run is opened for its log first
+        from console.views.code import Wanted
+
         if self._facts is not None and self._facts.attempt is not None:
             chosen = self._submission()
             which = "" if chosen is None else str(chosen.sequence)
@@ -201,6 +205,8 @@ class RunScreen(LogScreen):
 
     def action_diff(self) -> None:
         """Compare two submissions, or of the timeline an attempt with the one before."""
+        from console.screens.code import DiffScreen
+
         pair = self._pair()
         if isinstance(pair, str):
             self.app.say(pair)
@@ -245,6 +251,8 @@ class RunScreen(LogScreen):
 
     def _pair(self) -> tuple[Wanted, Wanted] | str:
         """Which two are to be compared, the earlier one first, or why there are none."""
+        from console.views.code import Wanted
+
         facts = self._facts
         if facts is None or facts.attempt is None:
             return "the run was never launched"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from console import wording
 from console.actions import runs, sweeps
-from console.screens.code import DiffScreen
 from console.screens.dialogs import open_classify
 from console.screens.logs import MergedScreen
 from console.tui.list_screen import DetailedScreen, MarkedScreen
@@ -33,7 +32,6 @@ from console.tui.widgets.line_list import TitleClicked
 from console.tui.widgets.run_cell import Drawn, draw_run, state_role
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views.calls import MOST_OF_BUDGET, SweepCosts, money, short_cost, tokens_in_words
-from console.views.code import Wanted
 from console.views.lists import Marks, SortOrder
 from console.views.splits import percentile_of
 from console.views.sweep import (
@@ -303,6 +301,9 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def action_diff(self) -> None:
         """Compare code and configuration of the two marked runs, or of the marked one and the one under the cursor."""
+        from console.screens.code import DiffScreen  # the first frame needs none of it
+        from console.views.code import Wanted
+
         chosen = {run.id: run for run in self._chosen()}
         current = self._run()
         if len(chosen) == 1 and current is not None:
