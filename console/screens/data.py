@@ -157,15 +157,15 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         )
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Filter while typing; a path counts only once it is whole."""
-        if message.prompt.id == "filter":
-            super().on_prompt_changed(message)
+        """Leave the filter alone while a path is typed."""
+        if message.prompt.id == "raw":
+            message.prevent_default()
 
     def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Keep the filter, or prepare the chosen datasets from what was named."""
-        if message.prompt.id == "filter":
-            super().on_prompt_done(message)
+        """Prepare the chosen datasets from the raw data that were named."""
+        if message.prompt.id != "raw":
             return
+        message.prevent_default()
         self.line_list.focus()
         chosen, path = self.chosen(), message.value.strip()
         for edition in dict.fromkeys(row.edition for row in chosen) if path else ():
@@ -175,10 +175,9 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
             )
 
     def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Take back what was typed."""
-        if message.prompt.id == "filter":
-            super().on_prompt_left(message)
-        else:
+        """Prepare nothing."""
+        if message.prompt.id == "raw":
+            message.prevent_default()
             self.line_list.focus()
 
     def action_ask(self, what: str) -> None:

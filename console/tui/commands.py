@@ -928,16 +928,16 @@ class CommandLine(Widget):
         room = max(2, min(_MOST_LINES, self.screen.size.height // 2 - 2))
         first = max(0, min((self._chosen or 0) - room // 2, len(self._found) - room))
         shown = self._found[first : first + room]
-        names = min(_WIDEST_COMMAND, max((len(each.shown) for each in shown), default=0) + 2, width // 2)
+        names = min(_WIDEST_COMMAND, max((len(each.shown) for each in shown), default=0), 2 * width // 5)
         more = len(self._found) - len(shown)
         yield ((signs.rule * width, "faint"),)
         for place, each in enumerate(shown, start=first):
             is_chosen = place == self._chosen
             begin: Piece = (f"{signs.cursor if is_chosen else ' '} ", "accent")
-            name = fit(plain(each.shown), names, ellipsis=signs.ellipsis)
+            name = f"{fit(plain(each.shown), names, ellipsis=signs.ellipsis)}  "
             side = each.subject or each.key
             known = f" {foreign(side, min(40, width // 3)).rstrip()} " if side else ""
-            about = foreign(each.about, max(0, width - 2 - names - len(known)), ellipsis=signs.ellipsis)
+            about = foreign(each.about, max(0, width - 4 - names - len(known)), ellipsis=signs.ellipsis)
             yield (
                 begin,
                 (name, "strong" if is_chosen else "accent" if each.completed else "text"),

@@ -374,7 +374,7 @@ TABLE: tuple[Key, ...] = (
     ),
     Key("launch.save", "ctrl+s", "ask('save')", "save", "Write the form as such a file"),
     # Fields of a form
-    Key("field.complete", "right", "complete", "complete", "Take what is suggested behind the cursor", 6),
+    Key("field.complete", "right", "complete", "complete", "Take what is suggested behind the cursor", 2),
     Key("field.next", "tab down", "app.focus_next", "next field", "To the next field"),
     Key("field.previous", "shift+tab up", "app.focus_previous", "field before", "To the field before"),
     # Events

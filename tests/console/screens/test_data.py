@@ -5,10 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+from textual.widgets import Input
+
 from competitions import registry
+from console.actions.datasets import prepare_raw
+from console.screens.data import DataScreen
 from engine.datasets.steps import CHECKSUM, DOWNLOAD
 from engine.layout import dataset_folder
 from engine.places import Places
+from foundation.problems import UsageProblem
 from state import datasets
 from state.records import DatasetState, StepState
 from tests.console import worlds
@@ -219,3 +225,33 @@ async def test_without_a_state_the_screen_shows_what_there_is_and_what_the_disk_
         path.write_text("id\n")
     async with opened(None, screen="data") as console:
         await console.sees("1 prepared", f"{len(registry.all_ids()) - 1} absent", LOW[1])
+
+
+async def test_a_dataset_is_prepared_from_raw_data_on_this_disk(
+    opened: OpenConsole, asked: list[Any], tmp_path: Path
+) -> None:
+    (tmp_path / "raw").mkdir()
+    async with opened(screen="data") as console:
+        await console.press("R")
+        field = console.app.screen.query_one("#raw Input", Input)
+        field.value = str(tmp_path / "none.zip")
+        await console.press("enter")
+        await console.sees("were not found", "Give an extracted Kaggle folder")
+        await console.press("R")
+        field.value = str(tmp_path / "raw")
+        await console.press("enter")
+        await console.until(lambda: asked)
+        kind, arguments = asked[0]
+        assert (kind, arguments["raw_dir"]) == ("dataset.prepare", str(tmp_path / "raw"))
+        assert len(arguments["competition_ids"]) == 1
+        screen = console.app.screen
+        assert isinstance(screen, DataScreen) and screen.words == ""
+
+
+def test_raw_data_of_several_competitions_are_a_folder_or_zip_of_each(tmp_path: Path) -> None:
+    ids = ["spaceship-titanic", "leaf-classification"]
+    (tmp_path / "spaceship-titanic").mkdir()
+    with pytest.raises(UsageProblem, match="holds no folder leaf-classification, nor its zip"):
+        prepare_raw(ids, tmp_path)
+    (tmp_path / "leaf-classification.zip").touch()
+    assert prepare_raw(ids, tmp_path).requests[0].arguments["competition_ids"] == ids
