@@ -32,4 +32,4 @@ def test_the_example_is_taken_as_it_stands(tmp_path: Path) -> None:
     assert model_prices(config).price_of("local-llama-3") is not None
     assert asdict(slurm_profiles(config)["default"]).items() >= values["slurm"]["default"].items()
     read = {"places", "engine", "console", "keys", "notifications", "providers", "model_prices", "prices"}
-    assert set(values) == read | {"slurm"}
+    assert set(values) == read | {"slurm", "filters"}
