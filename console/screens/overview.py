@@ -545,10 +545,10 @@ class _Drawing:
         columns: list[Column[Happening]] = [
             Column("", when, 5, grows=16, role="dim"),
             Column("", lambda one: one.event.sweep_id or "", 12, grows=16, drop=1, role="dim"),
-            Column("", name, 24, grows=56),
+            Column("", name, 34, grows=56),
             Column("", seed, 4, role="dim"),
-            Column("", lambda one: one.event.kind.partition(".")[2], 10, gap=1, role="dim"),
-            Column("", _event_text, 20, gap=1, grows=REST),
+            Column("", lambda one: one.event.kind.partition(".")[2], 10, drop=2, gap=1, role="dim"),
+            Column("", _event_text, 28, gap=1, grows=300),
         ]
         table = Table(columns, shown, self.width, self.signs)
         return [table.line(one, key=(target(one), one.event.id)) for one in shown]
