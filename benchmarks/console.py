@@ -20,6 +20,7 @@ from benchmarks.console_world import PLAYED, places_in
 from benchmarks.measuring import Comparison, Reading, compare, until_drawn
 from benchmarks.terminal import Terminal
 from competitions import registry
+from console.tui.keys import SCREENS
 from environment.runner import protocol
 
 _SMALLEST = """
@@ -39,6 +40,8 @@ _LINES_PER_SECOND = 2000.0
 _SETTLED_SECONDS = 2.0  # opening is measured for itself
 _TYPED_SECONDS = 0.2  # within which a field is drawn
 _WATCHED_SECONDS = 20.0
+_QUIET_SECONDS = 1.0
+_SWITCH_BYTES = 12_000.0
 _KEYS = 100
 _STOPPED_SECONDS = 60.0
 _HUGE = 5 << 30
@@ -54,7 +57,9 @@ def measure(rounds: int) -> Iterator[Comparison | Reading]:
         empty, many, busy = (Path(folder, name) for name in ("empty", "many", "busy"))
         console_world.build(places_in(many), ended=_MANY_RUNS - 225)
         yield from _first_frames(empty, many, rounds)
+        yield _key_among_many(many)
         console_world.build(places_in(busy))
+        yield from _switching(busy)
         with _played(busy):
             yield from _watching(busy)
             yield from _keys(busy)
@@ -75,8 +80,8 @@ def _first_frames(empty: Path, many: Path, rounds: int) -> Iterator[Comparison]:
     # 50 ms of what is compared with it are the library with which Typer validates flags.
     smallest = until_drawn("first frame of a smallest app", b"smallest", "-c", _SMALLEST)
     for name, folder, marker, promise in (
-        ("first frame without a state", empty, b"Overview", 2.5),
-        (f"first frame with {_MANY_RUNS:,} runs", many, b"Overview", 2.5),
+        ("first frame without a state", empty, b"Overview", 2.0),
+        (f"first frame with {_MANY_RUNS:,} runs", many, b"Overview", 2.0),
         ("what to do without a state", empty, b"open the demo", None),
         (f"what {_MANY_RUNS:,} runs come to", many, PLAYED.encode(), None),
     ):
@@ -84,10 +89,49 @@ def _first_frames(empty: Path, many: Path, rounds: int) -> Iterator[Comparison]:
         yield compare("console", shown, smallest, promise=promise, rounds=rounds)
 
 
+def _switching(busy: Path) -> Iterator[Reading]:
+    """How much a terminal is sent for another screen, while nothing happens, and what it is sent after that."""
+    with _opened(busy, "overview", b"played") as terminal:
+        until_quiet(terminal)
+        # The second time is what an operator goes through all night.
+        for time_of, limit in (("first", _SWITCH_BYTES), ("second", _SWITCH_BYTES)):
+            for name, key, *_ in SCREENS[1:] + SCREENS[:1]:
+                sent = terminal.sent
+                terminal.type(f"\x1b{key}")  # out of a field first
+                until_quiet(terminal)
+                yield Reading(
+                    "console",
+                    f"sent by switching to {name}, {time_of} time",
+                    terminal.sent - sent,
+                    "B",
+                    limit,
+                )
+        sent, began = terminal.sent, time.perf_counter()
+        time.sleep(_WATCHED_SECONDS)
+        idle = (terminal.sent - sent) / (time.perf_counter() - began)
+        yield Reading("console", "sent by an idle overview", idle, "B/s", 150.0)
+
+
+def until_quiet(terminal: Terminal) -> None:
+    """Wait until a terminal has been sent nothing for a while."""
+    sent = -1
+    while terminal.sent != sent:
+        sent = terminal.sent
+        time.sleep(_QUIET_SECONDS)
+
+
+def _key_among_many(many: Path) -> Reading:
+    with _opened(many, f"sweep:{PLAYED}", b"seed 1") as terminal:
+        time.sleep(_SETTLED_SECONDS)
+        return Reading(
+            "console", f"key answered by a sweep among {_MANY_RUNS:,} runs, p95", _p95(terminal), "ms", 30.0
+        )
+
+
 def _watching(busy: Path) -> Iterator[Reading]:
     for screen, name, bytes_promise in (
-        ("overview", "overview", 2000.0),
-        (f"sweep:{PLAYED}", "sweep", 2000.0),
+        ("overview", "overview", 150.0),
+        (f"sweep:{PLAYED}", "sweep", 150.0),
         ("run:1", "a log that grows by 31 lines/s", None),
     ):
         with _opened(busy, screen, b"played") as terminal:
@@ -106,12 +150,12 @@ def _keys(busy: Path) -> Iterator[Reading]:
     with _started(Terminal([sys.executable, "-c", _SMALLEST]), b"smallest") as terminal:
         yield Reading("console", "key answered by a smallest app, p95", _p95(terminal), "ms", None)
     with _opened(busy, f"sweep:{PLAYED}", b"played") as terminal:
-        yield Reading("console", "key answered by the sweep, p95", _p95(terminal), "ms", 50.0)
+        yield Reading("console", "key answered by the sweep, p95", _p95(terminal), "ms", 30.0)
     with _opened(busy, "run:1", b"following") as terminal:
         terminal.type("k" * 60)  # so that it stands still
         terminal.until(b"paused")
         time.sleep(1.0)
-        yield Reading("console", "key answered by a growing log, p95", _p95(terminal), "ms", 50.0)
+        yield Reading("console", "key answered by a growing log, p95", _p95(terminal), "ms", 30.0)
 
 
 def _p95(terminal: Terminal) -> float:

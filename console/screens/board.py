@@ -46,10 +46,8 @@ if TYPE_CHECKING:
 
 SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _MOST_MARKED = 2
-# What the other columns take where all of them are there: models get what is left.
-_ALL_BUT_MODELS = 135
-# On narrower screens a cell holds the mean without its error.
-_WIDE = 100
+# In narrower tables a cell holds the mean without its error.
+_WIDE = 115
 _NOTE_ADDITIONAL = (
     "additional table: rows that used feedback from the test set, or are otherwise not comparable"
 )
@@ -359,7 +357,7 @@ def table_lines(
     additional = sorted_rows([row for row in found if row.table == "additional"], sorting)
     footnotes = list(dict.fromkeys(note for row in found for note in notes_of(row)))
     table = Table(
-        _columns(width, footnotes, signs, with_costs=has_costs(found)),
+        _columns(width >= _WIDE, footnotes, signs, with_costs=has_costs(found)),
         found,
         width,
         signs,
@@ -407,9 +405,7 @@ _VALUES: dict[str, Callable[[Row], tuple[float | str, ...]]] = {
 }
 
 
-def _columns(width: int, footnotes: Sequence[str], signs: Signs, *, with_costs: bool) -> list[Column[Row]]:
-    wide = width >= _WIDE
-
+def _columns(wide: bool, footnotes: Sequence[str], signs: Signs, *, with_costs: bool) -> list[Column[Row]]:
     def name(row: Row) -> Pieces:
         return ((NAME.text(row), "strong" if is_ours(row) else "text"),)
 
@@ -426,15 +422,7 @@ def _columns(width: int, footnotes: Sequence[str], signs: Signs, *, with_costs: 
 
     return [
         Column(NAME.title, name, 20, grows=42, by="name", chosen=True),
-        column_of(
-            MODELS,
-            12,
-            grows=max(12, min(60, width - _ALL_BUT_MODELS)),
-            drop=1,
-            role="dim",
-            by="models",
-            chosen=True,
-        ),
+        column_of(MODELS, 12, grows=60, drop=1, role="dim", by="models", chosen=True),
         *map(split, COLUMNS),
         column_of(LIMIT, 7, role="dim", gap=1, by="hours", chosen=True),
         column_of(DATE, 10, drop=2, role="dim", by="date", chosen=True),
@@ -446,7 +434,7 @@ def _columns(width: int, footnotes: Sequence[str], signs: Signs, *, with_costs: 
         Column(
             SEEDS.title,
             lambda row: _seeds(row, footnotes),
-            20,
+            15,
             grows=44,
             role="dim",
             by="seeds",

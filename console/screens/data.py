@@ -645,8 +645,8 @@ class _Detail:
             yield (_label(""), (f"and {len(found) - self.most} more", "dim"))
 
     def _labelled(self, label: str, text: str, role: Role, note: str) -> Pieces:
-        shown = foreign(text, max(1, self.width - _LABEL - 3)).rstrip()
-        return (_label(label), (shown, role), (f"   {note}", "dim"))
+        shown: Pieces = (_label(label), (foreign(text, max(1, self.width - _LABEL - 3)).rstrip(), role))
+        return fitting([(*shown, (f"   {note}", "dim")), shown], self.width)
 
     def _wrapped(self, text: str, indent: int) -> list[str]:
         """A foreign text on as many lines as it may have."""

@@ -578,7 +578,7 @@ _ATTEMPTS = (
     Column[Attempt]("attempt", lambda attempt: str(attempt.number), 7),
     Column[Attempt]("began", lambda attempt: wording.date_and_time(attempt.created_at), 16, role="dim"),
     Column[Attempt]("took", _took, 6, role="dim"),
-    Column[Attempt]("ended", _how_it_ended, 22, role="dim"),
+    Column[Attempt]("ended", _how_it_ended, 22, drop=1, role="dim"),
     Column[Attempt]("what", _what_came, 10, grows=REST),
 )
 _EVENTS = (
