@@ -433,7 +433,7 @@ def _columns(wide: bool, footnotes: Sequence[str], signs: Signs, *, with_costs: 
         ),
         Column(
             SEEDS.title,
-            lambda row: _seeds(row, footnotes),
+            lambda row: _seeds(row, footnotes, signs),
             15,
             grows=44,
             role="dim",
@@ -455,7 +455,7 @@ def _standing(row: Row, column: str, *, wide: bool, signs: Signs) -> Pieces:
     return ((f"{standing.covered}{' of ' if wide else '/'}{standing.of}", "dim"),)
 
 
-def _seeds(row: Row, footnotes: Sequence[str]) -> Cell:
+def _seeds(row: Row, footnotes: Sequence[str], signs: Signs) -> Cell:
     """How many seeds and how reliable they are, or where a row is from, in as many words as fit."""
     if row.conflict:
         return Rest(((row.conflict, "bad"),))
@@ -469,7 +469,8 @@ def _seeds(row: Row, footnotes: Sequence[str]) -> Cell:
     running: Pieces = ((", running", "running"),) if row.running else ()
     rerolled: Pieces = ((f", {row.rerolled} re-rolled", "warn"),) if row.rerolled else ()
     short: Pieces = ((f" +{row.rerolled}", "warn"),) if row.rerolled else ()
-    tails = ((*running, *rerolled), (*running, *short), short, ())
+    sign: Pieces = ((f" {signs.running}", "running"),) if row.running else ()
+    tails = ((*running, *rerolled), (*running, *short), (*sign, *short), short, ())
     return Forms([(*head, *tail, *marks) for tail in tails])
 
 

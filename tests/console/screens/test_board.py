@@ -24,7 +24,7 @@ from tests.console.conftest import OpenConsole
 
 async def test_the_board_sorts_by_the_column_under_the_cursor_and_turns(opened: OpenConsole) -> None:
     async with opened(worlds.demo, screen="board", demo=True) as console:
-        await console.sees("All ↓", "ours: demo-baseline", "demo data, not a result", "demo 0 of 3, running")
+        await console.sees("All ↓", "ours: demo-baseline", "demo data, not a result", "demo 0 of 3 ▶")
         await console.press("s")
         await console.sees("agent ↓")
         await console.press("s")
@@ -98,7 +98,7 @@ async def test_a_cell_leads_to_its_runs(opened: OpenConsole) -> None:
         await console.sees("By split", "Had the limit been shorter")
         await console.press("p", "v", "v", "enter")
         await console.until(lambda: isinstance(console.app.screen, RunScreen))
-        await console.sees("aerial-cactus-identification", "following")
+        await console.sees("aerial-cactus-identification", "fixed the label encoder")
         await console.press("escape", "escape")
         await console.sees("ours: openhands")
 

@@ -29,6 +29,7 @@ from console.screens.welcome import WelcomeScreen
 from console.tui.app import ConsoleApp
 from console.tui.config import read_settings
 from console.tui.keys import TABLE, Key, KeyTable, key_name, rebound_keys
+from console.tui.widgets.inputs import Field
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogView
 from foundation.problems import UsageProblem
@@ -53,6 +54,7 @@ HOLDERS: dict[str, type[DOMNode]] = {
     "integrity": IntegrityScreen,
     "welcome": WelcomeScreen,
     "help": HelpScreen,
+    "field": Field,
     "confirm": ConfirmScreen,
     "classify": ClassifyScreen,
     "file": FileScreen,
