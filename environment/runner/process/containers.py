@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ from pathlib import Path
 from environment.runner import protocol
 from environment.runner.host import MARK
 from environment.runner.layout import HOME, binds_in_an_image_file
+from environment.runner.process import guard
 from environment.runner.process.bubblewrap import driver_files, gpu_nodes
 from environment.runner.process.containment import HeldLimits
 from environment.runner.protocol import ImageFile, Order
@@ -41,6 +43,7 @@ _PROBE_SECONDS = 30
 _NOT_FOUND = 127  # of a container's command
 _PAUSE = "tmp/pause.pid"
 _ENV = "/usr/bin/env"
+_GUARD = (sys.executable, "-I", "-m", guard.__name__, "--")
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 _SEPARATORS = re.compile(r"[,:\\\"\n]")
 
@@ -160,7 +163,7 @@ def podman(
             "Podman would use it itself",
             "Give it another name.",
         )
-    return Wrapped([*arguments, f"{root}:O", *command], own | secret)
+    return Wrapped([*_GUARD, *arguments, f"{root}:O", *command], own | secret)
 
 
 def podmans_place(name: str) -> Path:
@@ -298,7 +301,8 @@ def apptainer(
     # These it sets itself, to those of the operator, whose home is not there.
     user = [f"{name}={variables[name]}" for name in ("HOME", "USER", "LOGNAME") if name in variables]
     return Wrapped(
-        [*arguments, str(root), _ENV, *user, *command], _host_variables() | own | {MARK: str(attempt)}
+        [*_GUARD, *arguments, str(root), _ENV, *user, *command],
+        _host_variables() | own | {MARK: str(attempt)},
     )
 
 

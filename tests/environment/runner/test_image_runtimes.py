@@ -113,21 +113,32 @@ class World:
 
     def run(self, order: Order) -> Path:
         """Run an attempt to its end, and return its directory."""
+        attempt = self.place(order)
+        with self.begin(_SHIM, str(attempt), str(self.cache)) as shim:
+            assert shim.wait(120) == 0
+        return attempt
+
+    def place(self, order: Order) -> Path:
+        """Make the directory of an attempt."""
         # A path too long for a socket is no hindrance.
         attempt = self.folder / ("long" * 20) / f"attempt-{order.token}"
         protocol.make_folders(attempt)
         protocol.write(attempt / protocol.ORDER, order)
-        command = [sys.executable, "-I", "-c", f"{self.changed}\n{_SHIM}", str(attempt), str(self.cache)]
-        environment = dict(os.environ)
         if self.as_user:
             subprocess.run(["chown", "-R", f"{self.as_user}:", str(self.folder)], check=True)
+        return attempt
+
+    def begin(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """Begin a program of ours as the operator whom this host serves."""
+        command = [sys.executable, "-I", "-c", f"{self.changed}\n{program}", *arguments]
+        environment = dict(os.environ)
+        if self.as_user:
             become = ("setpriv", f"--reuid={self.as_user}", f"--regid={self.as_user}", "--clear-groups")
             # To read, and no more: the interpreter may lie in root's home.
             may_read = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
             command = [*become, *may_read, *command]
             environment |= {"HOME": str(self.folder)}
-        subprocess.run(command, env=environment, cwd="/", check=True, timeout=120)
-        return attempt
+        return subprocess.Popen(command, env=environment, cwd="/")
 
 
 @pytest.fixture(params=["rootfs", "rootfs of a squashed image", "podman", "apptainer"])
@@ -365,25 +376,31 @@ def test_an_image_finds_the_devices_of_its_job_and_the_drivers_libraries_of_the_
     ]
 
 
-@pytest.mark.usefixtures("bubblewrap", "squashed_images")
-def test_whatever_is_killed_nothing_is_left_mounted_or_running(tmp_path: Path, prepared_data: Path) -> None:
-    cache = made_once("small-image-cache", Path.mkdir)
-    prepared = prepared_data / COMPETITION / "prepared"
-    world = World("rootfs", image_files.SQUASHFS, tmp_path, prepared, cache)
+_REMOVE = """
+import sys; from pathlib import Path; from environment.runner.process.runtime import ProcessSandbox
+sandbox = ProcessSandbox(Path(sys.argv[1]), sys.argv[2], None)
+assert sandbox.end_leftovers()
+for _ in sandbox.removing(): pass
+"""
+
+
+@pytest.mark.parametrize("world", ["rootfs of a squashed image", "podman"], indirect=True)
+def test_whatever_is_killed_nothing_is_left_mounted_or_running(world: World) -> None:
     order = world.order("trap '' TERM; (setsid sleep 1000 &); echo begun; while :; do sleep 0.1; done")
-    attempt = tmp_path / "attempt"
-    protocol.make_folders(attempt)
-    protocol.write(attempt / protocol.ORDER, order)
-    command = [sys.executable, "-I", "-c", _SHIM, str(attempt), str(cache)]
-    with subprocess.Popen(command) as shim:
+    attempt = world.place(order)
+    with world.begin(_SHIM, str(attempt), str(world.cache)) as shim:
         begun = attempt / protocol.LOG
         eventually(lambda: begun.exists() and "begun" in begun.read_text())
         below = process_tree().below(shim.pid)
-        assert "squashfuse" in {process.name for process in below}
+        assert {"squashfuse", "conmon"} & {process.name for process in below}
         shim.kill()
     started = {process.pid for process in below}
     eventually(lambda: not started & {one.pid for some in process_tree().children.values() for one in some})
     assert str(attempt) not in Path("/proc/self/mountinfo").read_text()
+    with world.begin(_REMOVE, str(attempt), order.name) as removing:
+        assert removing.wait(60) == 0
+    assert not containers.podmans_place(order.name).exists()
+    assert not (attempt / protocol.SCRATCH).exists()
 
 
 @pytest.mark.usefixtures("bubblewrap")
@@ -403,11 +420,8 @@ def test_a_run_that_is_stopped_while_its_image_is_brought_ends_at_once_and_leave
     endless = tmp_path / "endless.tar"
     with endless.open("wb") as stream:
         stream.truncate(1 << 40)
-    attempt = tmp_path / "attempt"
-    protocol.make_folders(attempt)
-    order = world.order("echo never", image_file=replace(small_image(), path=str(endless)))
-    protocol.write(attempt / protocol.ORDER, order)
-    with subprocess.Popen([sys.executable, "-I", "-c", _SHIM, str(attempt), str(world.cache)]) as shim:
+    attempt = world.place(world.order("echo never", image_file=replace(small_image(), path=str(endless))))
+    with world.begin(_SHIM, str(attempt), str(world.cache)) as shim:
         eventually(lambda: list(world.cache.glob(".*.partial")))
         shim.terminate()
         shim.terminate()

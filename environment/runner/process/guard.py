@@ -1,0 +1,69 @@
+"""A process around the command of a container: when its own parent dies, however it does, all below it is killed.
+
+    python -I -m environment.runner.process.guard -- COMMAND...
+
+Podman and Apptainer drop the kernel's signal of a parent's death, and leave processes behind that descend from nobody:
+these are this one's, as their subreaper. It ends as the command does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+from environment.container.processes import process_tree
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_ROUNDS = 200
+_ROUND_SECONDS = 0.05
+
+
+def main() -> int:
+    """Run the command."""
+    parent = os.getppid()
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGUSR1, lambda _number, _frame: _end_all())
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0)
+    if os.getppid() != parent:
+        return 1
+    # It is asked to end together with the agent, who may need its grace.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    command = subprocess.Popen(sys.argv[2:], preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+    while True:
+        pid, status = os.wait()
+        if pid == command.pid:
+            break
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        with suppress(OSError):  # those that can't be caught
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    return code
+
+
+def _end_all() -> None:
+    """Kill everything below until nothing is left, and end."""
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    for _ in range(_ROUNDS):
+        below = process_tree().below(os.getpid())
+        if not below:
+            break
+        for process in below:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        time.sleep(_ROUND_SECONDS)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
