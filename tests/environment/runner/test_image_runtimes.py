@@ -228,7 +228,8 @@ def test_an_agent_finds_its_image_and_its_own_things_and_nothing_else(world: Wor
 ATTACKS = {
     # What it does, how that ends, and what its log must not hold.
     "goes on and ignores its end": (
-        "(setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' &); kill -9 -1; trap '' TERM; sleep 100",
+        "kill -9 -1; (setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' &)\n"
+        "trap 'echo saved; exit 4' TERM; while :; do sleep 0.1; done",
         "deadline",
         "",
     ),
@@ -247,7 +248,7 @@ def test_an_agent_that_attacks_gets_the_end_that_it_gets_in_docker(world: World,
     script, reason, forbidden = ATTACKS[name]
     if world.runtime != protocol.ROOTFS and name == "mounts":
         script = "mount -t tmpfs x /home/data && echo a mount"  # user namespaces are not held there
-    order = world.order(script, time_limit_seconds=2 if reason == "deadline" else 60, grace_seconds=0.2)
+    order = world.order(script, time_limit_seconds=2 if reason == "deadline" else 60, grace_seconds=1)
     attempt = world.run(order)
     told = ending(attempt)
     assert told.survivors == 0
@@ -257,6 +258,9 @@ def test_an_agent_that_attacks_gets_the_end_that_it_gets_in_docker(world: World,
         assert told.reason == reason, (told, log(attempt))
     else:
         assert told.reason == "memory" or told.oom_kills, (told, log(attempt))
+    if reason == "deadline":
+        assert told.exit_code == 4
+        assert log(attempt).endswith("saved\n"), "what is asked to end may save what it has"
     if forbidden:
         assert forbidden not in log(attempt)
     left = [
