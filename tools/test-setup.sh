@@ -28,7 +28,8 @@ install_packages() {
     local missing=()
     has_python || missing+=(python3 python3-venv)
     local pair
-    for pair in make:make git:git bwrap:bubblewrap tmux:tmux chromium:chromium dockerd:docker.io debootstrap:debootstrap \
+    for pair in make:make git:git curl:curl bwrap:bubblewrap tmux:tmux chromium:chromium dockerd:docker.io \
+        debootstrap:debootstrap \
         slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client slurmdbd:slurmdbd mariadbd:mariadb-server-core \
         mksquashfs:squashfs-tools squashfuse:squashfuse fuse-overlayfs:fuse-overlayfs podman:podman newuidmap:uidmap; do
         command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
@@ -41,7 +42,8 @@ install_packages() {
 # Podman is tried as an ordinary user, who needs subordinate users.
 make_podmans_user() {
     id mlebench-podman &>/dev/null || useradd --create-home mlebench-podman
-    grep -q '^mlebench-podman:' /etc/subuid || usermod --add-subuids 300000-365535 --add-subgids 300000-365535 mlebench-podman
+    grep -q '^mlebench-podman:' /etc/subuid ||
+        usermod --add-subuids 300000-365535 --add-subgids 300000-365535 mlebench-podman
 }
 
 # Ubuntu forbids bubblewrap's user namespaces unless told otherwise.

@@ -116,6 +116,7 @@ class Disclosure:
         test_feedback: whether the agent could learn its score on the test set; None: unknown.
         isolated: runs that were kept from answers and network, and how many there are; None: unknown.
         not_held: limits that nothing held where runs ran, each list of them once.
+        runtimes: in what runs ran whose sweeps leave that to their hosts, each once.
         model_calls: how the model calls of how many runs were counted, in words; empty: unknown.
         tokens, model_costs: what they have come to, in words; empty: unknown.
         integrity: what detectors and people say of own runs; None: there are none.
@@ -148,6 +149,7 @@ class Disclosure:
     tokens: str = ""
     model_costs: str = ""
     descriptions: str = ""
+    runtimes: tuple[str, ...] = ()
     integrity: IntegritySummary | None = None
 
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -193,7 +195,8 @@ class Disclosure:
 
     def _isolation(self) -> str:
         counted = _UNKNOWN if self.isolated is None else _of(*self.isolated)
-        return "; ".join([counted, *(f"limits not held: {limits}" for limits in self.not_held)])
+        by = f", by {', '.join(self.runtimes)}" if self.runtimes else ""
+        return "; ".join([f"{counted}{by}", *(f"limits not held: {limits}" for limits in self.not_held)])
 
 
 def _image(provenance: Provenance) -> str:
@@ -246,6 +249,7 @@ def disclose(evidence: Evidence, row: Row) -> Disclosure:
         test_feedback=False if evidence.table == "own" else None,
         isolated=(sum(isolated), len(isolated)) if evidence.table == "own" else None,
         not_held=tuple(sorted({one.not_held for one in found} - {""})),
+        runtimes=tuple(sorted({one.runtime for one in found} - {""})),
         demo=row.demo,
         integrity=summary_of(evidence),
         model_calls=_model_calls(row.costs, evidence.conditions.network),

@@ -148,6 +148,7 @@ class Provenance:
         machine: what it ran on, in words; empty: unknown.
         isolated: whether it was kept from answers and network; None: unknown.
         not_held: the limits that nothing held, in words.
+        runtime: in what it ran, where that is not told by the sweep's: `auto` is another on each host.
         graded: its graded submissions, in order of time.
         classified: classes of failures of the run that somebody gave by hand, each with who and why.
     """
@@ -160,6 +161,7 @@ class Provenance:
     classified: tuple[str, ...] = ()
     not_held: str = ""
     recipe: str = ""
+    runtime: str = ""
 
 
 class Counted(StrEnum):

@@ -24,6 +24,7 @@ from engine.scoreboard.model import (
     limit_text,
 )
 from environment.gateway.prices import PriceTable, price_table
+from environment.runner import protocol
 from foundation.problems import UsageProblem
 from state import datasets, experiments, integrity, model_calls, network_use, runs, submissions, sweeps
 from state.database import Database
@@ -273,6 +274,7 @@ def _provenance(database: Database, run: Run) -> Provenance | None:
         machine="" if attempt.hardware is None else attempt.hardware.in_words(),
         isolated=attempt.isolated,
         not_held=attempt.not_held,
+        runtime=attempt.runtime if attempt.runtime in protocol.OF_AN_IMAGE_FILE else "",
         recipe=attempt.recipe,
         graded=tuple(
             GradedSubmission(
