@@ -269,7 +269,9 @@ class _Opened:
 
 
 # From this width on everything about a sweep is on one line, and the bar is longer.
-_WIDE = 150
+_WIDE, _OF_COSTS = 150, 40
+# From this width on there is room beside what is over for how its runs ended.
+_WITH_COUNTS = 110
 _BARS = {False: 16, True: 32}
 _OUTCOMES = {outcome.value.replace("_", " "): outcome for outcome in Outcome}
 
@@ -315,26 +317,34 @@ class _Drawing:
     def _sweeps(self) -> list[Line]:
         """One line for each sweep, and in a narrow terminal a second one for each that is not over."""
         sweeps, signs = self.found.sweeps, self.signs
-        wide = self.width >= _WIDE
+        with_costs = any(one.costs for one in sweeps)
+        wide = self.width >= _WIDE + _OF_COSTS * with_costs
+
+        def two_lines(sweep: SweepLine) -> bool:
+            return not wide and not sweep.is_over
+
+        def counts(sweep: SweepLine) -> Forms | str:
+            return "" if two_lines(sweep) else self._counts(sweep)
+
         columns: list[Column[SweepLine]] = [
             Column("", lambda sweep: sweep.sweep.id, 15, grows=40),
             Column("", lambda sweep: _bar_of(sweep, _BARS[wide], signs), _BARS[wide]),
             Column("", lambda sweep: f"{sweep.ended:>4}/{sweep.counts.total:<4}", 9, gap=1),
-            Column("", lambda sweep: self._medals(sweep, wide=wide), 12, grows=64 if wide else 34, gap=1),
-            *([Column("", self._counts, 12, grows=44, drop=1)] if wide else []),
+            Column("", lambda sweep: self._medals(sweep, wide=wide), 12, grows=44 if wide else 34, gap=1),
+            *([Column("", counts, 12, grows=44, drop=1)] if self.width >= _WITH_COUNTS else []),
             *(
                 [Column("", self._noted, 4, grows=32, drop=3, role="accent")]
                 if any(map(self._noted, sweeps))
                 else []
             ),
-            *([Column("", self._costs, 11, grows=44, drop=2)] if any(one.costs for one in sweeps) else []),
-            Column("", self._when, 19, grows=REST),
+            *([Column("", self._costs, 11, grows=44, drop=2)] if with_costs else []),
+            Column("", self._when, 19),
         ]
         table = Table(columns, sweeps, self.width, signs)
         lines: list[Line] = []
         for sweep in sweeps:
             lines.append(table.line(sweep, key=Target("sweep", sweep.sweep.id)))
-            if not wide and not sweep.is_over:
+            if two_lines(sweep):
                 lines.append(Line(self._second_line(sweep)))
         return lines or [_note("no sweep yet")]
 
@@ -353,7 +363,8 @@ class _Drawing:
             drawn = draw_kind(kind, self.signs)
             groups.append(((f"{drawn.sign}{count}", drawn.role),))
         between: Piece = (" ", "text")
-        return Forms([joined(groups[:shown], between, 1000) for shown in range(len(groups), 0, -1)] or [()])
+        # All of them or none: a part would look like all.
+        return Forms([joined(groups, between, 1000), ()])
 
     def _second_line(self, sweep: SweepLine) -> Pieces:
         """How its runs stand, and between what the final figure lies."""
