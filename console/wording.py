@@ -156,10 +156,9 @@ def placed(attempt: Attempt, now: float) -> str:
 
 def jobs_forecast(jobs: JobsForecast, now: float) -> list[str]:
     """Write what a batch system would make of a launch: room, time, and when the first job would start."""
-    told = [
-        f"{jobs.placement}: room for {jobs.room} of {plural(jobs.most, 'job')}, "
-        f"{jobs.submitted_now} would be submitted now, the others wait here"
-    ]
+    others = f", {jobs.wait_here} wait here" if jobs.wait_here else ""
+    room = f"room for {jobs.room} of {plural(jobs.most, 'job')}"
+    told = [f"{jobs.placement}: {room}, {jobs.submitted_now} would be submitted now{others}"]
     job = jobs.estimate
     if job is not None:
         where = f"partition {job.partition}" if job.partition else "its partition"

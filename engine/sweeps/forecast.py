@@ -61,7 +61,8 @@ class JobsForecast:
     Attributes:
         most: jobs that the profile lets be there at once.
         live: those of our runs that are there now.
-        submitted_now: how many would be submitted at once; the others wait here.
+        submitted_now: how many would be submitted at once.
+        wait_here: how many of its runs would not.
         estimate: what Slurm says of the longest of them; None where it refuses or does not answer.
     """
 
@@ -69,6 +70,7 @@ class JobsForecast:
     most: int
     live: int
     submitted_now: int
+    wait_here: int
     estimate: JobEstimate | None
 
     @property
@@ -159,8 +161,8 @@ def _jobs(launch: Launch, places: Places) -> JobsForecast | None:
         with closing(database.open_for_reading(places.state_dir)) as state:
             live = len(runs.live_attempts_on(state, spec.placement))
     room = max(0, profile.max_jobs - live)
-    now = min(room, launch.concurrency, launch.run_count)
-    return JobsForecast(spec.placement, profile.max_jobs, live, max(0, now), told)
+    now = max(0, min(room, launch.concurrency, launch.run_count))
+    return JobsForecast(spec.placement, profile.max_jobs, live, now, launch.run_count - now, told)
 
 
 def capacity_of(places: Places, engine: EngineStatus) -> HostCapacity:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ from environment.runner.protocol import BUBBLEWRAP
 from foundation.problems import EnvironmentProblem, UsageProblem
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
-from tests.console.world import NOW
+from tests.console.world import HOUR, NOW
 
 RUNNING = EngineStatus(running=True, slots=4.0, gpus=0)
 
@@ -377,3 +379,32 @@ async def test_every_theme_draws_every_screen(opened: OpenConsole, name: str) ->
             top = console.app.screen.query_one("#top", Painted).render_line(0)
             named = next(segment for segment in top if title in segment.text)
             assert named.style == palette.base + palette.style("strong")
+
+
+async def test_a_sweep_for_slurm_is_composed_with_its_room_its_time_and_its_start(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("engine.sweeps.checks.is_ready", lambda *_: True)
+    start = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(NOW + 1.5 * HOUR))
+    said = f"sbatch: Job 5 to start at {start} using 1 processors on nodes gpu02 in partition gpu"
+    for name, answer in (("sinfo", 'echo "gpu*|2-00:00:00|mixed"'), ("sbatch", f'echo "{said}" >&2')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{answer}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    async with opened(screen="launch") as console:
+        await console.sees("choose an agent")
+        await console.press(*"dummy")
+        for field, text in (("placement", "slurm"), ("memory_gb", "8"), ("concurrency", "40")):
+            typed = console.app.screen.query_one(f"#{field}", Input)
+            typed.focus()
+            typed.value = text
+        await console.sees(
+            "slurm: room for 100 of 100 jobs, 40 would be submitted now, 26 wait here",
+            "a job takes at most 1d00h, partition gpu allows 2d00h",
+            "the first would start ~04:44 on gpu02",
+        )
+        # What the partition cuts short is refused here already, with the sum.
+        hours = console.app.screen.query_one("#hours", Input)
+        hours.focus()
+        hours.value = "48h"
+        await console.sees("a job of 48.2 h does not fit: the default partition ends jobs after 48 h")
