@@ -293,7 +293,7 @@ class Slurm:
         self._held: dict[str, _Held] = {}
         self._images = Images()
         self._images_at = 0.0
-        self._without_image: list[_Held] = []
+        self._without_image: dict[str, _Held] = {}
         self._watched: deque[tuple[float, _Held]] = deque()
         self._cancelled: dict[str, str] = {}  # jobs to be cancelled, by their number
         self._live: frozenset[str] | None = None
@@ -342,7 +342,7 @@ class Slurm:
         if (folder / protocol.JOB_SCRIPT).exists():
             held.unknown = _ANSWERS_WITHOUT_IT
         elif not self._make_script(held):
-            self._without_image.append(held)
+            self._without_image[attempt.token] = held
         self._held[attempt.token] = held
         if (folder / protocol.STOP).exists():
             self.end(attempt)
@@ -369,13 +369,13 @@ class Slurm:
         if not self._without_image or now < self._images_at:
             return
         self._images_at = now + _IMAGES_SECONDS
-        waiting, self._without_image = self._without_image, []
-        for held in waiting:
+        waiting, self._without_image = self._without_image, {}
+        for held in waiting.values():
             if self._held.get(held.attempt.token) is not held or self._is_claimed(held):
                 continue
             try:
                 if not self._make_script(held):
-                    self._without_image.append(held)
+                    self._without_image[held.attempt.token] = held
             except Problem as problem:
                 self._refuse(held, f"its data can't be brought to a node: {problem.in_one_line()}")
 
@@ -393,7 +393,7 @@ class Slurm:
         waits_for = "" if held.beat is None else _staged_in_words(held.beat)
         if job is not None and (job.state in _HELD_STATES or (is_waiting and job.state != "PENDING")):
             waits_for = job.state
-        elif held in self._without_image:
+        elif attempt.token in self._without_image:
             waits_for = OF_AN_IMAGE
         elif is_waiting:
             waits_for = TO_BE_SUBMITTED if job is None else job.reason
