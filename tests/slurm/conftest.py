@@ -44,7 +44,7 @@ partition = "nowhere"
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A Slurm that is up, with accounts and records of jobs."""
     made = Cluster(tmp_path_factory.mktemp("slurm") / "toy", keeps_records=True)

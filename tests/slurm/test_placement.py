@@ -714,7 +714,7 @@ def _text(path: Path) -> str:
 def test_ten_thousand_jobs_cost_few_calls_and_few_looks_and_are_submitted_at_the_given_pace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World(tmp_path, SlurmProfile(max_jobs=20_000, submissions_per_minute=12), latency=2.0)
+    world = World(tmp_path, SlurmProfile(max_jobs=20_000, submissions_per_minute=10), latency=2.0)
     order = protocol.read(world.folder / protocol.ORDER, protocol.Order)
     looks = 0
 
@@ -739,8 +739,8 @@ def test_ten_thousand_jobs_cost_few_calls_and_few_looks_and_are_submitted_at_the
     world.slurm.number = 20_000
     world.step_for(30)
     calls, looked = len(world.slurm.calls), looks
-    world.step_for(600)
+    world.step_for(600, every=2.0)
     made = world.slurm.calls[calls:]
     assert len([call for call in made if call != "sbatch"]) <= 5 * 10
-    assert 100 <= made.count("sbatch") <= 120
+    assert 95 <= made.count("sbatch") <= 101
     assert looks - looked <= 9 * 600
