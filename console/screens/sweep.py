@@ -834,6 +834,16 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         return wording.age(now - (run.last_activity_at or now)) if is_known else ""
 
     def what(run: Run) -> Cell:
+        """What people have noted, before what is known of it otherwise."""
+        known = state_in_words(run)
+        if not (run.note or run.tags):
+            return known
+        noted: Piece = (f"{context.signs.noted} {wording.annotation(run)}  ", "accent")
+        if isinstance(known, Forms):
+            return Forms([(noted, *form) for form in known.forms])
+        return (noted, (known, "dim"))
+
+    def state_in_words(run: Run) -> str | Forms:
         waits_for = rows[run.competition_id].waits_for
         if run.suspected:
             return f"suspected: {run.suspected}; {run.failure_text}".removesuffix("; ")
@@ -845,8 +855,6 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         where = _where(run, context)
         return run.failure_text or trouble or where or (waits_for if run.state is RunState.QUEUED else "")
 
-    noted = [Column("notes", wording.annotation, 10, grows=30, drop=2, role="accent")]
-    has_notes = any(run.tags or run.note for row in rows.values() for run in row.runs if run is not None)
     return [
         Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=RunOrder.BENCHMARK),
         Column("competition", lambda run: run.competition_id, 40, grows=56, by=RunOrder.NAME),
@@ -857,7 +865,6 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         Column("attempt", lambda run: str(run.attempts), 7, drop=3, right=True, gap=1, role="dim"),
         Column("took", took, 7, drop=2, right=True, gap=1, role="dim"),
         Column("quiet", quiet, 6, drop=4, right=True, gap=1, role="dim", by=RunOrder.QUIET),
-        *(noted if has_notes else ()),
         Column("what", what, 16, grows=REST, drop=1, role="dim"),
     ]
 
