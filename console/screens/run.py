@@ -354,13 +354,19 @@ def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Piec
     elif run.grading_problem:
         trouble = foreign(wording.grading_trouble(run, now), width - 2).rstrip()
         lines.append(((f" {trouble}", "warn"),))
-    if run.tags or run.note:
-        noted = foreign(wording.annotation(run), 2000).rstrip()
-        by: Pieces = ((f"   {wording.annotated_by(run, now)} ", "dim"),)
-        pieces: Pieces = ((f" {signs.noted} ", "accent"), (noted, "text"))
-        fits = width_of((*pieces, *by)) <= width
-        lines.append(spread(pieces, by, width) if fits else cut(pieces, width))
+    lines += _notes(run, width, now, signs)
     return tuple(lines)
+
+
+def _notes(run: Run, width: int, now: float, signs: Signs) -> list[Pieces]:
+    """Draw its tags and its note, and who has put them there where there is room."""
+    if not (run.tags or run.note):
+        return []
+    noted = foreign(wording.annotation(run), 2000).rstrip()
+    by: Pieces = ((f"   {wording.annotated_by(run, now)} ", "dim"),)
+    pieces: Pieces = ((f" {signs.noted} ", "accent"), (noted, "text"))
+    fits = width_of((*pieces, *by)) <= width
+    return [spread(pieces, by, width) if fits else cut(pieces, width)]
 
 
 def _dot(signs: Signs) -> Piece:
@@ -486,6 +492,7 @@ def pane_lines(
     if run.rerolls:
         state.append(((f"re-rolled {run.rerolls}{signs.times}", "warn"),))
     head = [name, joined(state, dot, width), _standing(facts, now, signs, width), *_cause(facts, width, now)]
+    head += _notes(facts.run, width, now, signs)
     chart_height = max(5, min(9, height // 4))
     curve = [line.pieces for line in _score_chart(facts, width - 1, chart_height, now, signs)]
     if not curve and facts.attempts:
