@@ -109,7 +109,8 @@ class LaunchScreen(ConsoleScreen):
         self._draft = draft
         for field in self.query(Field):
             field.value = draft.texts[field.id or ""]
-            field.cursor_position = len(field.value)
+            # Of what is longer than its field, the beginning says more.
+            field.cursor_position = len(field.value) if field.has_focus else 0
         others = ", ".join(draft.others.given())
         kept = f"; kept besides: {others}" if others else ""
         self.app.say(f"filled in from {draft.source}{kept}")

@@ -805,7 +805,7 @@ class CommandLine(Widget):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave", show=False),
-        Binding("tab", "complete", "complete", show=False, priority=True),
+        Binding("tab", "complete", "complete", show=False),
         Binding("down", "choose(1)", "next", show=False),
         Binding("up", "choose(-1)", "previous", show=False),
     ]

@@ -136,7 +136,10 @@ async def test_the_command_line_lists_what_can_be_said_here_and_to_what_it_appli
         await console.sees(
             "relaunch [RUN...]", "Queue runs again that have ended", "3 runs", "more; type to narrow"
         )
-        await console.press(*"merg")
+        # As over a slow link, where keys arrive together.
+        await console.press("escape", "colon", *"sweep", "space", *"open", "tab")
+        await console.sees(": sweep openhands-1")
+        await console.press("escape", "colon", *"merg")
         await console.sees("The logs of the marked runs as one, by time")
         await console.press("escape", "colon", *"theme", "space")
         await console.sees("contrast", "mono")
