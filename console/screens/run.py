@@ -688,10 +688,10 @@ def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Si
         role=medal_role(cuts, points[-1][1]),
         number=lambda value: wording.score(value, 9),
         marks=(
-            Mark(cuts.median, "median", "dim"),
-            Mark(cuts.bronze, "bronze", "bronze"),
-            Mark(cuts.silver, "silver", "silver"),
             Mark(cuts.gold, "gold", "gold"),
+            Mark(cuts.silver, "silver", "silver"),
+            Mark(cuts.bronze, "bronze", "bronze"),
+            Mark(cuts.median, "median", "dim"),
         ),
         steps=True,
         upside_down=cuts.is_lower_better,

@@ -154,6 +154,9 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             if self._cursor_wanted is None:
                 self._keep_cursor()
             shown.show(self._matrix(board, width))
+            if self._is_dense and self._cursor_wanted is None:
+                # The first line may be a heading beside a competition that is not the first.
+                self._cursor_wanted = next((run.id for run in self._shown()), None)
         self._put_wanted_cursor()
         self._draw_about()
         self.draw_detail()
@@ -797,8 +800,9 @@ def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
     shares: list[Cell] = [((f" {_share(seed)}", "dim"),) for seed in group.per_seed]
     told = wording.medals(group.interim, group.any_medal, signs.plus_minus)
     is_final = group.interim is not None and group.interim.is_final
-    medal: Pieces = ((f" {told[1 if is_final else 4]}", "text" if is_final else "dim"),)
-    return [((label, "dim"),), *shares, Rest(medal), "", ""]
+    role: Role = "text" if is_final else "dim"
+    medal, shorter = told[1 if is_final else 4], told[-1].removesuffix(" medals")
+    return [((label, "dim"),), *shares, Rest(((f" {medal}", role),), ((f" {shorter}", role),)), "", ""]
 
 
 def _share(seed: Interim | None) -> str:

@@ -46,9 +46,14 @@ class Forms:
 
 @dataclass(frozen=True)
 class Rest:
-    """A cell that is drawn over its own column and all that follow, such as a problem in place of figures."""
+    """A cell that is drawn over its own column and all that follow, such as a problem in place of figures.
+
+    Attributes:
+        shorter: what is drawn where the pieces have no room.
+    """
 
     pieces: Pieces
+    shorter: Pieces = ()
 
 
 # Text is drawn in its column's role; pieces have roles of their own. Either may be foreign: a table makes it harmless.
@@ -162,7 +167,10 @@ class Table(Generic[Row]):
             pieces.append((" " * (span.begin - used), "text"))
             used = span.end
             if isinstance(cell, Rest):
-                pieces += self._fitted(cell.pieces, self._width - span.begin)
+                forms = (cell.pieces, cell.shorter) if cell.shorter else (cell.pieces,)
+                room = self._width - span.begin
+                shown = next((form for form in forms if width_of(form) <= room), forms[-1])
+                pieces += self._fitted(shown, room)
                 break
             if isinstance(cell, str):
                 cell = ((cell, column.role),)
