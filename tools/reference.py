@@ -23,7 +23,8 @@ from engine.model_costs import ModelTotal
 from engine.rungroups import SubmissionLine
 from engine.scoreboard import Comparison, Difference, Duel, Row, Side
 from engine.scoreboard.insight import Detectable, Effort, EndingsOfSplit, Flag, PassAtK, Stability, TimePoint
-from engine.scoreboard.model import Standing
+from engine.scoreboard.model import Interim, Standing
+from engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, Timeline
 from environment.gateway.records import ModelCall
 from foundation.fields import fields_of
 from state.model_calls import ModelUse
@@ -45,8 +46,15 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ),
     (
         "sweep list",
-        "a list of sweeps, each with `counts`; `spec` is what was asked for",
-        (Sweep, SweepSpec, SweepCounts),
+        "a list of sweeps, newest first, each with `counts`, `demo` (whether runs are on demo data), `any_medal` (null"
+        " before a seed is whole), `interim` and `ends` (null where that is not known); `spec` is what was asked for",
+        (Sweep, SweepSpec, SweepCounts, Interim, ExpectedEnd),
+    ),
+    (
+        "sweep timeline",
+        "one object: `lanes` of attempts that were never there at once, `marks` of what happened to all, `medals` as"
+        " pairs of moment and medal, `interim` and `ends` as in `sweep list`",
+        (Timeline, Lane, Bar, Mark),
     ),
     (
         "sweep show",
@@ -81,7 +89,11 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
         (Answer,),
     ),
     ("prepare", "a list with `competition_id`, `edition`, `state`, `problem`, `folder`", ()),
-    ("datasets list", "a list with `competition_id`, `edition`, `state`, `problem`, `raw`, `folder`", ()),
+    (
+        "datasets list",
+        "a list with `competition_id`, `edition`, `state`, `problem`, `demo`, `raw`, `folder`",
+        (),
+    ),
     (
         "competitions list, show",
         "a list, or one object, with `id`, `source`, `name`, `split`, `category`, `available`, `metric`, `direction`,"
