@@ -581,6 +581,8 @@ def test_secrets_go_to_the_node_in_a_file_of_ours_alone_that_is_taken_once(world
     secrets.receive(world.folder)
     assert not sent.exists()
     assert secrets.take(world.folder).secrets == ("hidden",)
+    assert secrets.read_hidden(world.folder) == ("hidden",)
+    secrets.discard(world.folder)
 
 
 @pytest.mark.parametrize(
