@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.placements import Placements
+from engine.placements import Look, Placements
 from engine.places import Places
 from engine.runs.intake import Intake
 from environment.container.output import Ending
@@ -460,3 +460,27 @@ def test_what_was_not_searched_or_measured_is_told_on_the_run(world: World) -> N
     world.intake.step()
     told = {event.kind: event.text for event in events.newest(world.state, run_id=world.run(0).id)}
     assert (told["run.unsearched"], told["run.unmeasured"]) == ("code/a", "code/b")
+
+
+@pytest.mark.parametrize(
+    ("said", "is_memory", "kind"),
+    [
+        ("job 7 on n1: PREEMPTED", False, FailureClass.INFRASTRUCTURE),
+        # An agent can bring it about: no free relaunch for that.
+        ("job 7 on n1: OUT_OF_MEMORY", True, FailureClass.MEMORY),
+    ],
+)
+def test_why_a_batch_system_ended_a_job_is_waited_for_and_decides(
+    world: World, monkeypatch: pytest.MonkeyPatch, said: str, is_memory: bool, kind: FailureClass
+) -> None:
+    world.report(0, AgentStarted(10, isolated=True))
+    ended = Ending("lost", None, None, 10, 20, problem="the batch system ended its job 7 on n1")
+    protocol.write(world.folder(0) / protocol.EXIT, ended)
+    looks = [Look(version=1), Look(version=2, said=said, took_too_much_memory=is_memory)]
+    monkeypatch.setattr(world.placements.here, "look", lambda _attempt: looks[0])
+    world.intake.step()
+    assert world.run(0).is_live
+    del looks[0]
+    world.intake.step()
+    assert world.run(0).failure_class is kind
+    assert said in runs.attempt(world.state, world.attempts[0].id).evidence
