@@ -321,13 +321,18 @@ def _remove(app: ConsoleApp, words: list[str]) -> None:
 def _note(app: ConsoleApp, words: list[str]) -> None:
     chosen = _chosen(app)
     if chosen:
-        app.act(runs.annotate, chosen, note=" ".join(words))
+        app.act(runs.annotate, chosen, note=_note_of(words))
     else:
         _note_sweep(app, words)
 
 
 def _note_sweep(app: ConsoleApp, words: list[str]) -> None:
-    app.act(sweeps.annotate, _sweep_of(app, ""), note=" ".join(words))
+    app.act(sweeps.annotate, _sweep_of(app, ""), note=_note_of(words))
+
+
+def _note_of(words: list[str]) -> str:
+    """Return the note; only a dash takes one away, so that nothing typed loses none."""
+    return "" if words == ["-"] else " ".join(words)
 
 
 def _tag(app: ConsoleApp, words: list[str]) -> None:
@@ -483,9 +488,9 @@ COMMANDS: tuple[Command, ...] = (
     _change(
         "tag", "TAG... [-TAG...]", "Put tags on, or take them off", _tag, 1, (_tag_words,), _runs_or_sweep
     ),
-    _change("note", "[TEXT]", "Write a note; an empty one takes it away", _note, subject=_runs_or_sweep),
+    _change("note", "TEXT|-", "Write a note; - takes it away", _note, 1, subject=_runs_or_sweep),
     _change("tag-sweep", "TAG... [-TAG...]", "The same for the sweep", _tag_sweep, 1, subject=_sweep_named),
-    _change("note-sweep", "[TEXT]", "Write a note on the sweep", _note_sweep, subject=_sweep_named),
+    _change("note-sweep", "TEXT|-", "Write a note on the sweep", _note_sweep, 1, subject=_sweep_named),
     Command(
         "filter",
         "NAME|WORD...|save NAME",

@@ -53,6 +53,8 @@ Queries = dict[str, Query]
 _SMALLEST = (40, 10)
 # A file system that has not answered for so long is worth a line.
 STALLED_SECONDS = 3.0
+# The engine does what could be undone within moments after its time.
+_OVERDUE_SECONDS = 3.0
 
 # How many of the numbered screens have their titles on the first line where not all have room.
 _FIRST_TITLES = 6
@@ -341,6 +343,11 @@ def _notices(
 ) -> tuple[Pieces, ...]:
     """Return the lines that stay as long as what they say: what is wrong, and what kind of data this is."""
     found: list[Piece] = [*troubles, *((". ".join(str(problem).splitlines()), "bad") for problem in problems)]
+    if app.waiting and _is_overdue(app):
+        last = app.waiting[-1]
+        key = key_name(app.settings.keys.named("app.undo").keys[0], ascii_only=app.settings.ascii_only)
+        doing = undone_as(last.kind, last.arguments)
+        found.append((f"{doing}: it waits for the engine {app.signs.dot} {key} undo", "warn"))
     if app.demo:
         found.append(("demo: synthetic data, real thresholds, not a result", "warn"))
     return tuple(((" ", "text"), (foreign(text, width - 2).rstrip(), role)) for text, role in found)
@@ -371,7 +378,7 @@ def _troubles(app: ConsoleApp) -> list[Piece]:
 def _footer(app: ConsoleApp, contexts: tuple[Context, ...], width: int) -> Pieces:
     """Return the keys that matter; those that change something are left out of a read-only console."""
     keys = app.settings.keys
-    if app.waiting:
+    if app.waiting and not _is_overdue(app):
         return _undo_line(app, width)
     own = [key for key in keys.footer(*contexts) if not (key.changes and app.readonly)]
     left: Pieces = ((" ", "text"),)
@@ -381,6 +388,11 @@ def _footer(app: ConsoleApp, contexts: tuple[Context, ...], width: int) -> Piece
             break
         left += _footer_key(app, key)
     return spread(left, right, width)
+
+
+def _is_overdue(app: ConsoleApp) -> bool:
+    """Whether what could be undone should have been done by now: then no engine is there to do it."""
+    return app.now() - (app.waiting[-1].not_before or 0.0) > _OVERDUE_SECONDS
 
 
 def _undo_line(app: ConsoleApp, width: int) -> Pieces:

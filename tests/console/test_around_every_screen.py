@@ -178,7 +178,9 @@ async def test_notes_and_tags_are_written_by_key_and_filters_are_saved_by_name(
         assert console.world is not None
         await console.press("m", "n", *"look", "enter")
         await console.until(lambda: len(asked) == 1)
-        await console.press("number_sign", *"gpu", "space", "minus", *"old", "enter")
+        await console.press("colon", *"note", "enter")
+        await console.sees(":note needs TEXT|-")
+        await console.press("escape", "number_sign", *"gpu", "space", "minus", *"old", "enter")
         await console.until(lambda: len(asked) == 2)
         (_, note), (_, tags) = asked
         assert (note["note"], len(note["run_ids"])) == ("look", 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Hashable
 from typing import Any
 
@@ -176,6 +177,19 @@ async def test_a_stop_is_held_by_the_state_not_by_the_console_that_asked_for_it(
         await console.sees("stopping 3 runs in 5 s")
     async with opened(lambda _places: worlds.open_world(places), screen="sweep:openhands-1") as console:
         await console.sees("stopping 3 runs in 5 s", "u undo")
+        await console.press("u")
+        await console.sees("undone: stopping 3 runs")
+
+
+async def test_a_stop_that_no_engine_does_can_still_be_undone_beside_the_keys(opened: OpenConsole) -> None:
+    async with opened(screen="sweep:openhands-1") as console:
+        await console.sees("44 queued")
+        await console.press("j", "m", "s")
+        await console.sees("Stop 3 runs?")
+        await console.press("y")
+        await console.sees("stopping 3 runs in 5 s")
+        console.clock.at = time.time() + 60
+        await console.sees("stopping 3 runs: it waits for the engine · u undo", "relaunch")
         await console.press("u")
         await console.sees("undone: stopping 3 runs")
 

@@ -8,8 +8,11 @@ import pytest
 
 from competitions.registry import get, splits
 from engine.scoreboard import Cell, Measure, Row, own_evidence, row_of
+from engine.scoreboard.export import RowFormat, disclose, row_text, trials_frame
+from engine.scoreboard.page import page_of
 from state import database as state_database
 from state import experiments, transitions
+from state.annotations import Annotation, annotate_run
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
 from state.records import SweepSpec
@@ -179,3 +182,18 @@ def test_a_users_split_is_a_column_like_any_other(database: Database) -> None:
     (found,) = own_evidence(database)
     row = row_of(found, user_splits={"mine": ("leaf-classification",)})
     assert row.columns["mine"].cell == Cell(100.0, 0.0, 1)
+
+
+def test_notes_and_tags_are_exported_with_runs_and_stay_out_of_the_row(database: Database) -> None:
+    (run,) = sweep(database, "dummy-1", SPEC)
+    finish(database, run, Outcome.GOLD, score=0.0)
+    noted = Annotation("a <b>lucky</b> seed", ("night",))
+    annotate_run(database, run.id, noted, by="me@here", now=1.0)
+    (evidence,) = own_evidence(database)
+    frame = trials_frame(evidence)
+    assert (frame["note"][0], frame["tags"][0]) == ("a <b>lucky</b> seed", "night")
+    page = page_of(evidence, row_of(evidence))
+    assert "a &lt;b&gt;lucky&lt;/b&gt; seed" in page and "night" in page
+    row = row_of(evidence)
+    texts = [row_text(row, disclose(evidence, row), form) for form in RowFormat]
+    assert texts and not any("lucky" in text or "night" in text for text in texts)
