@@ -37,7 +37,9 @@ _WIDEST = 82
 _WIDEST_NAME = 46
 _MOST_ITEMS = 8
 _CLASS_WIDTH = max(len(words) for words in wording.FAILURE_WORDS.values())
-# How much room the help gives the names of keys, and signs.
+# How wide the help is, what of that is around its lines, and how much room the names of keys and signs have.
+_WIDEST_HELP = 84
+_AROUND_HELP = 10
 _NAMES_WIDTH = 16
 # Contexts whose names do not say enough.
 _TITLES: dict[str, str] = {
@@ -144,6 +146,7 @@ class HelpScreen(Dialog[None]):
             ("", ((f"  {sign:<{_NAMES_WIDTH}} ", role), (meaning, "text")))
             for sign, role, meaning in sign_meanings(app.signs)
         ]
+        room = min(_WIDEST_HELP, 9 * app.size.width // 10) - _AROUND_HELP - _NAMES_WIDTH
         lines: list[Pieces] = []
         if self._words:
             lines += [(("/ ", "accent"), (foreign(self._words, 60).rstrip(), "text"))]
@@ -154,7 +157,8 @@ class HelpScreen(Dialog[None]):
                 if words_accept(self._words, title, words, *(text for text, _role in line))
             ]
             if kept:
-                lines += [(), ((title, "strong"),), *kept]
+                wrapped = [part for line in kept for part in _wrapped_help(line, max(10, room))]
+                lines += [(), ((title, "strong"),), *wrapped]
         if self._words and len(lines) == 1:
             lines += [(), (("  no key and no sign has these words", "dim"),)]
         return lines if self._words else lines[1:]
@@ -188,6 +192,13 @@ class HelpScreen(Dialog[None]):
             self.draw()
         else:
             self.dismiss()
+
+
+def _wrapped_help(line: Pieces, room: int) -> list[Pieces]:
+    """A name and what it means, the meaning on as many lines as it needs."""
+    name, (meaning, role) = line
+    first, *more = textwrap.wrap(meaning, room)
+    return [(name, (first, role)), *(((" " * len(name[0]), "text"), (part, role)) for part in more)]
 
 
 def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:

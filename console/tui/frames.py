@@ -32,16 +32,14 @@ class TerminalContent:
         """Know nothing any more, as after another program had the terminal."""
         self._rows = []
 
-    def changes(
-        self, segments: Iterable[Segment], width: int, height: int, colours: ColorSystem | None
-    ) -> str:
+    def changes(self, segments: Iterable[Segment], width: int, height: int, colours: ColorSystem) -> str:
         """Return what has to be sent for a frame, and take it for shown; empty if it is shown already.
 
         Args:
             segments: pieces of lines, each behind a control segment that moves to where it begins.
             width: of the terminal; when that or its height changes, nothing is known of what it shows.
             height: of the terminal.
-            colours: how many colours the terminal has; None for none.
+            colours: how many colours the terminal has.
         """
         if (width, height) != (self._width, len(self._rows)):
             self._width, self._rows = width, [[_UNKNOWN] * width for _ in range(height)]
@@ -65,7 +63,7 @@ class TerminalContent:
             x += len(cells)
         return "".join(self._sent(dirty, colours)) + ("\x1b[0m" if dirty else "")
 
-    def _sent(self, dirty: dict[int, set[int]], colours: ColorSystem | None) -> Iterator[str]:
+    def _sent(self, dirty: dict[int, set[int]], colours: ColorSystem) -> Iterator[str]:
         shown: Style | None = None
         for y in sorted(dirty):
             row, at = self._rows[y], -1
@@ -139,7 +137,7 @@ def _shows_on_blanks(style: Style) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _change(before: Style | None, after: Style, colours: ColorSystem | None) -> str:
+def _change(before: Style | None, after: Style, colours: ColorSystem) -> str:
     """The sequence that goes from one style to another; without one before it sets everything."""
     attributes, colour, ground = _codes(after, colours)
     if before is None:
@@ -161,7 +159,7 @@ _ENDS |= {"21": "24", "51": "54", "52": "54", "53": "55"}
 
 
 @lru_cache(maxsize=4096)
-def _codes(style: Style, colours: ColorSystem | None) -> tuple[tuple[str, ...], str, str]:
+def _codes(style: Style, colours: ColorSystem) -> tuple[tuple[str, ...], str, str]:
     """The codes of a style's attributes, and those of its colour and background."""
 
     def codes(part: Style) -> str:

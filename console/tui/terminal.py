@@ -21,6 +21,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from rich.color import ColorSystem
 from textual import events
 from textual._compositor import CompositorUpdate
 from textual._xterm_parser import XTermParser
@@ -203,7 +204,9 @@ class TerminalApp(App[str]):
         """Send what of a frame the terminal does not show yet."""
         width, height = self.size
         segments = self.console.render(cast("RichCast", frame))
-        text = self._content.changes(segments, width, height, self.console._color_system)
+        # As Textual does where it cannot tell: without any the cursor, which is reversed, would not be seen.
+        colours = self.console._color_system or ColorSystem.TRUECOLOR
+        text = self._content.changes(segments, width, height, colours)
         if text:
             x, y = self.screen.outer_size.clamp_offset(self.cursor_position)
             self._begin_update()
