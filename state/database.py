@@ -226,7 +226,8 @@ def read_all(record: type[Record], rows: Sequence[sqlite3.Row]) -> list[Record]:
     for row in values:
         for name in json_columns:
             if row[name] is not None:
-                row[name] = json.loads(row[name])
+                # Most runs have no tags, and there are thousands of them.
+                row[name] = [] if row[name] == "[]" else json.loads(row[name])
     return msgspec.convert(values, list[record], strict=False)  # type: ignore[valid-type]  # not strict: 1 is true
 
 

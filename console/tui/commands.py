@@ -109,9 +109,13 @@ def _screens(_app: ConsoleApp) -> Iterator[Word]:
     return (Word(name, about) for name, _key, _title, about in SCREENS)
 
 
+# Of more nobody finds one in a list, and each letter typed would wait for them.
+_MOST_RUNS = 2000
+
+
 def _runs(app: ConsoleApp) -> Iterator[Word]:
     chosen = {run.id for run in _chosen(app)}
-    for run in sorted(app.known_runs, key=lambda run: run.id not in chosen):
+    for run in sorted(app.known_runs, key=lambda run: run.id not in chosen)[:_MOST_RUNS]:
         state = wording.FAILURE_WORDS[run.failure_class] if run.failure_class else run.outcome or run.state
         yield Word(str(run.id), f"{run.competition_id} seed {run.seed}, {state.replace('_', ' ')}")
 
