@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from engine.scoreboard.audit import RunAudit
     from environment.runner.code_snapshots import KeptFile
     from state.database import Database
-    from state.records import Attempt, Run, Sweep
+    from state.records import Attempt, Run, Submission, Sweep
 
 # How often a log that is followed is looked for in a new attempt.
 _RENEWED_SECONDS = 2.0
@@ -139,7 +139,8 @@ def filters(
 @app.command()
 def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show one run: its attempts, its submissions, what happened."""
-    from console.views.run import read_validations
+    from console.views.run import best_of, read_validations
+    from console.views.splits import competition
     from engine.model_costs import prices_for, spending_of
     from engine.providers import model_prices
     from state import events, model_calls, network_use, runs, submissions, sweeps
@@ -199,11 +200,17 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     if handed_in:
         say()
         numbers = {attempt.id: str(attempt.number) for attempt in attempts}
+        by_attempt = [[one for one in handed_in if one.attempt_id == attempt.id] for attempt in attempts]
+        best = [best_of(each, competition(found.competition_id)) for each in by_attempt]
+
+        def number_of(one: Submission) -> str:
+            return f"{one.sequence}{' best' if one in best else ''}{' final' if one.final else ''}"
+
         say_table(
             handed_in,
             {
                 "attempt": lambda one: numbers[one.attempt_id],
-                "submission": lambda one: f"{one.sequence}{' final' if one.final else ''}",
+                "submission": number_of,
                 "taken": lambda one: wording.date_and_time(one.taken_at),
                 "bytes": lambda one: f"{one.bytes:,}",
                 "score": lambda one: wording.score(one.score, SCORE_WIDTH),

@@ -72,7 +72,7 @@ def test_a_sweep_is_shown_by_an_unambiguous_beginning_of_its_name(cli: Cli, worl
 
 def test_runs_are_chosen_by_sweep_and_state(cli: Cli, world: Database) -> None:
     (failed,) = cli("runs", "list", "--state", "failed", "--json").document()
-    assert set(failed) == names(Run) | {"idle_seconds"}
+    assert set(failed) == names(Run) | {"idle_seconds", "job"}
     assert failed["failure_class"] == "crash"
     assert failed["idle_seconds"] is None
     (running,) = cli("runs", "list", "--state", "running", "--json").document()
