@@ -105,15 +105,17 @@ class LaunchScreen(ConsoleScreen):
         else:
             self.app.read_state(partial(draft_of_sweep, sweep_id=sweep_id), self._fill_in)
 
+    def action_clear(self) -> None:
+        """Make the form as it was at first."""
+        self._fill_in(Draft())
+
     def _fill_in(self, draft: Draft) -> None:
         self._draft = draft
         for field in self.query(Field):
             field.value = draft.texts[field.id or ""]
             # Of what is longer than its field, the beginning says more.
             field.cursor_position = len(field.value) if field.has_focus else 0
-        others = ", ".join(draft.others.given())
-        kept = f"; kept besides: {others}" if others else ""
-        self.app.say(f"filled in from {draft.source}{kept}")
+        self.app.say(f"filled in from {draft.source}" if draft.source else "the form is as it was at first")
         self._work_out()
 
     def tick(self) -> None:
@@ -152,7 +154,9 @@ class LaunchScreen(ConsoleScreen):
             room -= 1
         if not self._dry_run or composed is None:
             now = self.app.now()
-            lines += _summary(composed, self._last_good, self._build, width, room, signs, keys, now)
+            lines += _summary(
+                composed, self._last_good, self._draft, self._build, width, room, signs, keys, now
+            )
         if self._dry_run or room - len(lines) >= _ROOM_FOR_BOTH:
             lines += _order(composed, self._last_good, width, room - len(lines), signs)
         place.show(*lines)
@@ -297,6 +301,7 @@ class LaunchScreen(ConsoleScreen):
 def _summary(
     composed: Composed | None,
     last_good: Composed | None,
+    draft: Draft,
     build: BuildStatus,
     width: int,
     room: int,
@@ -312,6 +317,11 @@ def _summary(
         lines += _what(composed, width, now)
     elif last_good is not None:
         lines.append(_before(last_good, width, now))
+    if others := draft.others.given():
+        said = ", ".join(f"{name} {value}" for name, value in others.items())
+        clears = f"   {keys('launch.clear')} clears"
+        text = foreign(f"besides, from {draft.source}: {said}", width - 3 - len(clears)).rstrip()
+        lines.append(((f"  {text}", "text"), (clears, "dim")))
     lines += _building(composed, build, width, keys)
     for check in sorted(composed.checks, key=lambda check: (check.good, not check.warns)):
         lines += _check(check, keys, width, signs)

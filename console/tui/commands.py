@@ -361,8 +361,9 @@ def _filter(app: ConsoleApp, words: list[str]) -> None:
         _save_filter(app, rest)
     elif first == "remove":
         name = _one_of(rest[0] if rest else "", list(saved), "saved filter")
-        _write_filter(app, name, None)
-        app.say(f"removed the filter '{name}'")
+        if not app.refuses():
+            app.change_setting(FILTERS, name, None)
+            app.say(f"removed the filter '{name}'")
     elif first == "clear":
         if isinstance(screen, FilteredScreen):
             screen.filter_by("")
@@ -381,13 +382,9 @@ def _save_filter(app: ConsoleApp, words: list[str]) -> None:
     if not text:
         raise UsageProblem("nothing is filtered here", "", ":filter save NAME WORD... names the words too")
     check_filter(words[0], checked_filter(text).text)
-    _write_filter(app, words[0], text)
-    app.say(f"saved the filter '{words[0]}': {text}")
-
-
-def _write_filter(app: ConsoleApp, name: str, text: str | None) -> None:
     if not app.refuses():
-        app.change_setting(FILTERS, name, text)
+        app.change_setting(FILTERS, words[0], text)
+        app.say(f"saved the filter '{words[0]}': {text}")
 
 
 def _export(app: ConsoleApp, words: list[str]) -> None:

@@ -373,6 +373,7 @@ TABLE: tuple[Key, ...] = (
         "Fill the form in from a file as 'sweep launch' takes it",
     ),
     Key("launch.save", "ctrl+s", "ask('save')", "save", "Write the form as such a file"),
+    Key("launch.clear", "f8", "clear", "clear", "Make the form as it was at first"),
     # Fields of a form
     Key("field.complete", "right", "complete", "complete", "Take what is suggested behind the cursor", 2),
     Key("field.next", "tab down", "app.focus_next", "next field", "To the next field"),

@@ -28,7 +28,7 @@ from foundation.problems import Problem, UsageProblem
 from state import budgets, experiments, sweeps
 from state.budgets import BudgetScope, Limits
 from state.database import Database
-from state.records import IMPORTED
+from state.records import IMPORTED, SweepSpec
 
 _AGENTS_NAMED = 6
 _SWEEP = BudgetScope.SWEEP
@@ -77,7 +77,11 @@ class Draft:
         texts = {
             option.name: option.to_text(given.pop(option.name, option.default)) for option in FORM_OPTIONS
         }
-        others = {name: value for name, value in given.items() if name not in _SAID_BY_FIELDS}
+        others = {
+            name: value
+            for name, value in given.items()
+            if name not in _SAID_BY_FIELDS and value != _USUAL.get(name)
+        }
         return cls(texts, bool(options.prepare), SweepOptions(**others), source)
 
     def options(self) -> tuple[SweepOptions, dict[str, Problem]]:
@@ -94,6 +98,7 @@ class Draft:
 
 
 # What another field or a key says.
+_USUAL = options_of(Launch(SweepSpec("", "", (), 1, 0.0))).given()
 _SAID_BY_FIELDS = frozenset({"split", "minutes", "time_limit", "prepare"})
 
 

@@ -327,6 +327,25 @@ def test_a_sweep_becomes_a_form_and_a_file_and_comes_back_whole(places: Places, 
     assert composed.launch == asked
 
 
+async def test_what_a_file_says_beside_the_fields_is_shown_and_cleared(
+    opened: OpenConsole, tmp_path: Path
+) -> None:
+    (tmp_path / "night.toml").write_text('agent = "dummy"\nsplit = "low"\nshm_gb = 2\ngrace_seconds = 30\n')
+    async with opened(screen="launch") as console:
+        await console.press("ctrl+o")
+        console.app.screen.query_one("#load Input", Input).value = str(tmp_path / "night.toml")
+        await console.press("enter")
+        await console.sees("besides, from night.toml: shm_gb 2", "f8 clears", "dummy on 22 competitions")
+        await console.press("ctrl+s")
+        console.app.screen.query_one("#save Input", Input).value = str(tmp_path / "again.toml")
+        await console.press("enter")
+        await console.until(lambda: (tmp_path / "again.toml").exists())
+        assert "shm_gb = 2" in (tmp_path / "again.toml").read_text()
+        await console.press("f8")
+        await console.misses("besides, from")
+        await console.sees("choose an agent")
+
+
 async def test_a_sweep_is_cloned_into_the_form_and_launching_it_goes_to_the_new_one(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,6 +369,7 @@ async def test_a_sweep_is_cloned_into_the_form_and_launching_it_goes_to_the_new_
             "8",
         )
         assert texts["name"] == ""
+        await console.misses("besides, from")
         await console.sees("45 runs")
         await console.press("ctrl+l", "y")
         await console.sees("openhands-1", "44 queued")
