@@ -1,9 +1,9 @@
 """Which groups of tests this machine can run: decided once for a test run, told before and after it.
 
 A test belongs to a group by asking for the group's fixture (`docker_daemon`, `bubblewrap`, `tmux`, `chromium`,
-`squashed_images`, `podman`, `slurm`, `root`, `official_clients`), directly or through another fixture. A group that
-can't run here is left out as a whole; what is there but broken is not left out: its tests fail. Under CI=true nothing
-is left out.
+`squashed_images`, `podman`, `slurm`, `root`, `official_clients`), directly or through another fixture; with one of its
+parameters alone by the mark `group`, which names fixtures. A group that can't run here is left out as a whole; what is
+there but broken is not left out: its tests fail. Under CI=true nothing is left out.
 """
 
 from __future__ import annotations
@@ -166,7 +166,9 @@ class LeavesOutGroups:
         left_out: list[pytest.Item] = []
         kept: list[pytest.Item] = []
         for item in items:
-            fixture = is_left_out(getattr(item, "fixturenames", ()), self._missing)
+            # Of a test with parameters, some may need more than others.
+            marked = (name for mark in item.iter_markers("group") for name in mark.args)
+            fixture = is_left_out((*getattr(item, "fixturenames", ()), *marked), self._missing)
             (kept if fixture is None else left_out).append(item)
             if fixture is not None:
                 self._counts[fixture] += 1

@@ -93,7 +93,10 @@ def _write(folder: Path) -> None:
             _add(archive, f"home/{name}", tarfile.REGTYPE, (layout.own_files() / name).read_bytes())
         libraries: set[str] = set()
         for name in _PROGRAMS:
-            program = Path(shutil.which(name, path="/usr/bin:/bin") or "/nowhere").resolve()
+            found = shutil.which(name, path="/usr/bin:/bin")
+            if found is None:
+                continue  # only tests that need more of a machine than this one has would miss it
+            program = Path(found).resolve()
             _add(archive, f"usr/bin/{name}", tarfile.REGTYPE, program.read_bytes())
             libraries |= _libraries_of(program)
         standard, extensions = _python()

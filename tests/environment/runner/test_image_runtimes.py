@@ -141,15 +141,28 @@ class World:
         return subprocess.Popen(command, env=environment, cwd="/")
 
 
-@pytest.fixture(params=["rootfs", "rootfs of a squashed image", "podman", "apptainer"])
+_NEEDS = {
+    "rootfs": ("bubblewrap",),
+    "rootfs of a squashed image": ("bubblewrap", "squashed_images"),
+    "podman": ("podman",),
+    "apptainer": ("bubblewrap",),
+    "bubblewrap": ("bubblewrap",),
+}
+
+
+def worlds(*names: str) -> list[Any]:
+    """Name runtimes as parameters, each of the groups of tests that it needs."""
+    return [pytest.param(name, marks=pytest.mark.group(*_NEEDS[name])) for name in names]
+
+
+@pytest.fixture(params=worlds("rootfs", "rootfs of a squashed image", "podman", "apptainer"))
 def world(
     request: pytest.FixtureRequest, tmp_path: Path, prepared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[World]:
     runtime, _, squashed = request.param.partition(" ")
-    request.getfixturevalue("podman" if runtime == protocol.PODMAN else "bubblewrap")
+    for name in _NEEDS[request.param]:
+        request.getfixturevalue(name)
     prepared = prepared_data / COMPETITION / "prepared"
-    if squashed:
-        request.getfixturevalue("squashed_images")
     if runtime == protocol.APPTAINER:
         _put_on_the_path(tmp_path, monkeypatch)
     if runtime != protocol.PODMAN:
@@ -242,7 +255,7 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("world", ["rootfs", "podman", "apptainer"], indirect=True)
+@pytest.mark.parametrize("world", worlds("rootfs", "podman", "apptainer"), indirect=True)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_agent_that_attacks_gets_the_end_that_it_gets_in_docker(world: World, name: str) -> None:
     script, reason, forbidden = ATTACKS[name]
@@ -293,7 +306,7 @@ class _Hello(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize("world", ["rootfs", "podman", "apptainer", "bubblewrap"], indirect=True)
+@pytest.mark.parametrize("world", worlds("rootfs", "podman", "apptainer", "bubblewrap"), indirect=True)
 def test_the_network_for_models_leads_to_the_named_hosts_and_nowhere_else(world: World) -> None:
     address = "127.0.0.2"  # not among those that clients reach without a proxy
     with serving(address, _Hello) as allowed, serving(address, _Hello) as other:
@@ -351,7 +364,7 @@ def test_a_root_is_writable_where_something_can_be_laid_over_it_and_else_that_is
         assert files.remove_tree(attempt) == []
 
 
-@pytest.mark.parametrize("world", ["rootfs", "podman"], indirect=True)
+@pytest.mark.parametrize("world", worlds("rootfs", "podman"), indirect=True)
 def test_an_image_finds_the_devices_of_its_job_and_the_drivers_libraries_of_the_node(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -388,7 +401,7 @@ for _ in sandbox.removing(): pass
 """
 
 
-@pytest.mark.parametrize("world", ["rootfs of a squashed image", "podman"], indirect=True)
+@pytest.mark.parametrize("world", worlds("rootfs of a squashed image", "podman"), indirect=True)
 def test_whatever_is_killed_nothing_is_left_mounted_or_running(world: World) -> None:
     order = world.order("trap '' TERM; (setsid sleep 1000 &); echo begun; while :; do sleep 0.1; done")
     attempt = world.place(order)

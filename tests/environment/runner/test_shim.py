@@ -75,7 +75,7 @@ def test_a_path_too_long_for_a_socket_is_no_hindrance(tmp_path: Path, order: Ord
 
 def test_a_sandbox_that_can_not_be_made_is_told_and_nothing_runs(tmp_path: Path, order: Order) -> None:
     folder = tmp_path / "attempt"
-    run(folder, replace(order, prepared_dir=str(tmp_path / "none")), "echo never")
+    run(folder, replace(order, runtime=protocol.PLAIN, prepared_dir=str(tmp_path / "none")), "echo never")
     told = ending(folder)
     assert told.reason == "unstarted"
     assert "dataset is gone" in told.problem
@@ -84,7 +84,7 @@ def test_a_sandbox_that_can_not_be_made_is_told_and_nothing_runs(tmp_path: Path,
 
 def test_secrets_that_are_gone_are_told(tmp_path: Path, order: Order) -> None:
     folder = tmp_path / "attempt"
-    run(folder, replace(order, secret=True), "echo never")
+    run(folder, replace(order, runtime=protocol.PLAIN, secret=True), "echo never")
     assert "secrets are gone" in ending(folder).problem
 
 
