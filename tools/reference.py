@@ -15,6 +15,7 @@ from competitions.model import Competition
 from competitions.reading import DERIVED
 from console.cli.program import PROGRAM, root_command
 from console.tui.keys import TABLE
+from console.views.code import DiffLine, FileChange, Hunk, SettingChange
 from engine.agreement import Agreement, AgreementReport, Graded, SumOf
 from engine.authoring import Finding
 from engine.control import Answer, EngineStatus
@@ -26,6 +27,7 @@ from engine.scoreboard.insight import Detectable, Effort, EndingsOfSplit, Flag, 
 from engine.scoreboard.model import Interim, Standing
 from engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, Timeline
 from environment.gateway.records import ModelCall
+from environment.runner.code_snapshots import KeptFile, LeftOut
 from foundation.fields import fields_of
 from state.model_calls import ModelUse
 from state.network_use import NetworkUse
@@ -148,6 +150,19 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ("export plots; report", "one object with `files`", ()),
     ("import reports", "one object with `name`, `results`, `competitions`, `files`, `conflict`", ()),
     ("import published, remove", "one object with `rows` and `newest`, or with `name`", ()),
+    (
+        "runs code",
+        "one object with `name`, `run`, `sweep`, `competition`, `seed`, `attempt`, `submission` (null: as it is now),"
+        " `best`, `final`, `taken_at`, `score`, `files`, `left_out`, `more_left_out`, `note`;"
+        " with `--file` its `text` too",
+        (KeptFile, LeftOut),
+    ),
+    (
+        "runs diff",
+        "one object with `left` and `right` as in `runs code`, `same`, `configuration`, `files`, `same_files`, `notes`,"
+        " `problems`; a hunk has its `heading` too",
+        (SettingChange, FileChange, Hunk, DiffLine),
+    ),
     ("runs logs; engine logs", "a list of lines with `text`, and `run` where several logs are merged", ()),
     ("make-submission", "the lines of the list", (SubmissionLine,)),
 )

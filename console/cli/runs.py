@@ -32,7 +32,7 @@ from state.records import HERE
 if TYPE_CHECKING:
     from console.logs.reader import LogFile
     from console.views.calls import RunCalls
-    from console.views.code import Code, Difference, Version
+    from console.views.code import Version, VersionCode, VersionDifference
     from engine.runs.causes import CauseGroup
     from engine.scoreboard.audit import RunAudit
     from environment.runner.code_snapshots import KeptFile
@@ -428,7 +428,7 @@ def _text_of(texts: dict[str, str], path: str) -> dict[str, str]:
     return {"text": texts[path]} if path in texts else {}
 
 
-def _say_code(found: Code) -> None:
+def _say_code(found: VersionCode) -> None:
     say(found.version.title)
     if found.note:
         complain(found.note)
@@ -447,7 +447,7 @@ def _say_code(found: Code) -> None:
         say(f"left out: {found.more_left_out:,} more")
 
 
-def _write_code(found: Code, chosen: Sequence[KeptFile], folder: Path) -> None:
+def _write_code(found: VersionCode, chosen: Sequence[KeptFile], folder: Path) -> None:
     """Write files into a folder that is made for them, so that nothing of an agent's leads out of it.
 
     Raises:
@@ -516,7 +516,7 @@ def diff(
         raise typer.Exit(1)
 
 
-def _say_changes(found: Difference) -> None:
+def _say_changes(found: VersionDifference) -> None:
     for each in found.settings:
         say(f"{each.name}: {each.left or 'none'} -> {each.right or 'none'}")
     say_table(

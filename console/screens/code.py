@@ -16,12 +16,12 @@ from console.tui.theme import Role, Signs
 from console.tui.widgets.run_cell import outcome_role
 from console.tui.widgets.table import REST, Column, Table
 from console.views.code import (
-    Code,
-    Difference,
+    DiffLine,
     FileChange,
-    Row,
-    Setting,
+    SettingChange,
     Version,
+    VersionCode,
+    VersionDifference,
     Wanted,
     code_of,
     compare,
@@ -48,7 +48,7 @@ class CodeScreen(ListScreen):
         super().__init__()
         self._wanted = wanted
         self._version: Version | None = None
-        self._found: Code | Problem | None = None
+        self._found: VersionCode | Problem | None = None
 
     def queries(self) -> Queries:
         """Which submission that is."""
@@ -70,7 +70,7 @@ class CodeScreen(ListScreen):
     def action_open(self) -> None:
         """Open the file under the cursor."""
         found, key = self._found, self.line_list.key
-        if not isinstance(found, Code) or key is None:
+        if not isinstance(found, VersionCode) or key is None:
             return
         kept = next(each for each in found.files if each.path == key)
         place = found.place(kept)
@@ -107,7 +107,7 @@ class CodeScreen(ListScreen):
             self._version = found[0]
             self.in_background(partial(_read, found[0]), self._take_code, latest="code")
 
-    def _take_code(self, found: Code | Problem) -> None:
+    def _take_code(self, found: VersionCode | Problem) -> None:
         self._found = found
         self.draw()
 
@@ -122,7 +122,7 @@ class DiffScreen(ListScreen):
         super().__init__()
         self._pair = (left, right)
         self._versions: tuple[Version, ...] = ()
-        self._found: Difference | Problem | None = None
+        self._found: VersionDifference | Problem | None = None
         # None: side by side where there is room.
         self._beside: bool | None = None
         self._wrap = False
@@ -203,12 +203,12 @@ class DiffScreen(ListScreen):
     def _is_beside(self) -> bool:
         return self.size.width >= _SIDE_BY_SIDE if self._beside is None else self._beside
 
-    def _take_difference(self, found: Difference) -> None:
+    def _take_difference(self, found: VersionDifference) -> None:
         self._found = found
         self.draw()
 
 
-def _read(version: Version) -> Code | Problem:
+def _read(version: Version) -> VersionCode | Problem:
     try:
         return code_of(version)
     except Problem as problem:
@@ -255,13 +255,13 @@ def _pair(versions: Sequence[Version], width: int, signs: Signs) -> tuple[Pieces
     return tuple(lines)
 
 
-def _cautions(found: Difference, width: int) -> tuple[Pieces, ...]:
+def _cautions(found: VersionDifference, width: int) -> tuple[Pieces, ...]:
     return tuple(
         ((f" {foreign(text, width - 2).rstrip()}", "warn"),) for text in (*found.problems, *found.notes)
     )
 
 
-def _files(code: Code, width: int, signs: Signs) -> list[Line]:
+def _files(code: VersionCode, width: int, signs: Signs) -> list[Line]:
     table = Table(_FILES, code.files, width, signs)
     lines = [table.heading(), *(table.line(each, key=each.path) for each in code.files)]
     if not code.files:
@@ -287,7 +287,9 @@ _LEFT_OUT = (
 )
 
 
-def _differences(found: Difference, width: int, signs: Signs, *, beside: bool, wrap: bool) -> Iterator[Line]:
+def _differences(
+    found: VersionDifference, width: int, signs: Signs, *, beside: bool, wrap: bool
+) -> Iterator[Line]:
     """Draw configuration, then files, then their lines."""
     count = _differing(len(found.settings)) if found.settings else "the same"
     yield Line(heading("configuration", width, signs, note=count))
@@ -333,7 +335,7 @@ def _head(change: FileChange, width: int, signs: Signs) -> Line:
     return Line(heading(name, width, signs, note=counted), key=("lines", change.path), selectable=True)
 
 
-def _settings(found: Difference) -> Sequence[Column[Setting]]:
+def _settings(found: VersionDifference) -> Sequence[Column[SettingChange]]:
     return (
         Column("", lambda each: each.name, 18, role="dim"),
         Column(found.left.name, lambda each: each.left or "none", 14, grows=60),
@@ -367,7 +369,7 @@ def _parts(text: str, room: int, *, wrap: bool, signs: Signs) -> list[str]:
     return cells_of(harmless, room) if wrap else [fit(harmless, room, ellipsis=signs.ellipsis)]
 
 
-def _below(rows: Sequence[Row], width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
+def _below(rows: Sequence[DiffLine], width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
     """Draw the lines one below the other."""
     for row in rows:
         left, right = (f"{number or '':>5}" for number in (row.left, row.right))
@@ -376,7 +378,7 @@ def _below(rows: Sequence[Row], width: int, signs: Signs, wrap: bool) -> Iterato
             yield ((f"{numbers} ", "dim"), (f"{row.sign} {part}", _ROLES[row.sign]))
 
 
-def _beside(rows: Sequence[Row], width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
+def _beside(rows: Sequence[DiffLine], width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
     """Draw the lines side by side; of lines that were replaced each beside the one in its place."""
     half = (width - 2) // 2
     for left, right in _paired(rows):
@@ -388,7 +390,7 @@ def _beside(rows: Sequence[Row], width: int, signs: Signs, wrap: bool) -> Iterat
             yield (*(one or ((" " * half, "text"),)), ("  ", "text"), *(other or ()))
 
 
-def _half(row: Row | None, number: int | None, width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
+def _half(row: DiffLine | None, number: int | None, width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
     if row is None:
         yield ((" " * width, "text"),)
         return
@@ -398,9 +400,9 @@ def _half(row: Row | None, number: int | None, width: int, signs: Signs, wrap: b
         yield cut(((shown, "dim"), (f"{row.sign} {fit(part, room)}", _ROLES[row.sign])), width)
 
 
-def _paired(rows: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
-    removed: list[Row] = []
-    added: list[Row] = []
+def _paired(rows: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
+    removed: list[DiffLine] = []
+    added: list[DiffLine] = []
     for row in rows:
         if row.sign == "-":
             removed.append(row)

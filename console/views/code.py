@@ -121,7 +121,7 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Code:
+class VersionCode:
     """The code of a version: its files, what is not among them, and what there is to know about it.
 
     Attributes:
@@ -153,7 +153,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Row:
+class DiffLine:
     """A line of a comparison: in both (` `), on the left only (`-`), or on the right only (`+`)."""
 
     sign: str
@@ -166,7 +166,7 @@ class Row:
 class Hunk:
     """Lines that differ, and some around them, one after the other."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[DiffLine, ...]
 
     @property
     def heading(self) -> str:
@@ -192,7 +192,7 @@ class FileChange:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SettingChange:
     """A part of the configuration that differs."""
 
     name: str
@@ -201,7 +201,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Difference:
+class VersionDifference:
     """How two versions differ.
 
     Attributes:
@@ -211,7 +211,7 @@ class Difference:
 
     left: Version
     right: Version
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[SettingChange, ...] = ()
     files: tuple[FileChange, ...] = ()
     same_files: int = 0
     notes: tuple[str, ...] = ()
@@ -291,7 +291,7 @@ def version_of(database: Database, wanted: Wanted) -> Version:
     )
 
 
-def code_of(version: Version) -> Code:
+def code_of(version: Version) -> VersionCode:
     """Read the code of a version; waits for the disk.
 
     Raises:
@@ -315,7 +315,7 @@ def code_of(version: Version) -> Code:
         )
     late = found.at - version.submission.taken_at
     notes = [f"kept {wording.duration(late)} after the submission"] if late > _LATE_SECONDS else []
-    return Code(
+    return VersionCode(
         version,
         found.files,
         found.left_out,
@@ -326,7 +326,7 @@ def code_of(version: Version) -> Code:
     )
 
 
-def _code_now(version: Version) -> Code:
+def _code_now(version: Version) -> VersionCode:
     folder = version.folder
     order = protocol.read_if_there(folder / protocol.ORDER, Order)
     hidden: tuple[str, ...] = ()
@@ -338,17 +338,19 @@ def _code_now(version: Version) -> Code:
         return contents[kept.sha256]
 
     note = "; ".join(_bounds_met(found))
-    return Code(version, found.files, found.left_out, found.more_left_out, read, lambda _kept: None, note)
+    return VersionCode(
+        version, found.files, found.left_out, found.more_left_out, read, lambda _kept: None, note
+    )
 
 
 def _bounds_met(found: CodeSnapshot) -> list[str]:
     return [found.cut] if found.cut else []
 
 
-def compare(left: Version, right: Version) -> Difference:
+def compare(left: Version, right: Version) -> VersionDifference:
     """Compare configuration and code of two versions; waits for the disk."""
     problems: list[str] = []
-    codes: list[Code] = []
+    codes: list[VersionCode] = []
     for version in (left, right):
         try:
             codes.append(code_of(version))
@@ -356,14 +358,14 @@ def compare(left: Version, right: Version) -> Difference:
             problems.append(problem.in_one_line())
     settings = tuple(_settings(left, right))
     if len(codes) < 2:
-        return Difference(left, right, settings, problems=tuple(problems))
+        return VersionDifference(left, right, settings, problems=tuple(problems))
     one, other = codes
     changes, same = _changes(one, other)
     notes = tuple(f"{code.version.name}: {code.note}" for code in codes if code.note)
-    return Difference(left, right, settings, tuple(changes), same, notes)
+    return VersionDifference(left, right, settings, tuple(changes), same, notes)
 
 
-def unified(difference: Difference) -> Iterator[str]:
+def unified(difference: VersionDifference) -> Iterator[str]:
     """Write a difference as text: the configuration as comments, then the files as unified diffs write them."""
     for each in difference.settings:
         yield f"# {each.name}: {each.left or 'none'} -> {each.right or 'none'}"
@@ -383,12 +385,12 @@ def _side(version: Version, change: FileChange, missing: str) -> str:
     return "/dev/null" if change.status == missing else f"{version.name}/{change.path}"
 
 
-def _settings(left: Version, right: Version) -> Iterator[Setting]:
+def _settings(left: Version, right: Version) -> Iterator[SettingChange]:
     before, after = configuration(left), configuration(right)
     for name in dict.fromkeys([*before, *after]):
         one, other = before.get(name, ""), after.get(name, "")
         if one != other:
-            yield Setting(name, one, other)
+            yield SettingChange(name, one, other)
 
 
 def configuration(version: Version) -> dict[str, str]:
@@ -442,7 +444,7 @@ def _value(name: str, value: object) -> str:
     return wording.size(value) if isinstance(value, int | float) and name.endswith(_BYTES) else str(value)
 
 
-def _changes(one: Code, other: Code) -> tuple[list[FileChange], int]:
+def _changes(one: VersionCode, other: VersionCode) -> tuple[list[FileChange], int]:
     """Return the files that differ, by path, and how many are the same."""
     before = {each.path: each for each in one.files}
     after = {each.path: each for each in other.files}
@@ -494,7 +496,12 @@ class _Budget:
 
 
 def _change(
-    path: str, one: Code, other: Code, left: KeptFile | None, right: KeptFile | None, budget: _Budget
+    path: str,
+    one: VersionCode,
+    other: VersionCode,
+    left: KeptFile | None,
+    right: KeptFile | None,
+    budget: _Budget,
 ) -> FileChange:
     status = "added" if left is None else "removed" if right is None else "changed"
     try:
@@ -531,7 +538,7 @@ def _same_at_ends(before: list[str], after: list[str]) -> tuple[int, int]:
     return begin, end
 
 
-def _rows(before: list[str], after: list[str], budget: _Budget) -> tuple[list[Row], str]:
+def _rows(before: list[str], after: list[str], budget: _Budget) -> tuple[list[DiffLine], str]:
     """Put what differs in two files beside one another, with what is around it; say where that is not done."""
     begin, end = _same_at_ends(before, after)
     middle, others = before[begin : len(before) - end], after[begin : len(after) - end]
@@ -541,13 +548,15 @@ def _rows(before: list[str], after: list[str], budget: _Budget) -> tuple[list[Ro
     kept = _common(middle, others, budget)
     note = "" if kept is not None else "the two are too different to be put line beside line"
     around = max(0, begin - _CONTEXT)
-    rows: list[Row] = []
+    rows: list[DiffLine] = []
     place = [around, around]
 
     def add(sign: str, text: str) -> None:
         place[0] += sign != "+"
         place[1] += sign != "-"
-        rows.append(Row(sign, place[0] if sign != "+" else None, place[1] if sign != "-" else None, text))
+        rows.append(
+            DiffLine(sign, place[0] if sign != "+" else None, place[1] if sign != "-" else None, text)
+        )
 
     for text in before[around:begin]:
         add(" ", text)
@@ -611,7 +620,7 @@ def _walked_back(trace: list[array[int]], x: int, y: int) -> list[tuple[int, int
     return found[::-1]
 
 
-def _hunks(rows: list[Row]) -> Iterator[Hunk]:
+def _hunks(rows: list[DiffLine]) -> Iterator[Hunk]:
     """Keep the lines that differ and some around them, in groups that touch."""
     near: set[int] = set()
     for place, row in enumerate(rows):
