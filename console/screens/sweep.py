@@ -537,8 +537,13 @@ def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pi
     told = wording.medals(board.interim, board.any_medal, signs.plus_minus)
     earned: list[Pieces] = [((text, "strong"), *tail, (" ", "text")) for tail in (when, ()) for text in told]
     counts: list[Pieces] = [((" ", "text"), *_counts(board, signs, words)) for words in _COUNT_WORDS]
-    # States keep their words before medals keep all of theirs.
-    worded = [left for left in counts[:-1] for right in earned if width_of(left) + width_of(right) < width]
+    # States keep their words where medals keep what bounds them, which is all but their last form.
+    worded = [
+        left
+        for left in counts[:-1]
+        for right in earned[: len(told) - 1]
+        if width_of(left) + width_of(right) < width
+    ]
     lines = [spread_fitting(lefts, [others], width), spread_fitting(worded or counts, earned, width)]
     if sweep.tags or sweep.note:
         lines.append(_noted(sweep, signs, width))
