@@ -160,7 +160,7 @@ def _columns(now: float, *, with_nodes: bool) -> list[Column[LiveRun]]:
         Column("procs", used(lambda sample: sample.processes, str), 6, right=True, gap=1),
         Column("since", since, 6, right=True, gap=1, role="dim"),
         *([Column("where", _where, 8, grows=20, drop=2, role="dim")] if with_nodes else []),
-        Column("sweep", lambda user: user.run.sweep_id, 12, grows=20, drop=1, role="dim"),
+        Column("sweep", lambda user: user.run.sweep_id, 20, drop=1, role="dim"),
     ]
 
 
