@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from environment.runner import protocol
-from foundation import files, folders, locks
+from foundation import files, folders
 from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem
 
@@ -105,7 +105,8 @@ def receive(folder: Path) -> FileLock | None:
     with files.reading_untrusted(sent, max_bytes=_MAX_BYTES) as stream:
         left = json.load(stream)
     lock = FileLock(_place(folder, _JOB))
-    lock.acquire_soon()
+    while not (lock.acquire_soon() and lock.is_in_place()):
+        lock.release()  # it was removed in between, as that of a job that is over
     for kind, text in left.items():
         files.write_text(_place(folder, kind), text, durable=False)
     sent.unlink()
@@ -137,13 +138,14 @@ def discard_orphans() -> None:
         EnvironmentProblem: the folder in memory belongs to somebody else.
         OSError: something in it can't be removed.
     """
+    for job in memory_folder().glob(f"*{_JOB}"):
+        with FileLock(job) as lock:
+            if lock.acquire():
+                for kind in (*_KINDS, _JOB):
+                    job.with_name(job.stem + kind).unlink(missing_ok=True)
     for place in memory_folder().glob("*.json"):
-        job = place.with_name(place.name.partition(".")[0] + _JOB)
-        if job.exists():
-            # The state that it is of is on another host.
-            if not locks.is_held(job):
-                place.unlink(missing_ok=True)
-            continue
+        if place.with_name(place.name.partition(".")[0] + _JOB).exists():
+            continue  # its job lives here, and the state that it is of may be on another host
         try:
             with files.reading_untrusted(place, max_bytes=_MAX_BYTES) as stream:
                 attempt = Path(json.load(stream)["attempt"])

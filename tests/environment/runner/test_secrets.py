@@ -83,4 +83,4 @@ def test_what_a_job_has_taken_stays_while_it_lives_wherever_its_state_is_and_no_
     secrets.discard_orphans()
     with pytest.raises(EnvironmentProblem, match="are gone"):
         secrets.read_keys(folder)
-    secrets.discard(folder)
+    assert not Path(lock.path).exists()
