@@ -108,9 +108,10 @@ def engine_text(current: EngineStatus) -> str:
     if not current.running:
         return "engine  not running; start it: mlebench-console engine start"
     up = None if current.started_at is None else time.time() - current.started_at
+    waiting = f" ({current.waiting} wait in Slurm)" if current.waiting else ""
     parts = [
         f"engine  running on {current.host or 'this host'}, process {current.pid}, up {wording.duration(up)}",
-        f"work    {current.live} live, {current.queued} queued, {current.retrying} to be retried",
+        f"work    {current.live} live{waiting}, {current.queued} queued, {current.retrying} to be retried",
         f"disk    {wording.size(current.state_disk_free)} free for the state,"
         f" {wording.size(current.data_disk_free)} for data",
     ]

@@ -326,7 +326,10 @@ def _health(app: ConsoleApp, detail: int) -> Pieces:
         return (*pieces, (f"{app.signs.failed} engine down", "bad"))
     silent = engine.heartbeat_at is not None and app.now() - engine.heartbeat_at > SILENT_SECONDS
     pieces += [("engine silent", "warn") if silent else ("engine ok", "good"), (dot, "faint")]
-    pieces += [(f"{engine.live} running", "running" if engine.live else "dim")]
+    running = engine.live - engine.waiting
+    pieces += [(f"{running} running", "running" if running else "dim")]
+    if engine.waiting:
+        pieces += [(dot, "faint"), (f"{engine.waiting:,} wait", "text")]
     if detail >= 3 and engine.queued:
         pieces += [(dot, "faint"), (f"{engine.queued:,} queued", "dim")]
     free, total = engine.state_disk_free, engine.state_disk_total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -130,6 +130,8 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
     acknowledged = acknowledgements.all_acknowledgements(database)
     # Grouped here, in the reader's thread: what became of these does not depend on the time.
     ended = (run for run in every if run.state is RunState.FAILED or run.grading_problem)
+    elsewhere = runs.placed_elsewhere(database)
+    waiting = _waiting(elsewhere)
     return Overview(
         sweeps=tuple(
             _sweep_line(
@@ -145,6 +147,7 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
                     shared,
                 ),
                 now,
+                waiting,
             )
             for sweep in known
         ),
@@ -162,7 +165,7 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
         budgets=tuple(standings.values()),
         held=tuple(
             (by_id[run_id].sweep_id, attempt)
-            for run_id, attempt in runs.placed_elsewhere(database).items()
+            for run_id, attempt in elsewhere.items()
             if wording.is_waiting(attempt) and wording.waits_for_people(attempt)
         ),
     )
@@ -171,14 +174,27 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
 def sweep_lines(database: Database, chosen: Sequence[Sweep], now: float) -> list[SweepLine]:
     """Read how some sweeps go, without what their model calls cost."""
     counts = sweeps.counts_of_all(database)
+    waiting = _waiting(runs.placed_elsewhere(database))
     return [
-        _sweep_line(sweep, runs.of_sweep(database, sweep.id), counts.get(sweep.id, SweepCounts()), None, now)
+        _sweep_line(
+            sweep, runs.of_sweep(database, sweep.id), counts.get(sweep.id, SweepCounts()), None, now, waiting
+        )
         for sweep in chosen
     ]
 
 
+def _waiting(elsewhere: Mapping[int, Attempt]) -> set[int]:
+    """Find the runs that a batch system lets wait."""
+    return {run_id for run_id, attempt in elsewhere.items() if wording.waits_in_queue(attempt)}
+
+
 def _sweep_line(
-    sweep: Sweep, found: Sequence[Run], counts: SweepCounts, costs: SweepCosts | None, now: float
+    sweep: Sweep,
+    found: Sequence[Run],
+    counts: SweepCounts,
+    costs: SweepCosts | None,
+    now: float,
+    waiting: Container[int],
 ) -> SweepLine:
     competitions, trials = sweep.spec.competitions, [trial_of(run) for run in found]
     return SweepLine(
@@ -186,7 +202,7 @@ def _sweep_line(
         counts,
         any_medal_of(trials, competitions),
         interim_of(trials, competitions),
-        tally_of(found),
+        tally_of(found, waiting),
         end_of_sweep(sweep, found, now),
         costs,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
@@ -182,12 +182,18 @@ TALLIED: tuple[Outcome | RunState, ...] = (
 )
 
 
-def tally_of(found: Sequence[Run]) -> dict[Outcome | RunState, int]:
-    """Count runs by how they stand, in the order of `TALLIED`; whatever is live counts as running."""
-    counts = Counter(
-        RunState.RUNNING if run.is_live else run.outcome if run.outcome is not None else run.state
-        for run in found
-    )
+def tally_of(found: Sequence[Run], waiting: Container[int] = ()) -> dict[Outcome | RunState, int]:
+    """Count runs by how they stand, in the order of `TALLIED`; whatever is live counts as running.
+
+    Those that wait with a batch system, by their numbers in `waiting`, count as queued.
+    """
+
+    def standing(run: Run) -> Outcome | RunState:
+        if run.is_live:
+            return RunState.QUEUED if run.id in waiting else RunState.RUNNING
+        return run.outcome if run.outcome is not None else run.state
+
+    counts = Counter(map(standing, found))
     return {kind: counts[kind] for kind in TALLIED if counts[kind]}
 
 

@@ -21,6 +21,7 @@ class EngineStatus:
     With `running` false the other facts are the last ones that an engine wrote.
 
     Attributes:
+        live: runs for which something is done; `waiting` of them are with a batch system that does not run them yet.
         problem: all that is wrong at the moment, in one line; empty when nothing is.
         problems: the same, one by one.
     """
@@ -33,6 +34,7 @@ class EngineStatus:
     started_at: float | None = None
     heartbeat_at: float | None = None
     live: int = 0
+    waiting: int = 0
     queued: int = 0
     retrying: int = 0
     datasets_working: int = 0

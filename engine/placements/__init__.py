@@ -36,6 +36,11 @@ class Placements:
         return "; ".join(filter(None, (placement.problem for placement in self._all)))
 
     @property
+    def waiting(self) -> int:
+        """Count the attempts that a batch system has and does not run yet."""
+        return 0 if self._slurm is None else self._slurm.waiting
+
+    @property
     def _all(self) -> tuple[Placement, ...]:
         return (self.here,) if self._slurm is None else (self.here, self._slurm)
 

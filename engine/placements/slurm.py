@@ -218,6 +218,13 @@ class _Held:
         )
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether no job of it has begun, or that is suspended."""
+        if self.job is not None and self.job.state in _HELD_STATES:
+            return True
+        return self.beat is None and (self.job is None or self.job.state in _NOT_YET)
+
+    @property
     def silence(self) -> float:
         """After how long a runner that writes nothing has ended its agent."""
         return self.profile.silent_seconds + min(_MARGIN_SECONDS, self.profile.silent_seconds)
@@ -310,6 +317,11 @@ class Slurm:
         parts = [turn.in_words(kind) for kind, turn in self._turns.items()]
         parts += [used.submit.in_words(_Call.SUBMIT) for used in self._profiles.values()]
         return "; ".join(dict.fromkeys(filter(None, parts)))
+
+    @property
+    def waiting(self) -> int:
+        """Count the attempts that Slurm does not run yet, or not at the moment."""
+        return sum(held.is_waiting for held in self._held.values())
 
     def room(self, placement: str) -> int:
         """Return how many more jobs a profile lets us have."""

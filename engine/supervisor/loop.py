@@ -256,6 +256,7 @@ class Supervisor:
             started_at=self._started_at,
             heartbeat_at=self._clock.now(),
             live=self._live,
+            waiting=min(self._live, self._placements.waiting),
             queued=self._queued,
             retrying=self._retrying,
             datasets_working=self._datasets.working,

@@ -258,7 +258,13 @@ class World:
             model_calls.add(self.database, attempt_id, uses, size)
 
     def engine(
-        self, *, live: int = 0, queued: int = 0, data_free: int | None = None, problem: str = ""
+        self,
+        *,
+        live: int = 0,
+        queued: int = 0,
+        data_free: int | None = None,
+        problem: str = "",
+        waiting: int = 0,
     ) -> None:
         publish(
             self.places,
@@ -267,6 +273,7 @@ class World:
                 host="gpu-box-3",
                 heartbeat_at=NOW - 1,
                 live=live,
+                waiting=waiting,
                 queued=queued,
                 state_disk_free=1_712_000_000_000,
                 state_disk_total=3_600_000_000_000,

@@ -480,7 +480,7 @@ def on_slurm(places: Places) -> World:
     found.append(Node("gpu06", "drained", True, 64, 0, 0.0, 515 << 30, 8, 0, ("gpu",), "ECC errors of GPU 3"))
     nodes.write(places.state_dir, Nodes(NOW - 40, tuple(found)))
     since = "Slurm does not answer since 03:02:11, jobs go on: squeue: Unable to contact slurm controller"
-    world.engine(live=15, queued=4, problem=since)
+    world.engine(live=15, queued=4, problem=since, waiting=8)
     world.usage("aide-slurm")
     return world
 

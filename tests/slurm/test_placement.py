@@ -480,6 +480,7 @@ def test_a_run_that_slurm_has_suspended_says_so_and_goes_on(world: World) -> Non
     world.step_for(2000)
     assert world.look().failure is None
     assert world.look().waits_for == "SUSPENDED"
+    assert world.placement.waiting == 1
 
 
 def test_a_waiting_job_tells_its_priority_and_when_it_may_start(world: World) -> None:
@@ -489,11 +490,13 @@ def test_a_waiting_job_tells_its_priority_and_when_it_may_start(world: World) ->
     )
     world.step_for(60)
     look = world.look()
+    assert world.placement.waiting == 1
     assert look.priority == 4294901756
     assert look.starts_at == time.mktime((2026, 1, 1, 2, 10, 0, 0, 0, -1))
     world.slurm.move(number, "RUNNING")
     world.step_for(60)
     assert (world.look().priority, world.look().starts_at) == (None, None)
+    assert world.placement.waiting == 0
 
 
 def test_a_job_that_was_let_go_before_slurm_named_it_is_cancelled(world: World) -> None:

@@ -406,6 +406,7 @@ async def test_what_slurm_says_of_jobs_is_told_from_the_matrix_to_the_run(
             "Slurm does not answer since 03:02:11", "1 job of aide-slurm waits: JobHeldAdmin: an admin"
         )
         assert "other jobs go first" not in console.text()
+        await console.sees("7 running · 8 wait", "▶7 …12")
         await console.press("2")
         await console.sees("7 running (8 wait in Slurm)", "… Priority ~04:44", "… held", "! i infra")
         await console.press("v", *"jjjjj")
