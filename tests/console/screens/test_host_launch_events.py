@@ -83,7 +83,7 @@ async def test_events_are_filtered_and_lead_to_their_run(opened: OpenConsole) ->
         await console.sees("unknown: sve", "out of memory: killed at 64.0 GB")
         await console.misses("image pull")
         await console.press("slash", "ctrl+u", *"kind:nothing", "enter")
-        await console.sees("no event is like that: Esc shows all")
+        await console.sees("no event is like that: esc shows all")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
