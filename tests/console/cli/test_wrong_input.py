@@ -45,7 +45,7 @@ def assert_told(ran: Ran, code: int, *parts: str) -> None:
         ),
         (["prepare"], ("no competition was chosen", "--lite")),
         (["prepare", "--lite", "--all"], ("not clear",)),
-        (["prepare", "--lite", "--raw", "/tmp"], ("--raw",)),
+        (["prepare", "--lite", "--raw", "/tmp"], ("/tmp holds no folder",)),
         (["runs", "classify", "1", "--class", "bad"], ("infrastructure",)),
         (["completion", "tcsh"], ("tcsh", "bash")),
     ],
