@@ -31,7 +31,6 @@ _REFUSALS = (
     "invalid license",
     "invalid generic resource",
     "invalid node name",
-    "requested node configuration is not available",
     "requested time limit is invalid",
     "node count specification invalid",
     "unrecognized option",
@@ -42,6 +41,8 @@ _REFUSALS = (
     "invalid directive",
     "invalid --",
 )
+# Nodes that have not registered yet, after a start of the controller, make it say so too.
+_NO_SUCH_NODES = "requested node configuration is not available"
 # States of nodes that take no jobs; `drained*` and `down~` are states too.
 _AWAY = ("down", "drain", "fail", "maint", "unknown")
 _NOT_KEPT = ("accounting storage is disabled", "not running a supported accounting_storage plugin")
@@ -72,6 +73,10 @@ class SlurmAway(EnvironmentProblem):
 
 class SlurmRefuses(EnvironmentProblem):
     """Slurm will never run such a job."""
+
+
+class SlurmUnfit(SlurmRefuses):
+    """Slurm has no node for such a job: never, or while nodes are away; it was not submitted."""
 
 
 class SlurmFull(EnvironmentProblem):
@@ -296,6 +301,8 @@ class SlurmCommands:
         why = " ".join(f"{done.stderr} {done.stdout}".split())[:_SHOWN] or f"code {done.returncode}"
         if any(sign in why.lower() for sign in _NOT_KEPT):
             raise NoAccounting("Slurm keeps no records", why)
+        if program == "sbatch" and _NO_SUCH_NODES in why.lower():
+            raise SlurmUnfit("Slurm refuses the job", why, "Correct the sweep, or its table in config.toml.")
         if program == "sbatch" and any(sign in why.lower() for sign in _FULL) and not _TOO_LARGE.search(why):
             raise SlurmFull("Slurm takes no more jobs now", why)
         if program == "sbatch" and (_TOO_LARGE.search(why) or any(sign in why.lower() for sign in _REFUSALS)):

@@ -31,6 +31,7 @@ from engine.placements.commands import (
     SlurmCommands,
     SlurmFull,
     SlurmRefuses,
+    SlurmUnfit,
 )
 from engine.placements.model import Look
 from engine.placements.staging import DIRECT, Images, staging_seconds
@@ -42,7 +43,7 @@ from environment.runner.protocol import Heartbeat, Order, Stop
 from foundation import files, jsonlines
 from foundation.clock import Clock
 from foundation.daemon_log import Log
-from foundation.problems import DataProblem, Problem, UsageProblem
+from foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
 from state.lifecycle import FailureClass
 from state.records import HERE, Attempt
 from state.transitions import Failure
@@ -556,6 +557,11 @@ class Slurm:
             self._log("what becomes of jobs is not looked for in Slurm's records", problem)
             self._has_records = False
             return
+        except SlurmUnfit as refusal:
+            assert held is not None
+            self._note_failure(turn, pending.kind, refusal)
+            self._submit_again(held, refusal.why)
+            return
         except SlurmRefuses as refusal:
             assert held is not None  # only a submission is refused
             self._refuse(held, f"Slurm does not run it: {refusal.why}")
@@ -588,7 +594,7 @@ class Slurm:
                 assert held is not None
                 held.is_submitted = True
 
-    def _note_failure(self, turn: _Turn, kind: _Call, problem: SlurmAway | SlurmFull) -> None:
+    def _note_failure(self, turn: _Turn, kind: _Call, problem: EnvironmentProblem) -> None:
         turn.failures += 1
         turn.at = self._clock.monotonic() + self._seconds_between(kind, turn.failures)
         turn.why = problem.why

@@ -14,7 +14,7 @@ import pytest
 
 from engine.layout import MARKER, squashfs_image
 from engine.placements.checks import staging_tools
-from engine.placements.commands import Job, SlurmAway, SlurmFull, SlurmRefuses
+from engine.placements.commands import Job, SlurmAway, SlurmFull, SlurmRefuses, SlurmUnfit
 from engine.placements.here import Here
 from engine.placements.model import Look
 from engine.placements.slurm import Slurm, job_options, profile_named
@@ -347,6 +347,22 @@ def test_a_controller_that_takes_no_more_for_now_is_asked_again_and_that_is_told
     world.step_for(400)
     assert world.look().job == world.slurm.only_job
     assert world.placement.problem == ""
+
+
+@pytest.mark.parametrize("are_back", [True, False])
+def test_nodes_that_are_not_there_are_waited_for_a_while(world: World, are_back: bool) -> None:
+    said = "Requested node configuration is not available"  # also of nodes that have not registered yet
+    world.slurm.refusal = SlurmUnfit("Slurm refuses the job", said)
+    world.placement.place(world.attempt)
+    world.step_for(60)
+    assert world.look().failure is None
+    assert said in world.placement.problem
+    if are_back:
+        world.slurm.refusal = None
+    world.step_for(1000)
+    look = world.look()
+    assert (look.failure is None, look.pauses) == (are_back, not are_back)
+    assert world.slurm.calls.count("sbatch") == (2 if are_back else 3)
 
 
 def test_an_attempt_that_is_submitted_in_vain_again_and_again_fails_and_pauses(world: World) -> None:
