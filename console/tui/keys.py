@@ -110,6 +110,13 @@ TABLE: tuple[Key, ...] = (
     Key("app.palette", "ctrl+p", "app.command_palette", "palette", "Search all commands"),
     Key("app.help", "question_mark f1", "app.help", "help", "The keys of this screen", 91),
     _change("app.undo", "u", "app.undo", "undo", "Take back a stop or a relaunch of the last seconds"),
+    Key(
+        "app.redraw",
+        "f3",
+        "app.redraw",
+        "redraw",
+        "Draw everything anew, if something else wrote on the terminal",
+    ),
     Key("app.theme", "f2", "app.next_theme", "theme", "Dark or light"),
     Key("app.quit", "q ctrl+q", "app.leave", "quit", "Close the console; the engine keeps running", 92),
     # Lists and the matrix

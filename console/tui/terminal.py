@@ -214,6 +214,11 @@ class TerminalApp(App[str]):
             self._end_update()
             driver.flush()
 
+    def action_redraw(self) -> None:
+        """Draw everything anew, as after somebody else has written on the terminal."""
+        self._content.forget()
+        self.screen.refresh()
+
     def _resume_signal(self) -> None:
         # Another program, or the shell, had the terminal.
         self._content.forget()

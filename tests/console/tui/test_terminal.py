@@ -68,6 +68,11 @@ def test_sequences_and_keys_that_are_bound_with_alt_stay_one_key() -> None:
 def test_q_restores_the_terminal(state: World, open_terminal: Open) -> None:
     terminal = open_terminal()
     terminal.until("dummy-1")
+    # What others write on the terminal, such as a message to all who are logged in, is gone by a key.
+    terminal.screen.reset()
+    assert "dummy-1" not in terminal.seen
+    terminal.type("\x1bOR")
+    terminal.until("dummy-1")
     terminal.type("q")
     assert terminal.wait() == 0
     assert terminal.is_as_before
