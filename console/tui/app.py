@@ -72,6 +72,8 @@ _ANSWER_SECONDS = 30.0
 _MOST_WARNINGS = 3
 # A console that is killed is found again as it was some seconds before.
 _SESSION_EVERY_TICKS = 10
+# What the keys do that are about nothing that a screen shows.
+_LEADING = ("app.go(", "app.leave")
 _MODE_NAMES = tuple(name for name, *_ in SCREENS)
 # Opened next most likely; imported ahead, so that the first key that opens one is answered as fast as the second.
 _IMPORTED_AHEAD = ("run", "sweep", "dialogs")
@@ -390,6 +392,14 @@ class ConsoleApp(TerminalApp):
         return any(
             key in each.keys and each.opens_field and not (self.readonly and each.changes) for each in known
         )
+
+    def takes_key(self, key: str) -> bool:
+        """Whether the screen has what it shows, which all keys wait for but those that lead away from it."""
+        screen = self.screen
+        if not isinstance(screen, ConsoleScreen) or screen.is_ready:
+            return True
+        leading = [each for each in self.settings.keys.of("app") if each.does.startswith(_LEADING)]
+        return not isinstance(screen, OpeningScreen) and any(key in each.keys for each in leading)
 
     # Actions: a question, then requests to the engine, whose answers are shown.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -53,6 +54,8 @@ Queries = dict[str, Query]
 _SMALLEST = (40, 10)
 # A file system that has not answered for so long is worth a line.
 STALLED_SECONDS = 3.0
+# So long keys wait for the first answers.
+_READY_SECONDS = 2.0
 # The engine does what could be undone within moments after its time.
 _OVERDUE_SECONDS = 3.0
 
@@ -103,6 +106,9 @@ class ConsoleScreen(Screen[None]):
         super().__init__()
         # Why queries have no answer, by their names.
         self._problems: dict[str, Problem] = {}
+        # Which queries have no answer yet, since when; None before they were made.
+        self._unanswered: set[str] | None = None
+        self._asked_at = 0.0
 
     def __init_subclass__(cls) -> None:
         """Bind the screen's own keys, and name what is kept of it."""
@@ -185,6 +191,13 @@ class ConsoleScreen(Screen[None]):
         """Draw what depends on the time; it is called whenever `tick_seconds` have passed."""
         self.draw()
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it shows what its keys are about; a state that does not answer for long is not waited for."""
+        if self._unanswered is None:
+            return False
+        return not self._unanswered or time.monotonic() - self._asked_at > _READY_SECONDS
+
     def is_composed(self) -> bool:
         """Whether everything that `redraw` draws on is there."""
         return bool(self.query("#footer"))
@@ -214,6 +227,10 @@ class ConsoleScreen(Screen[None]):
     def query_again(self, *names: str) -> None:
         """Make the queries anew, or those named, because what they are about has changed."""
         asked = self.queries()
+        if not names:
+            has_state = self.app.condition.health in (StateHealth.GOOD, StateHealth.UNKNOWN)
+            self._unanswered = set(asked) if has_state else set()
+            self._asked_at = time.monotonic()
         for name in names or asked:
             if name not in asked:
                 self.app.reader.unwatch(f"{id(self)}.{name}")
@@ -251,6 +268,7 @@ class ConsoleScreen(Screen[None]):
                 self.refresh_frame()
             message.deliver(message.value)
             self.draw_answer(message.name)
+            self._settle(message.name)
         elif self.is_attached:
             self.call_after_refresh(self.on_query_answered, message)
 
@@ -259,6 +277,11 @@ class ConsoleScreen(Screen[None]):
         message.stop()
         self._problems[message.name] = message.problem
         self.refresh_frame()
+        self._settle(message.name)
+
+    def _settle(self, name: str) -> None:
+        if self._unanswered is not None:
+            self._unanswered.discard(name)
 
     def on_resize(self, event: events.Resize) -> None:
         """Draw for the new size; a terminal that is too small is asked to grow."""
@@ -296,6 +319,11 @@ class OpeningScreen(ConsoleScreen):
     """The first frame, seen while the wanted screen and its queries are being imported."""
 
     AUTO_FOCUS = ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Keys are about what comes after it."""
+        return False
 
     def body(self) -> Iterable[Widget]:
         """Return nothing yet."""

@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from textual.dom import DOMNode
     from textual.driver import Driver
     from textual.screen import Screen
-    from textual.widget import Widget
 
 # Then Textual speaks to a browser by way of the parent process, and there is nobody to speak to without it.
 IN_BROWSER = "TEXTUAL_DRIVER" in os.environ
 # A field that is not there by then will not come; what follows is a key like any other.
 _FIELD_SECONDS = 5.0
 _LOOK_SECONDS = 0.002
-# Textual gives letters to a field at once, but what other keys do only once they have gone through all of the
-# field's ancestors; then what the field posts of it goes the same way.
+_QUICK_LOOKS = 50
+# Textual gives letters to a field at once, but what other keys do only once they have gone through all ancestors of
+# what has the focus; then what that posts of it, such as that a line was opened, goes the same way.
 _PASSES = 2
 # A frame is up to three writes; more than that waiting means that the terminal has not read the last frame yet.
 _MOST_WAITING = 3
@@ -254,47 +254,55 @@ class TerminalApp(App[str]):
         """Whether a key, pressed now, opens a line to type into."""
         raise NotImplementedError
 
+    def takes_key(self, key: str) -> bool:  # noqa: ARG002 an app may let some keys through at any time
+        """Whether what is seen is there as far as a key needs it."""
+        return True
+
     async def on_event(self, event: events.Event) -> None:
-        """Take an event, or hold it back if it is a key behind one that opens, edits or leaves a field."""
+        """Take an event, or hold it back if it is a key behind another that may yet lead somewhere else."""
+        if isinstance(event, events.Key) and not self.screen_stack:
+            return  # the console is ending, and nothing is seen any more
         if not isinstance(event, events.Key) or event.is_forwarded:
             await super().on_event(event)
         elif self._held_keys is not None:
             self._held_keys.append(event)
-        elif self.opens_field(event.key) if not self._is_typing() else not event.is_printable:
-            # Not here: what opens, edits or leaves a field are messages that wait behind this event.
+        elif self._is_typing() and event.is_printable:
+            await super().on_event(event)
+        else:
+            # Not here: what a key does are messages that wait behind this event.
             self._held_keys = deque((event,))
             self.run_worker(self._take_held_keys(self._held_keys))
-        else:
-            await super().on_event(event)
 
     async def _take_held_keys(self, held: deque[events.Key]) -> None:
-        """Take keys in their order, also those that come meanwhile, each once a field is done with the last one."""
+        """Take keys in their order, also those that come meanwhile, each once all is done that the last one does."""
         while held:
-            event = held.popleft()
-            field = self.focused if self._is_typing() else None
-            opens = field is None and self.opens_field(event.key)
+            event = held[0]
+            await self._until(partial(self.takes_key, event.key))
+            held.popleft()
+            target = self.focused or self.screen
+            is_typing = self._is_typing()
+            opens = not is_typing and self.opens_field(event.key)
             await super().on_event(event)
             if opens:
                 await self._until(self._is_typing)
-            elif field is not None and not event.is_printable:
-                await self._field_done(field)
+            elif not (is_typing and event.is_printable):
+                for node in [*target.ancestors_with_self] * _PASSES:
+                    await self._passed(node)
         self._held_keys = None
 
-    async def _field_done(self, field: Widget) -> None:
-        """Wait until a field has lost the focus, or is done with a key that leaves it there."""
-        for node in [*field.ancestors_with_self] * _PASSES:
-            if self.focused is field:
-                await self._passed(node, field)
-
-    async def _passed(self, node: DOMNode, field: Widget) -> None:
+    async def _passed(self, node: DOMNode) -> None:
+        """Wait until a widget has done what it had to do before, unless it is going."""
         passed = asyncio.Event()
-        if node.call_later(passed.set):
-            await self._until(lambda: passed.is_set() or self.focused is not field)
+        if node.is_running and node.call_later(passed.set):
+            await self._until(lambda: passed.is_set() or not node.is_running)
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         give_up = asyncio.get_running_loop().time() + _FIELD_SECONDS
+        looks = 0
         while not holds() and asyncio.get_running_loop().time() < give_up:
-            await asyncio.sleep(_LOOK_SECONDS)
+            # Most is done within some turns of the event loop.
+            await asyncio.sleep(0 if looks < _QUICK_LOOKS else _LOOK_SECONDS)
+            looks += 1
 
     def _is_typing(self) -> bool:
         # Not every console ever opens a field, so its class need not be imported to ask for it.

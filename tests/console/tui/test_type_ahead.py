@@ -41,3 +41,34 @@ async def test_a_colon_in_a_field_holds_nothing_up(opened: OpenConsole) -> None:
         burst(console, *"a:b")
         await console.until(lambda: typed(console, "agent") == ("a:b",))
         assert console.app._held_keys is None
+
+
+async def test_keys_behind_a_digit_belong_to_the_screen_that_it_opens(opened: OpenConsole) -> None:
+    async with opened(worlds.busy, screen="sweep:aide-o3-lite") as console:
+        await console.sees("aide-o3-lite")
+        burst(console, "1", "2", "right_square_bracket", "j", "v")
+        await console.until(lambda: console.app.sweep_id == "openhands-1" and console.app.screen._as_table)
+
+
+async def test_keys_behind_enter_belong_to_the_run_that_it_opens(opened: OpenConsole) -> None:
+    async with opened(worlds.busy, screen="sweep:aide-o3-lite") as console:
+        await console.sees("aide-o3-lite")
+        burst(console, "j", "enter", "tab", "tab", "escape", "right_square_bracket", "v")
+        await console.until(lambda: console.app.sweep_id == "openhands-1" and console.app.screen._as_table)
+
+
+async def test_a_question_is_answered_by_the_key_behind_the_one_that_asks_it(
+    opened: OpenConsole, asked: list[object]
+) -> None:
+    async with opened(worlds.busy, screen="sweep:aide-o3-lite") as console:
+        await console.sees("aide-o3-lite")
+        burst(console, "a", "r", "y")
+        await console.until(lambda: asked)
+
+
+async def test_a_state_that_never_answers_does_not_keep_the_console_from_closing(opened: OpenConsole) -> None:
+    async with opened(worlds.busy, screen="overview") as console:
+        await console.sees("needs you")
+        console.app.reader.watch = lambda *_arguments: None  # type: ignore[method-assign]
+        burst(console, "2", "q")
+        await console.until(lambda: console.app._exit)
