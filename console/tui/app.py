@@ -521,14 +521,19 @@ class ConsoleApp(TerminalApp):
         try:
             result = await in_daemon_thread(work)
         except Problem as problem:
-            self.say(str(problem), bad=not isinstance(problem, NotApplicable))
+            self._say_if_seen(str(problem), bad=not isinstance(problem, NotApplicable))
         except Exception as error:
             # What fails for one screen must not end the console; the log keeps the traceback.
             log.exception("working for a screen")
-            self.say(f"failed: {error!r}\nsee console.log in the state directory", bad=True)
+            self._say_if_seen(f"failed: {error!r}\nsee console.log in the state directory", bad=True)
         else:
-            if then is not None:
+            if then is not None and self.screen_stack:
                 then(result)
+
+    def _say_if_seen(self, text: str, *, bad: bool) -> None:
+        # Work may end after the console, when there is no screen any more.
+        if self.screen_stack:
+            self.say(text, bad=bad)
 
     # The state, the engine and the news.
 

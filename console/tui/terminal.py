@@ -278,6 +278,8 @@ class TerminalApp(App[str]):
         while held:
             event = held[0]
             await self._until(partial(self.takes_key, event.key))
+            if not self.screen_stack:
+                return  # the console has ended meanwhile
             held.popleft()
             target = self.focused or self.screen
             is_typing = self._is_typing()
@@ -299,7 +301,7 @@ class TerminalApp(App[str]):
     async def _until(self, holds: Callable[[], bool]) -> None:
         give_up = asyncio.get_running_loop().time() + _FIELD_SECONDS
         looks = 0
-        while not holds() and asyncio.get_running_loop().time() < give_up:
+        while self.screen_stack and not holds() and asyncio.get_running_loop().time() < give_up:
             # Most is done within some turns of the event loop.
             await asyncio.sleep(0 if looks < _QUICK_LOOKS else _LOOK_SECONDS)
             looks += 1
