@@ -10,7 +10,7 @@ work=$(mktemp -d /tmp/bare.XXXX) # a short name: paths of sockets have little ro
 mkdir "$work/bin" "$work/home"
 
 # All programs but those that a bare machine lacks; whatever the user may not run is not there for it either.
-left_out='^(docker.*|containerd.*|podman|bwrap|tmux|chromium.*|apptainer|singularity|s(batch|queue|info)|slurm.*|debootstrap|uv)$'
+left_out='^(docker.*|containerd.*|podman|bwrap|tmux|chromium.*|apptainer|singularity|s(batch|queue|info)|slurm.*|mariadbd|debootstrap|uv|mksquashfs|unsquashfs|squashfuse.*|fuse-overlayfs)$'
 for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
     [[ -d $folder ]] || continue
     find -L "$folder" -maxdepth 1 -type f -perm -o+x -printf '%f\n' 2>/dev/null | grep -vE "$left_out" |

@@ -48,7 +48,9 @@ COMMANDS = {
     "engine": Entry("engine", "Start, stop and watch the engine that does the work."),
     "sweep": Entry("sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
     "runs": Entry("runs", "List, follow, retry, stop and classify runs, and what they failed of."),
-    "placements": Entry("placements", "List and check placements: this host, and profiles of Slurm."),
+    "placements": Entry(
+        "placements", "List and check placements: this host, and the profiles of a batch system."
+    ),
     "events": Entry("events", "List what happened, newest last, filtered as on the Events screen."),
     "images": Entry("images", "Build, list and check container images."),
     "prepare": Entry("prepare", "Prepare datasets: download, verify, extract, split."),

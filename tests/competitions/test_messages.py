@@ -66,7 +66,7 @@ def with_value(competition_id: str, value: str, row: int, edition: Edition = "v1
         ("a.jpg,0.5", "must name the columns id, has_cactus; it holds 'a.jpg', '0.5'"),
         ("id;has_cactus", "The first line 'id;has_cactus' has semicolons between its names; expected commas"),
         (f"id,{'x' * 5000}", "found id, 'xxx"),
-        ("", "The file holds no table; expected a CSV whose first line names the columns id, has_cactus."),
+        ("", "The file is empty: it has no header and no rows."),
     ],
 )
 def test_the_columns_found_are_named_beside_those_expected(header: str, message: str, tmp_path: Path) -> None:
