@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,21 +25,50 @@ class Lines:
     offset: int
 
 
-def append(path: Path, values: Sequence[dict[str, Any]], *, durable: bool = False) -> None:
-    """Add lines with one write; a line that a killed writer left torn is closed off first."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o644)
-    try:
-        size = os.fstat(descriptor).st_size
-        torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+def append(path: Path, values: Sequence[dict[str, Any]], *, durable: bool = False) -> int:
+    """Add lines with one write, after closing off what a killed writer left torn; returns how large the file is."""
+    with closing(Appender(path)) as file:
+        return file.append(values, durable=durable)
+
+
+class Appender:
+    """A file of lines that stays open for the next ones, since opening it anew asks its file system each time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def append(self, values: Sequence[dict[str, Any]], *, durable: bool = False) -> int:
+        """Add lines as `append`; where that fails, the file is opened anew for the next ones.
+
+        Raises:
+            OSError: they can't be written, or not all of them.
+        """
+        try:
+            return self._append(values, durable=durable)
+        except OSError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file; harmless when it is not open."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _append(self, values: Sequence[dict[str, Any]], *, durable: bool) -> int:
+        if self._descriptor is None:
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._descriptor = os.open(self._path, flags, 0o644)
+        size = os.fstat(self._descriptor).st_size
+        torn = size > 0 and os.pread(self._descriptor, 1, size - 1) != b"\n"
         text = "".join(json.dumps(value) + "\n" for value in values)
         content = (b"\n" if torn else b"") + text.encode()
-        if os.write(descriptor, content) < len(content):  # the disk ran full in the middle of it
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        if os.write(self._descriptor, content) < len(content):  # the disk ran full in the middle of it
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
         if durable:
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            os.fsync(self._descriptor)
+        return size + len(content)
 
 
 def read(path: Path, offset: int = 0) -> Lines:

@@ -159,14 +159,14 @@ class TrafficRecord:
         partial.replace(self._path)
         self._written = text
 
-    async def keep(self) -> None:
-        """Write it again and again."""
+    async def keep(self, seconds: float) -> None:
+        """Write it again and again, so many seconds apart."""
         while True:
             try:
                 self.write()
             except OSError as error:
                 _say(f"the traffic can't be written: {error}")
-            await asyncio.sleep(_RECORD_SECONDS)
+            await asyncio.sleep(seconds)
 
 
 @dataclass(frozen=True)
@@ -406,6 +406,9 @@ def main() -> None:
     parser.add_argument(
         "--traffic", type=Path, metavar="FILE", help="where to tell how many bytes have passed"
     )
+    parser.add_argument(
+        "--traffic-seconds", type=float, default=_RECORD_SECONDS, metavar="N", help="how often that is told"
+    )
     parser.add_argument("--through", metavar="URL", help="the site's own proxy, http://HOST:PORT")
     options = parser.parse_args()
     through = None
@@ -419,18 +422,19 @@ def main() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(options.socket))
         listener.listen(MAX_CONNECTIONS)
-        asyncio.run(_serve(listener, Proxy(options.allow, options.deny, record, through), record))
+        proxy = Proxy(options.allow, options.deny, record, through)
+        asyncio.run(_serve(listener, proxy, record, options.traffic_seconds))
 
 
-async def _serve(listener: socket.socket, proxy: Proxy, record: TrafficRecord) -> None:
+async def _serve(listener: socket.socket, proxy: Proxy, record: TrafficRecord, seconds: float) -> None:
     def end() -> None:
-        # What has passed in the last second counts, too.
+        # What has passed since it was last written counts, too.
         with suppress(OSError):
             record.write()
         os._exit(0)
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
-    await asyncio.gather(serve(listener, proxy.answer), record.keep())
+    await asyncio.gather(serve(listener, proxy.answer), record.keep(seconds))
 
 
 if __name__ == "__main__":

@@ -121,7 +121,8 @@ async def _serve(attempt: Path, gateway: Gateway) -> None:
         Path(protocol.GATEWAY_SOCKET).unlink(missing_ok=True)
         listener.bind(protocol.GATEWAY_SOCKET)
         await web.SockSite(runner, listener, backlog=MAX_CONNECTIONS).start()
-        while not ended.is_set() and not _is_over(attempt):
+        in_job = (attempt / protocol.JOB_CLAIM).exists()  # with whose runner it goes, whatever ends that
+        while not ended.is_set() and (in_job or not _is_over(attempt)):
             try:
                 await asyncio.wait_for(ended.wait(), _LOOK_SECONDS)
             except TimeoutError:

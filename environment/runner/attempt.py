@@ -50,6 +50,25 @@ _MOST_PROBLEMS_TOLD = 3
 _CODE_SECONDS = 20.0
 
 
+# In a job, where a walk through an attempt's directory asks a file system that hundreds of nodes share.
+_REST_SECONDS, _LONGEST_REST_SECONDS = 54.0, 14_400.0
+_REST_SECONDS_PER_ENTRY = 40.0
+_SHARE_OF_IDLE_LIMIT = 1 / 3
+
+
+def _seconds_of_rest(order: Order, entries: int) -> float:
+    """Return how long a job leaves its directory unmeasured after a walk that has looked at so many entries.
+
+    What has a limit on disk is measured as often as it may be.
+    """
+    if order.disk_limit_bytes is not None:
+        return _REST_SECONDS
+    rest = min(entries * _REST_SECONDS_PER_ENTRY, _LONGEST_REST_SECONDS)
+    if order.idle_limit_seconds is not None:
+        rest = min(rest, order.idle_limit_seconds * _SHARE_OF_IDLE_LIMIT)
+    return max(_REST_SECONDS, rest)
+
+
 class Stage(Enum):
     """How far an attempt is."""
 
@@ -59,7 +78,12 @@ class Stage(Enum):
 
 
 class RunnerAttempt:
-    """An attempt under this runner; each step may be done again by another runner after a kill at any point."""
+    """An attempt under this runner; each step may be done again by another runner after a kill at any point.
+
+    Attributes:
+        names: what lay in its directory when it was last looked at while its agent ran.
+        events_bytes, usage_bytes: how large the files are that this runner alone appends to, as far as it has written.
+    """
 
     def __init__(
         self,
@@ -69,17 +93,20 @@ class RunnerAttempt:
         gpus: GpuReader,
         disk_worker: Executor,
         code_worker: Executor,
+        *,
+        as_job: bool = False,
     ) -> None:
         self.folder = folder
+        self.names: frozenset[str] = frozenset()
         self._clock = clock
         self._gpus = gpus
         self._order = protocol.read_order(folder)
         self._sandbox = sandbox_for(folder, self._order)
         self._gateway = GatewayKeeper(folder, self._order)
+        told = jsonlines.read(folder / protocol.EVENTS)
+        self.events_bytes, self.usage_bytes = told.offset, 0
         self._reported = [
-            event
-            for line in jsonlines.read(folder / protocol.EVENTS).values
-            if (event := protocol.event_from_line(line)) is not None
+            event for line in told.values if (event := protocol.event_from_line(line)) is not None
         ]
         self._unwritten: list[RunEvent] = []
         self._refusals = Refusals(event for event in self._reported if isinstance(event, SubmissionRefused))
@@ -109,6 +136,7 @@ class RunnerAttempt:
             disk_worker,
             self._order.disk_limit_bytes,
             self._sandbox.bytes_seen_by_root,
+            partial(_seconds_of_rest, self._order) if as_job else lambda _entries: 0.0,
         )
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
 
@@ -137,7 +165,7 @@ class RunnerAttempt:
         if self._root is None or self.stage is not Stage.RUNNING:
             return
         if with_disk:
-            self._disk.start([process.pid for process in tree.below(self._root)])
+            self._disk.start([process.pid for process in tree.below(self._root)], now=self._clock.monotonic())
         disk = self._disk.take()
         disk_bytes = None if disk is None else disk.bytes
         if disk is not None and self._order.disk_limit_bytes is not None:
@@ -151,7 +179,7 @@ class RunnerAttempt:
             disk_bytes=disk_bytes,
             gpus=gpus,
         )
-        jsonlines.append(self.folder / protocol.USAGE, [asdict(usage)])
+        self.usage_bytes = jsonlines.append(self.folder / protocol.USAGE, [asdict(usage)])
         exceeded = limit_exceeded(usage, self._order)
         if exceeded is not None and not (self.folder / protocol.LIMIT).exists():
             protocol.write(self.folder / protocol.LIMIT, exceeded)
@@ -198,8 +226,10 @@ class RunnerAttempt:
             self.stage = Stage.RUNNING
             self._root = self._sandbox.root_process()
             self._report_started(self._started)
-        self._report_restarts()
-        if protocol.was_asked_to_end(self.folder):
+        self.names = protocol.names_in(self.folder)
+        if protocol.RESTARTS in self.names:
+            self._report_restarts()
+        if protocol.was_asked_to_end(self.names):
             self._asked_at = self._asked_at or time.monotonic()
             self._sandbox.stop()
         if self._is_overdue(self._started):
@@ -217,7 +247,7 @@ class RunnerAttempt:
         if self._submissions.last is not None:
             self._code.keep(self._submissions.last.sequence)
         self._note_code()
-        if self._asked_at is None and not (self.folder / protocol.ENDING).exists():
+        if self._asked_at is None:
             self._gateway.keep()
             self._sandbox.keep_serving()
 
@@ -253,7 +283,7 @@ class RunnerAttempt:
             self._sandbox.kill()
 
     def _write_overdue(self) -> None:
-        if self._overdue is not None and not protocol.was_asked_to_end(self.folder):
+        if self._overdue is not None and not protocol.was_asked_to_end(protocol.names_in(self.folder)):
             protocol.write(self.folder / protocol.LIMIT, self._overdue)
 
     def _elapsed(self, started: Started) -> float:
@@ -444,5 +474,5 @@ class RunnerAttempt:
         """Write what has not been written, as when the disk was full; nothing else is done before."""
         while self._unwritten:
             line = protocol.event_to_line(self._unwritten[0])
-            jsonlines.append(self.folder / protocol.EVENTS, [line], durable=True)
+            self.events_bytes = jsonlines.append(self.folder / protocol.EVENTS, [line], durable=True)
             del self._unwritten[0]

@@ -7,6 +7,7 @@ as root in a container that sees an agent's processes prints the bytes of its fo
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import sys
@@ -55,6 +56,7 @@ class DiskMeter:
         worker: Executor,
         most: int | None = None,
         as_root: Callable[[], int | None] = lambda: None,
+        rest: Callable[[int], float] = lambda _entries: 0.0,
     ) -> None:
         """Prepare.
 
@@ -66,18 +68,24 @@ class DiskMeter:
                 in a tree that grows faster than it is walked through.
             as_root: measures the agent's own folders where there is a limit to hold and some of it is closed
                 to us; None where it can't.
+            rest: returns for how many seconds nothing is measured again after so many entries were looked at in the
+                directory, those on a node's own disk not counted.
         """
         self._attempt = attempt
         self._elsewhere = elsewhere
         self._worker = worker
         self._most = most
         self._as_root = as_root
+        self._rest = rest
+        self._rests_until = -math.inf
+        self._began_at = 0.0
         self._steps: Generator[None, None, DiskUse | None] | None = None
         self._turn: Future[tuple[DiskUse | None] | None] | None = None
 
-    def start(self, processes: Sequence[int] = ()) -> None:
-        """Measure, unless that is being done; `processes` are those that may hold files open."""
-        if self._steps is None:
+    def start(self, processes: Sequence[int] = (), *, now: float = 0.0) -> None:
+        """Measure, unless that is being done or it is too early; `processes` are those that may hold files open."""
+        if self._steps is None and now >= self._rests_until:
+            self._began_at = now
             self._steps = self._measure(processes)
             self._turn = self._worker.submit(_go_on, self._steps)
 
@@ -105,9 +113,12 @@ class DiskMeter:
             if len(unseen) < _MOST_UNSEEN:
                 unseen.append(f"{place}: {error.strerror or error}")
 
-        total = 0
-        for size in chain(_without_a_name(processes, refused), _in_files(self._attempt, refused)):
+        total = entries = 0
+        nameless = ((size, True) for size in _without_a_name(processes, refused))
+        for size, on_node in chain(nameless, _in_files(self._attempt, refused)):
             total += size
+            entries += not on_node
+            self._rests_until = self._began_at + self._rest(entries)
             if self._most is not None and total > self._most:
                 return DiskUse(total, tuple(unseen))
             yield
@@ -138,8 +149,11 @@ _OURS = (protocol.RECORDED_CALLS, protocol.REPLAY, protocol.DATASET)
 _COPIES = (protocol.SNAPSHOTS, protocol.CODE_SNAPSHOTS)
 
 
-def _in_files(attempt: Path, refused: Refused) -> Iterator[int]:
-    """Yield the bytes of each entry below an attempt's directory, of a file with several names once."""
+def _in_files(attempt: Path, refused: Refused) -> Iterator[tuple[int, bool]]:
+    """Yield the bytes of each entry below an attempt's directory, and whether it is on a node's own disk.
+
+    A file with several names is counted once.
+    """
     counted: set[tuple[int, int]] = set()
     for place in sorted(attempt.iterdir()) if attempt.is_dir() else ():
         try:
@@ -148,8 +162,9 @@ def _in_files(attempt: Path, refused: Refused) -> Iterator[int]:
             continue
         if place.name in _OURS:
             continue
-        yield found.st_blocks * _BLOCK
-        if place.name in protocol.ON_THE_NODE and stat.S_ISLNK(found.st_mode):
+        yield found.st_blocks * _BLOCK, False
+        on_node = place.name in protocol.ON_THE_NODE and stat.S_ISLNK(found.st_mode)
+        if on_node:
             place = place.resolve()  # as a job of a batch system has them
         elif not stat.S_ISDIR(found.st_mode) or place.name in _COPIES:
             continue
@@ -160,7 +175,7 @@ def _in_files(attempt: Path, refused: Refused) -> Iterator[int]:
                 if file in counted:
                     continue
                 counted.add(file)
-            yield status.st_blocks * _BLOCK
+            yield status.st_blocks * _BLOCK, on_node
 
 
 def _without_a_name(processes: Sequence[int], refused: Refused) -> Iterator[int]:
@@ -223,7 +238,8 @@ def _devices_in_memory(process: Path) -> set[int]:
 def main() -> None:
     """Print what the agent's folders and deleted files hold."""
     processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names are enough
-    sizes = chain(_without_a_name(processes, _pass_over), _in_files(Path(sys.argv[1]), _pass_over))
+    named = (size for size, _on_node in _in_files(Path(sys.argv[1]), _pass_over))
+    sizes = chain(_without_a_name(processes, _pass_over), named)
     sys.stdout.write(f"{sum(sizes)}\n")
 
 

@@ -36,6 +36,8 @@ class GatewayKeeper:
     def __init__(self, attempt: Path, order: Order) -> None:
         self._attempt = attempt
         self._order = order
+        lock = attempt / protocol.GATEWAY_LOCK
+        self._lock = lock.resolve() if lock.is_symlink() else lock  # on a node it is on its own disk
         self._process: subprocess.Popen[bytes] | None = None
         self._tries = 0
         self._restart_at = 0.0
@@ -60,13 +62,13 @@ class GatewayKeeper:
         return ""
 
     def keep(self) -> None:
-        """Start it again where it has died beside a living agent, ever later if it goes on dying."""
+        """Start it again where it has died beside an agent that has not ended, ever later if it goes on dying."""
         if not self._order.providers or self._is_starting():
             return
         if self._lives():
             self._was_there = True
             return
-        if time.monotonic() < self._restart_at:
+        if time.monotonic() < self._restart_at or (self._attempt / protocol.ENDING).exists():
             return
         self._wait = min(2 * self._wait, _LONGEST_WAIT_SECONDS)
         self._restart_at = time.monotonic() + self._wait
@@ -120,8 +122,7 @@ class GatewayKeeper:
     def _lives(self) -> bool:
         if self._process is not None:
             self._process.poll()  # a dead child is no zombie for longer than this
-        lock = self._attempt / protocol.GATEWAY_LOCK
-        return lock.exists() and locks.is_held(lock)
+        return locks.is_held(self._lock)
 
     def _end(self) -> tuple[str, bool]:
         """Say how it has ended, and whether nothing that an agent does can have brought that about."""
@@ -137,7 +138,7 @@ class GatewayKeeper:
 
     def _signal(self, number: int) -> None:
         """Signal the process that holds its lock, which can be no other."""
-        text = (self._attempt / protocol.GATEWAY_LOCK).read_text().strip()
+        text = self._lock.read_text().strip()
         if text.isdigit() and self._lives():
             with suppress(ProcessLookupError):  # it ended in between, which is what was wanted
                 os.kill(int(text), number)

@@ -22,6 +22,7 @@ from environment.container import output
 from environment.container.output import Ending
 from environment.container.processes import process_tree
 from environment.runner import protocol, secrets
+from environment.runner.attempt import RunnerAttempt
 from environment.runner.host import given_gpus, read_nvidia
 from environment.runner.loop import Runner
 from environment.runner.protocol import Heartbeat, LimitExceeded, Order, Staged
@@ -36,11 +37,13 @@ EXIT_CLAIMED = 75
 EXIT_FENCED = 76
 BEAT_SECONDS = 10.0
 # Each look costs some calls to a file system that hundreds of nodes share, so that a run of hours gets fewer.
-_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 10.0
+_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 30.0
+_SHARE_OF_SNAPSHOTS, _SHARE_OF_SILENCE = 1 / 2, 1 / 4
 _SHARE_OF_AGE, _SHARE_OF_STAGING = 1 / 60, 1 / 30
 _MOST_SIGNALS = 1024
 _EARLY_SECONDS = 1.0  # by which a heartbeat may be early, so that it is not put off until the next look
-_STAGING_LOOK_SECONDS = 0.25  # a dataset that is there already takes no longer
+# A dataset that is there already takes no longer than the first of these.
+_STAGING_LOOK_SECONDS, _LONGEST_STAGING_LOOK_SECONDS = 0.25, 10.0
 # An agent that ended so shortly before its runner was told to end got the same signal.
 _SAME_SIGNAL_SECONDS = 2.0
 _FOLDERS, _LIVES = "mlebench-job-", "job.lock"  # on a node's own disk, and held while the job of one lives
@@ -65,7 +68,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     told = Told()
     kept = secrets.receive(folder)
     order = protocol.read(folder / protocol.ORDER, Order)
-    heart = Heart(folder, order, min(BEAT_SECONDS, silent_seconds / 4))
+    heart = Heart(folder, order, min(BEAT_SECONDS, silent_seconds * _SHARE_OF_SILENCE))
     try:
         local = Path(tempfile.mkdtemp(prefix=f"{_FOLDERS}{order.name}-", dir=scratch))
         lives = FileLock(local / _LIVES)
@@ -74,13 +77,13 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
         secrets.discard(folder)
         problem = f"the node {_node()} has no place for it in {scratch or tempfile.gettempdir()}: {error}"
         protocol.write(folder / protocol.EXIT, Ending.unseen(protocol.LOST, problem))
-        heart.beat(ended=True)
+        heart.beat(None, ended=True)
         return 0
     # Of jobs that were killed, in the background: an agent may have left millions of files.
     threading.Thread(target=_remove_leftovers, args=(local.parent, log), daemon=True).start()
     staging = Staging(folder, order, local / protocol.DATASET / "public", local.parent)
     try:
-        _lead_there(folder, local)
+        lead_there(folder, local)
         _stage(folder, staging, heart, fence, told)
         _note_gpus(folder, order)
         runner = Runner(
@@ -98,12 +101,13 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
                 if told.at is not None:
                     _ask_to_end(folder, told.at)
                 ended = runner.is_done
-                if heart.beat(ended=ended):
+                if heart.beat(runner.single_attempt, ended=ended):
                     fence.note_beat()
                 if ended:
                     return 0
-                told.wait(_seconds_between_looks(time.monotonic() - began_at))
+                told.wait(seconds_between_looks(time.monotonic() - began_at, order, silent_seconds))
     finally:
+        heart.close()
         staging.end()
         (folder / protocol.DATASET).unlink(missing_ok=True)
         files.remove_tree(local)
@@ -133,13 +137,13 @@ def _stage(folder: Path, staging: Staging, heart: Heart, fence: Fence, told: Tol
     while not staging.is_done and not staging.problem:
         if told.at is not None:
             _ask_to_end(folder, told.at)
-        if protocol.was_asked_to_end(folder):
+        if protocol.was_asked_to_end(protocol.names_in(folder)):
             return
-        if heart.beat(staging=staging):
+        if heart.beat(None, staging=staging):
             fence.note_beat()
         staging.check_time()
         passed = time.monotonic() - began_at
-        told.wait(min(_LONGEST_LOOK_SECONDS, max(_STAGING_LOOK_SECONDS, passed * _SHARE_OF_STAGING)))
+        told.wait(min(_LONGEST_STAGING_LOOK_SECONDS, max(_STAGING_LOOK_SECONDS, passed * _SHARE_OF_STAGING)))
     if not staging.problem:
         staging.put_in_place()
     if staging.problem:
@@ -157,7 +161,7 @@ def _note_gpus(folder: Path, order: Order) -> None:
     try:
         given = given_gpus(os.environ.get(_VISIBLE, ""), read_nvidia())
     except EnvironmentProblem as problem:
-        if not protocol.was_asked_to_end(folder):
+        if not protocol.was_asked_to_end(protocol.names_in(folder)):
             text = f"on the node {_node()}: {problem.in_one_line()}"
             protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, text, time.time()))
     else:
@@ -191,46 +195,73 @@ class Heart:
 
     def __init__(self, folder: Path, order: Order, every_seconds: float) -> None:
         self._folder = folder
+        self._file = jsonlines.Appender(folder / protocol.HEARTBEATS)
         self._has_gateway = bool(order.providers)
         self._has_proxy = bool(order.allowed_hosts)
         self._every_seconds = every_seconds
         self._number = 0
         self._beat_at, self._news = -math.inf, (0, 0)
+        self._usage, self._model_calls, self._has_traffic = 0, 0, False
 
-    def beat(self, *, ended: bool = False, staging: Staging | None = None) -> bool:
-        """Write a heartbeat where one is due, and tell whether that was so and worked."""
-        now, news = time.monotonic(), self._look()
+    def beat(
+        self, attempt: RunnerAttempt | None, *, ended: bool = False, staging: Staging | None = None
+    ) -> bool:
+        """Write a heartbeat where one is due, and tell whether that was so and worked.
+
+        Args:
+            attempt: as its runner has seen it last; None before there is one.
+            ended: whether this is the last heartbeat.
+            staging: what brings its data to this node, while that goes on.
+        """
+        now, news = time.monotonic(), self._look(attempt)
         if not ended and news == self._news and now - self._beat_at < self._every_seconds - _EARLY_SECONDS:
             return False
         events, asked = news
+        usage = 0 if attempt is None else attempt.usage_bytes
+        if ended or usage != self._usage or asked != self._news[1]:
+            self._measure()
+        self._usage = usage
         beat = Heartbeat(
             self._number,
             _node(),
             os.environ.get("SLURM_JOB_ID", ""),
             events,
-            _size(self._folder / protocol.USAGE),
-            _size(self._folder / protocol.MODEL_CALLS) if self._has_gateway else 0,
+            self._usage,
+            self._model_calls,
             ended=ended,
             staged=None if staging is None else staging.bytes_done,
             to_stage=None if staging is None else staging.bytes_needed,
-            has_traffic=self._has_proxy and (self._folder / protocol.TRAFFIC).exists(),
+            has_traffic=self._has_traffic,
             asked=asked,
         )
         try:
-            jsonlines.append(self._folder / protocol.HEARTBEATS, [asdict(beat)], durable=True)
+            self._file.append([asdict(beat)], durable=True)
         except OSError:
             return False  # the fence counts from the last one that worked
         self._number += 1
         self._beat_at, self._news = now, news
         return True
 
-    def _look(self) -> tuple[int, int]:
+    def close(self) -> None:
+        """Close the file of heartbeats."""
+        self._file.close()
+
+    def _look(self, attempt: RunnerAttempt | None) -> tuple[int, int]:
         """Return what the engine is to hear of soon: the size of the events, and what the gateway has asked for."""
+        if attempt is None:
+            return 0, 0
         asked = 0
-        if self._has_gateway:
+        if protocol.ALLOWANCE_WANTED in attempt.names:
             with suppress(FileNotFoundError):
                 asked = (self._folder / protocol.ALLOWANCE_WANTED).stat().st_mtime_ns
-        return _size(self._folder / protocol.EVENTS), asked
+        return attempt.events_bytes, asked
+
+    def _measure(self) -> None:
+        """Look how far others have written: when usage was measured too, which a job of hours does less often."""
+        if self._has_gateway:
+            self._model_calls = _size(self._folder / protocol.MODEL_CALLS)
+        if self._has_proxy and not self._has_traffic:
+            self._has_traffic = (self._folder / protocol.TRAFFIC).exists()
 
 
 class Fence(threading.Thread):
@@ -258,12 +289,20 @@ class Fence(threading.Thread):
         os._exit(EXIT_FENCED)
 
 
-def _seconds_between_looks(age: float) -> float:
-    """Return how long to wait until the next look at an attempt of this age."""
-    return min(_LONGEST_LOOK_SECONDS, max(_LOOK_SECONDS, age * _SHARE_OF_AGE))
+def seconds_between_looks(age: float, order: Order, silent_seconds: float) -> float:
+    """Return how long to wait until the next look at an attempt of this age.
+
+    A submission that has settled is seen twice between two snapshots, and no job is silent for as long as ends it.
+    """
+    longest = min(
+        _LONGEST_LOOK_SECONDS,
+        order.snapshot_every_seconds * _SHARE_OF_SNAPSHOTS,
+        silent_seconds * _SHARE_OF_SILENCE,
+    )
+    return min(max(_LOOK_SECONDS, age * _SHARE_OF_AGE), max(_LOOK_SECONDS, longest))
 
 
-def _lead_there(folder: Path, local: Path) -> None:
+def lead_there(folder: Path, local: Path) -> None:
     """Put links into the attempt's directory to what lies on this node."""
     for name in protocol.ON_THE_NODE:
         (local / name).mkdir()
@@ -273,7 +312,7 @@ def _lead_there(folder: Path, local: Path) -> None:
 
 def _ask_to_end(folder: Path, told_at: float) -> None:
     """Have the attempt ended for the batch system, unless somebody wants that anyway or its agent was done before."""
-    if protocol.was_asked_to_end(folder):
+    if protocol.was_asked_to_end(protocol.names_in(folder)):
         return
     ending = protocol.read_if_there(folder / protocol.ENDING, Ending)
     if ending is not None and ending.ended_at < told_at - _SAME_SIGNAL_SECONDS:

@@ -29,7 +29,9 @@ from foundation.problems import EnvironmentProblem, Problem
 LOOK_SECONDS = 0.25
 USAGE_SECONDS = 2.0
 USAGE_SECONDS_PER_ATTEMPT = 0.05  # so that two hundred cost no more of a core than forty
-USAGE_SECONDS_OF_JOB = 9.0  # what it measures and writes lies on a file system that many hosts share
+# What a job measures and writes lies on a file system that many hosts share, so that one of hours does so less often.
+USAGE_SECONDS_OF_JOB, LONGEST_USAGE_SECONDS_OF_JOB = 9.0, 59.0
+_SHARE_OF_AGE = 1 / 30
 DISK_EVERY = 6  # of the usage looks: walking a directory costs more than reading a counter
 LEFTOVERS_SECONDS = 15.0
 _BACK_OFF_SECONDS = 5.0
@@ -94,6 +96,7 @@ class Runner:
         self._code_worker = ThreadPoolExecutor(2, thread_name_prefix="code")
         self._measure_at = 0.0
         self._measured = 0
+        self._began_at = clock.monotonic()
 
     def tick(self) -> None:
         """Look at everything once."""
@@ -110,8 +113,10 @@ class Runner:
             self._remove_leftovers()
         if self._clock.monotonic() >= self._measure_at:
             running = self._measure()
-            least = USAGE_SECONDS_OF_JOB if self._as_job else USAGE_SECONDS
-            every = max(least, USAGE_SECONDS_PER_ATTEMPT * running)
+            every = max(USAGE_SECONDS, USAGE_SECONDS_PER_ATTEMPT * running)
+            if self._as_job:
+                age = self._clock.monotonic() - self._began_at
+                every = min(LONGEST_USAGE_SECONDS_OF_JOB, max(USAGE_SECONDS_OF_JOB, age * _SHARE_OF_AGE))
             self._measure_at = self._clock.monotonic() + every
 
     def close(self) -> None:
@@ -137,6 +142,13 @@ class Runner:
             return held.attempt.stage is Stage.DONE  # which nobody else can bring about
         return (self._single / protocol.EXIT).exists()
 
+    @property
+    def single_attempt(self) -> RunnerAttempt | None:
+        """Return the single attempt as the last tick left it; None before there is one."""
+        assert self._single is not None
+        held = self._held.get(self._single.name)
+        return None if held is None else held.attempt
+
     def _names(self) -> set[str]:
         if self._single is None:
             return {path.name for path in self._inbox.glob("[!.]*.json")}
@@ -160,6 +172,7 @@ class Runner:
                     self._gpus,
                     self._disk_worker,
                     self._code_worker,
+                    as_job=self._as_job,
                 )
             held.attempt.step()
             held.troubles = 0
@@ -270,7 +283,9 @@ class Runner:
         gpus = self._gpus() if any(attempt.has_gpus for attempt in running) else ()
         for attempt in running:
             try:
-                attempt.measure(tree, with_disk=self._measured % DISK_EVERY == 0, gpus=gpus)
+                # A job's disk is measured when it has rested from the last time.
+                with_disk = self._as_job or self._measured % DISK_EVERY == 0
+                attempt.measure(tree, with_disk=with_disk, gpus=gpus)
             except Exception as error:  # noqa: BLE001 - isolated from the other attempts, logged
                 self._log(f"usage of {attempt.folder}", error)
         self._measured += 1

@@ -6,6 +6,7 @@ standard library alone, are in `environment/container/output.py`.
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -636,9 +637,20 @@ def snapshot_name(sequence: int) -> str:
     return f"{SNAPSHOTS}/{sequence}.csv"
 
 
-def was_asked_to_end(attempt: Path) -> bool:
-    """Tell whether somebody, or a limit, wants the attempt to end."""
-    return (attempt / STOP).exists() or (attempt / LIMIT).exists()
+def names_in(attempt: Path) -> frozenset[str]:
+    """List what lies in an attempt's directory; nothing where that is gone.
+
+    One call to a file system that hosts may share, where a question for each file would be one each.
+    """
+    try:
+        return frozenset(os.listdir(attempt))  # noqa: PTH208 - names are enough
+    except FileNotFoundError:
+        return frozenset()
+
+
+def was_asked_to_end(names: frozenset[str]) -> bool:
+    """Tell by what lies in its directory whether somebody, or a limit, wants the attempt to end."""
+    return STOP in names or LIMIT in names
 
 
 def read_order(attempt: Path) -> Order:

@@ -40,7 +40,7 @@ class UsageMeter:
 
     def __init__(self, attempt: Path, order: Order) -> None:
         self._output_times = (attempt / protocol.LOG).with_suffix(".times")
-        self._open_calls = attempt / protocol.OPEN_CALLS
+        self._open_calls = attempt / protocol.OPEN_CALLS if order.providers else None
         self._gpu_uuids = frozenset(order.gpu_uuids)
         self._cpu: dict[int, float] = {}
         self._measured_at: float | None = None
@@ -83,7 +83,8 @@ class UsageMeter:
         )
 
     def _idle_seconds(self, cpu_percent: float | None, disk_bytes: int | None, monotonic: float) -> float:
-        printed_at, called_at = _changed_at(self._output_times), _changed_at(self._open_calls)
+        printed_at = _changed_at(self._output_times)
+        called_at = None if self._open_calls is None else _changed_at(self._open_calls)
         disk_bytes = self._disk_bytes if disk_bytes is None else disk_bytes
         works = cpu_percent is None or cpu_percent >= _BUSY_PERCENT
         if (

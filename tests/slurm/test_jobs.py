@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from engine.settings import SlurmProfile
 from environment.container.output import Ending
 from environment.runner import protocol, secrets
 from environment.runner.host import processes_of_attempt
-from environment.runner.job import EXIT_CLAIMED, EXIT_FENCED, Heart
+from environment.runner.job import EXIT_CLAIMED, EXIT_FENCED, Heart, seconds_between_looks
 from environment.runner.protocol import GivenGpus, ModelProvider, Order, StagingOrder, Stop
 from environment.runner.staging import make_store
 from foundation import jsonlines
@@ -131,12 +132,33 @@ def test_a_job_that_could_write_nothing_for_too_long_ends_its_agent_and_itself()
     eventually(lambda: not agent.exists() or "State:\tZ" in (agent / "status").read_text())
 
 
-def test_a_heartbeat_that_can_not_be_written_is_none(tmp_path: Path) -> None:
+def test_a_heartbeat_that_can_not_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heart = Heart(tmp_path, order_with(), every_seconds=0.0)
-    assert heart.beat(ended=False)
-    (tmp_path / protocol.HEARTBEATS).unlink()
     (tmp_path / protocol.HEARTBEATS).mkdir()
-    assert not heart.beat(ended=False)
+    assert not heart.beat(None)
+    (tmp_path / protocol.HEARTBEATS).rmdir()
+    assert heart.beat(None)
+    monkeypatch.setattr(os, "fsync", unwritable)
+    assert not heart.beat(None)
+    monkeypatch.undo()
+    assert heart.beat(None)
+    heart.close()
+    numbers = [line["number"] for line in jsonlines.read(tmp_path / protocol.HEARTBEATS).values]
+    assert numbers == [0, 1, 1]
+
+
+def unwritable(_descriptor: int) -> None:
+    """Fail as a file system does that is gone for a while."""
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_job_looks_as_often_as_its_promises_ask_for() -> None:
+    usual, day = order_with(snapshot_every_seconds=60), 86_400.0
+    assert seconds_between_looks(1, usual, 300) == 1
+    assert seconds_between_looks(600, usual, 300) == 10
+    assert seconds_between_looks(day, usual, 300) == 30
+    assert seconds_between_looks(day, order_with(snapshot_every_seconds=10), 300) == 5
+    assert seconds_between_looks(day, usual, 20) == 5
 
 
 def arguments_of_all() -> list[list[str]]:

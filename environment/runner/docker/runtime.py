@@ -328,6 +328,8 @@ class DockerSandbox:
         Raises:
             Problem: it can't be done; to be tried again.
         """
+        if (self._attempt / protocol.ENDING).exists():
+            return
         if self._mending is not None:
             if not self._mending.done():
                 return
@@ -422,7 +424,7 @@ class DockerSandbox:
     def ending(self) -> Ending | None:
         """Read what the main process has written; else what the daemon knows, before the container is removed."""
         written = protocol.read_if_there(self._attempt / protocol.ENDING, Ending)
-        asked = protocol.was_asked_to_end(self._attempt)
+        asked = protocol.was_asked_to_end(protocol.names_in(self._attempt))
         if written is not None and (written.reason != "stopped" or asked):
             return written
         if written is not None:

@@ -12,7 +12,7 @@ from environment.container.processes import Process, ProcessTree, process_tree
 from environment.gateway.records import Journal, OpenCall, OpenState
 from environment.runner import host, protocol
 from environment.runner.host import Gpu
-from environment.runner.protocol import LimitExceeded, Order
+from environment.runner.protocol import LimitExceeded, ModelProvider, Order
 from environment.runner.usage import UsageMeter, limit_exceeded
 from tests.environment.runner.orders import order_with
 
@@ -104,7 +104,8 @@ def test_an_attempt_in_which_nothing_happens_is_idle(tmp_path: Path) -> None:
 
 
 def test_work_output_and_files_count_as_something(tmp_path: Path) -> None:
-    attempt = Attempt(tmp_path, order_with(idle_limit_seconds=60))
+    provider = ModelProvider("openai", "openai", "http://localhost", "KEY")
+    attempt = Attempt(tmp_path, order_with(idle_limit_seconds=60, providers=(provider,)))
     assert attempt.measure(1, disk=1) is None
     assert attempt.measure(50, cpu=50, disk=1) is None
     (tmp_path / protocol.OUTPUT).mkdir()
