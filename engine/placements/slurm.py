@@ -415,7 +415,7 @@ class Slurm:
             version=held.version,
             events_bytes=0 if held.beat is None else held.beat.events,
             beat=held.beat if held.ended_at is None and held.missing_since is None else None,
-            job="" if job is None else job.id,
+            job=job.id if job is not None else "" if held.beat is None else held.beat.job,
             node=held.beat.node if held.beat is not None else "" if job is None else job.node,
             waits_for=waits_for,
             starts_at=moment_of(job.starts) if is_pending and job is not None else None,

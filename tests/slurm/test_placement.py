@@ -151,6 +151,19 @@ def test_a_kill_between_submission_and_note_launches_nothing_twice(world: World,
     assert world.look().job == "101"
 
 
+def test_a_job_that_was_over_before_slurm_named_it_is_known_by_its_heartbeat(world: World) -> None:
+    world.placement.place(world.attempt)
+    while "sbatch" not in world.slurm.calls:
+        world.placement.step()
+    world.slurm.table.clear()
+    assert output.claim(world.folder / protocol.JOB_CLAIM)
+    world.beat(0, ended=True)
+    world.placement = world.fresh()
+    world.placement.place(world.attempt)
+    world.step_for(60)
+    assert world.look().job == "101"
+
+
 @pytest.mark.parametrize("was_taken", [True, False])
 def test_a_submission_without_an_answer_is_looked_for_before_it_is_tried_again(
     world: World, was_taken: bool
