@@ -445,7 +445,9 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
         if row.problem and not row.is_verifying:
             calm = row.state in (DatasetState.WAITING, DatasetState.PREPARED)
             # Its name stands in the line already.
-            problem = row.problem.removeprefix(f"{row.competition_id}: ")
+            problem = row.problem.removeprefix(f"{row.competition_id}: ").removeprefix(
+                f"{row.competition_id} "
+            )
             return Rest(((problem, "warn" if calm else _state(row, signs)[1]),))
         going = _going(row)
         if going is not None:
@@ -579,7 +581,10 @@ class _Detail:
                 yield (_label("" if place else "problem"), (part, "bad"))
         if self.found is not None and self.found.rules_url and self.row.access is AccessState.RULES:
             keys = f"{self.keys('data.copy_url')} copies it, {self.keys('data.check')} checks again"
-            yield self._labelled("accept at", self.found.rules_url, "accent", keys)
+            line = self._labelled("accept at", self.found.rules_url, "accent", keys)
+            yield line
+            if not line[-1][0].endswith(keys):  # no room beside the address
+                yield (_label(""), (keys, "dim"))
 
     def _step(self, step: DatasetStep) -> Pieces:
         sign, role = _steps(self.signs)[step.state]
@@ -598,7 +603,8 @@ class _Detail:
             pieces.append((f"{rate}{f', {eta} left' if eta else ''}  " if rate else "", "dim"))
         elif step.state is StepState.DONE and step.started_at is not None and step.ended_at is not None:
             pieces.append((f"took {wording.duration(step.ended_at - step.started_at)}  ", "dim"))
-        pieces.append((foreign(step.note, self.width).rstrip(), "dim"))
+        if step.note != self.row.problem:  # which stands above in full
+            pieces.append((foreign(step.note, self.width).rstrip(), "dim"))
         return tuple(pieces)
 
     def _log(self, found: DatasetDetail) -> Iterator[Pieces]:
@@ -618,7 +624,11 @@ class _Detail:
             label, room = _label("" if number else "MD5"), self.width - _LABEL - 4
             if room < _SUM_NAME + max(map(len, texts)):  # too narrow for a name and a sum beside each other
                 yield label, (foreign(one.name, room), "text")
-                yield from ((("    ", "text"), (foreign(text, self.width).rstrip(), role)) for text in texts)
+                # A whole sum has room below its name, if need be without the indent.
+                indent = _label("")[0] + "  "
+                if len(indent) + max(map(len, texts)) > self.width:
+                    indent = "    "
+                yield from (((indent, "text"), (foreign(text, self.width).rstrip(), role)) for text in texts)
                 continue
             if len(texts) > 1 and sum(map(len, texts)) + 2 <= room - _SUM_NAME:
                 texts = [", ".join(texts)]

@@ -29,8 +29,13 @@ _WIDE = 110
 # How wide the names of facts are, and those of bars.
 _FACT = 29
 _LABEL = 26
-# Series follow each other in these; their names stand beside them.
-_ROLES: tuple[Role, ...] = ("running", "gold", "good", "bronze", "silver", "warn", "accent", "bad", "dim")
+# What a series is called says its colour, the one that it has on every screen; others are failures of runs.
+_SERIES_ROLES: dict[str, Role] = {
+    "any medal": "running",
+    **{wording.OUTCOME_WORDS[outcome]: role for outcome, role in OUTCOME_ROLES.items()},
+    "invalid": OUTCOME_ROLES[Outcome.INVALID],
+    "no medal": "dim",
+}
 
 
 class ExperimentScreen(ListScreen):
@@ -265,8 +270,9 @@ def _plot(plot: Plot, width: int, signs: Signs) -> list[Line]:
     lines: list[Line] = []
     for x in sorted({x for series in plot.series for x, _y in series.points}):
         label = plot.ticks[round(x)] if plot.ticks else f"{x:.4g}"
-        for place, series in enumerate(plot.series):
-            drawn = _bar(series, x, top, width, signs, several=several, role=_ROLES[place % len(_ROLES)])
+        for series in plot.series:
+            role = _SERIES_ROLES.get(series.name, "bad") if several else "running"
+            drawn = _bar(series, x, top, width, signs, several=several, role=role)
             if drawn:
                 lines.append(Line(cut(((f"  {fit(label, _LABEL)} ", "text"), *drawn), width)))
                 label = ""

@@ -219,7 +219,7 @@ def _node_columns(ours: Mapping[str, int]) -> list[Column[Node]]:
             "memory", lambda node: wording.size(node.memory_bytes), 9, right=True, gap=1, drop=1, role="dim"
         ),
         Column("partitions", lambda node: ", ".join(node.partitions), 12, grows=30, drop=3, role="dim"),
-        Column("why", lambda node: node.reason, 8, grows=REST, drop=2, role="dim"),
+        Column("why", lambda node: node.reason, 20, grows=REST, drop=2, role="dim"),
     ]
 
 

@@ -203,8 +203,8 @@ _COLUMNS = (
     Column[ShownFinding]("run", lambda one: str(one.run.id), 5, right=True, role="dim"),
     Column[ShownFinding]("competition", lambda one: one.run.competition_id, 14, grows=40, drop=1),
     Column[ShownFinding]("seed", lambda one: str(one.run.seed), 4, right=True, role="dim", drop=3),
-    Column[ShownFinding]("detector", lambda one: one.result.detector, 12, grows=20, role="dim", drop=2),
-    Column[ShownFinding]("what was found", lambda one: one.finding.statement, 24, grows=REST),
+    Column[ShownFinding]("detector", lambda one: one.result.detector, 15, role="dim", drop=2),
+    Column[ShownFinding]("what was found", lambda one: one.finding.statement, 32, grows=REST),
 )
 
 
@@ -223,11 +223,12 @@ def _evidence(one: ShownFinding, width: int, signs: Signs) -> list[Pieces]:
     ]
     if one.finding.numbers:
         figures = ", ".join(f"{name} {value:,.4g}" for name, value in one.finding.numbers.items())
-        lines.append(((f" {foreign(figures, room).rstrip()}", "text"),))
+        lines += [((f" {part}", "text"),) for part in cells_of(foreign(figures, 2 * room).rstrip(), room)]
     if one.review is not None:
         verb = "cleared" if one.is_cleared else "confirmed"
         said = f"{verb} by {one.review.author}, {wording.date_and_time(one.review.at)}: {one.review.reason}"
-        lines.append(((f" {foreign(said, room).rstrip()}", "good" if one.is_cleared else "bad"),))
+        role: Role = "good" if one.is_cleared else "bad"
+        lines += [((f" {part}", role),) for part in cells_of(foreign(said, 3 * room).rstrip(), room)]
     excerpts = one.finding.excerpts
     if len(excerpts) == 2 and width >= _SIDE_BY_SIDE:
         half = (width - 3) // 2

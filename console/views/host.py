@@ -16,6 +16,8 @@ from state.records import HERE, Attempt, Run, UsageSample
 
 HISTORY_SECONDS = 6 * 3600.0
 _BUCKETS = 120
+# How long an attempt is taken to use what it used when it was measured last.
+_HELD_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ def _together(
     """The sum over all attempts at even steps of time, each one's mean within a step."""
     step = HISTORY_SECONDS / _BUCKETS
     totals: defaultdict[int, float] = defaultdict(float)
+    newest = max((sample.at for found in samples.values() for sample in found), default=now)
+    last_bucket = int((newest - now + HISTORY_SECONDS) / step)
     for found in samples.values():
         buckets: defaultdict[int, list[float]] = defaultdict(list)
         for sample in found:
@@ -100,8 +104,12 @@ def _together(
             if known is not None:
                 buckets[int((sample.at - now + HISTORY_SECONDS) / step)].append(known)
         held = 0.0
-        # Between two samples an attempt goes on using what it used, or the sum would fall at every gap.
-        for bucket in range(min(buckets, default=0), max(buckets, default=-1) + 1):
+        # Between two samples an attempt goes on using what it used, and so does one whose next sample is not there yet,
+        # or the sum would fall at every gap and at its end.
+        end = max(buckets, default=-1)
+        if buckets and found[-1].at >= newest - _HELD_SECONDS:
+            end = last_bucket
+        for bucket in range(min(buckets, default=0), end + 1):
             values = buckets.get(bucket)
             held = sum(values) / len(values) if values else held
             totals[bucket] += held

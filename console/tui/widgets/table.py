@@ -16,6 +16,7 @@ its rows are; which row comes first is decided by whoever makes the list.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
@@ -35,6 +36,8 @@ REST = 10_000
 # Below this width a name says nothing.
 _NARROWEST = 8
 _SHORTEST_TITLE = 6
+# So many of the names have their room before any other column is left out; one long name costs no figures.
+_MOST_NAMES = 0.9
 
 
 @dataclass(frozen=True)
@@ -101,9 +104,10 @@ class Table(Generic[Row]):
     Widths follow one rule: names, the columns that grow up to a width, are cut last, and what is empty gives its room
     up first. As long as every name has what it needs, columns keep their widths, so that nothing moves when figures
     change. Where that is too wide, room comes, in this order, from columns that may be left out and in which no row has
-    anything, from what rows do not use of the others, from columns that may be left out, by their number, and from
-    texts that take all the room there is (`REST`). Only then are names cut, the last one first, down to their width; of
-    what is still too wide, names that may be left out are, and all that grows is cut.
+    anything, from what rows do not use of the others, from the few names that are longer than all the rest, from
+    columns that may be left out, by their number, and from texts that take all the room there is (`REST`). Only then
+    are all names cut, the last one first, down to their width; of what is still too wide, names that may be left out
+    are, and all that grows is cut.
 
     Args:
         columns: from left to right.
@@ -211,7 +215,16 @@ class Table(Generic[Row]):
         places = range(len(columns))
         names = [place for place in places if columns[place].width < columns[place].grows < REST]
         texts = [place for place in places if columns[place].grows == REST]
-        needed = [max((self._natural(column, row) for row in rows), default=0) for column in columns]
+        lengths: list[list[int]] = []
+        overlong: dict[int, int] = {}
+        for place, column in enumerate(columns):
+            cells = [column.cell(row) for row in rows]
+            lengths.append(sorted(map(self._natural, cells)))
+            rests = [width_of(cell.shorter or cell.pieces) for cell in cells if isinstance(cell, Rest)]
+            if rests:
+                overlong[place] = max(rests)
+        needed = [each[-1] if each else 0 for each in lengths]
+        usual = [each[math.ceil(_MOST_NAMES * len(each)) - 1] if each else 0 for each in lengths]
         widths = [
             min(max(columns[place].width, needed[place]), columns[place].grows)
             if place in names
@@ -224,10 +237,21 @@ class Table(Generic[Row]):
             gaps = sum(columns[place].gap for place in shown[1:])
             return self._width - self._margin - gaps - sum(widths[place] for place in shown)
 
-        def narrow(which: Sequence[int], least: Callable[[int], int]) -> None:
+        def spare_for_rests() -> int:
+            """What is left where a cell takes the place of all that follow."""
+            found = self._width
+            for place, need in overlong.items():
+                before = [each for each in places[:place] if widths[each]]
+                begin = self._margin + sum(widths[each] + columns[each].gap for each in before)
+                found = min(found, self._width - begin - need)
+            return found
+
+        def narrow(
+            which: Sequence[int], least: Callable[[int], int], room: Callable[[], int] = spare
+        ) -> None:
             """Take room from columns, the last one first, until everything fits."""
             for place in which[::-1]:
-                missing = -spare()
+                missing = -room()
                 if widths[place] and missing > 0:
                     widths[place] -= min(missing, max(0, widths[place] - least(place)))
 
@@ -241,6 +265,16 @@ class Table(Generic[Row]):
         # Of a title that is longer than what stands below it, the beginning is enough.
         title = [min(cell_len(column.title) + bool(column.by), _SHORTEST_TITLE) for column in columns]
         narrow(places, lambda place: min(widths[place], max(needed[place], title[place])))
+        narrow(names, lambda place: max(columns[place].width, usual[place]))
+        before_rests = places[: max(overlong, default=0)]
+        narrow(
+            before_rests, lambda place: min(widths[place], max(needed[place], title[place])), spare_for_rests
+        )
+        narrow(
+            [place for place in before_rests if place in names],
+            lambda place: max(columns[place].width, usual[place]),
+            spare_for_rests,
+        )
         leave_out([place for place in droppable if place not in (*names, *texts)])
         narrow(texts, lambda _place: _NARROWEST)
         leave_out([place for place in droppable if place in texts])
@@ -254,13 +288,13 @@ class Table(Generic[Row]):
         ):
             for place, width in most.items():
                 if widths[place]:
-                    widths[place] += min(max(0, spare()), max(0, width - widths[place]))
+                    room = min(spare(), spare_for_rests()) if place in before_rests else spare()
+                    widths[place] += min(max(0, room), max(0, width - widths[place]))
         return widths
 
     @staticmethod
-    def _natural(column: Column[Row], row: Row) -> int:
-        """How wide a row's cell would be."""
-        cell = column.cell(row)
+    def _natural(cell: Cell) -> int:
+        """How wide a cell would be."""
         if isinstance(cell, str):
             return cell_len(cell)
         if isinstance(cell, Forms):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from console.tui.keys import SCREENS
 from console.tui.painting import Line, width_of
 from console.tui.theme import ASCII
-from console.tui.widgets.table import REST, Column, Rest, Table
+from console.tui.widgets.table import REST, Cell, Column, Rest, Table
 from console.views.lists import SortOrder
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
@@ -50,10 +50,31 @@ def test_what_is_empty_is_left_out_before_what_is_not_and_names_are_cut_last() -
     assert text(table(18).line(ROWS[0])).startswith("  spaceship~  late")
 
 
+def test_one_long_name_among_many_costs_no_figures_and_no_problem_its_end() -> None:
+    problem = "refused: the rules are to be accepted"
+    rows = [*("spaceship-titanic",) * 11, "a-rather-long-name-of-a-competition"]
+
+    def what(name: str) -> Cell:
+        return Rest(((problem, "bad"),)) if name is rows[0] else ""
+
+    columns = [
+        Column[str]("name", str, 12, grows=40),
+        Column[str]("date", lambda _name: "2026-03-14", 10, drop=1),
+        Column[str]("rate", what, 9),
+    ]
+    assert text(Table(columns, rows, 70, ASCII).heading()).split() == ["name", "date", "rate"]
+    assert text(Table(columns, rows, 70, ASCII).line(rows[0])).rstrip().endswith(problem)
+    calm = Table([*columns[:2], Column[str]("rate", lambda _name: "-", 9)], rows, 60, ASCII)
+    assert text(calm.heading()).split() == ["name", "date", "rate"]
+    assert rows[-1] in text(calm.line(rows[-1]))
+    few = Table([*columns[:2], Column[str]("rate", lambda _name: "24 MB/s", 9)], rows[-2:], 50, ASCII)
+    assert text(few.heading()).split() == ["name", "rate"] and rows[-1] in text(few.line(rows[-1]))
+
+
 def wasted_beside_cut_names(drawn: Table[Any], rows: Sequence[Any]) -> list[str]:
     """What gives a cut name none of its room: columns wider than any row needs them, and empty ones."""
     columns, spans = drawn._columns, drawn._spans
-    needed = [max((drawn._natural(column, row) for row in rows), default=0) for column in columns]
+    needed = [max((drawn._natural(column.cell(row)) for row in rows), default=0) for column in columns]
     is_cut = any(
         column.width < column.grows < REST and 0 < span.width < min(need, column.grows)
         for column, span, need in zip(columns, spans, needed, strict=True)
