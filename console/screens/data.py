@@ -478,7 +478,7 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
 
     return [
         Column("competition", name, 32, grows=56),
-        Column("state", lambda row: (_state(row, signs),), 13, gap=1),
+        Column("state", lambda row: (_state(row, signs),), 13),
         Column("size", _size_text, 8, right=True, gap=1, role="dim"),
         Column("access", access, 6, drop=1),
         Column("step", step, 9, grows=9),

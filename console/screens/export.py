@@ -40,6 +40,8 @@ class ExportScreen(ListScreen):
         self._request = ExportRequest(subject, pad_missing=pad_missing)
         self._result: ExportResult | None = None
         self._problem = ""
+        # Why the last file could not be written, until it was corrected.
+        self._not_written = ""
 
     def body(self) -> Iterable[Widget]:
         """The choices, the preview."""
@@ -80,6 +82,8 @@ class ExportScreen(ListScreen):
     def on_prompt_left(self, message: Prompt.Left) -> None:
         """Nothing was asked for."""
         message.stop()
+        self._not_written = ""
+        self.redraw()
         self.line_list.focus()
 
     def on_prompt_done(self, message: Prompt.Done) -> None:
@@ -110,8 +114,9 @@ class ExportScreen(ListScreen):
 
     def _written(self, prompt: Prompt, typed: str, outcome: Path | Problem) -> None:
         """Say where it was written; where it could not be, what was typed is there to be corrected."""
+        self._not_written = outcome.in_one_line() if isinstance(outcome, Problem) else ""
+        self.redraw()
         if isinstance(outcome, Problem):
-            self.app.say(str(outcome), bad=True)
             if not self.query(".prompt.-open"):
                 prompt.open(typed)
         else:
@@ -178,4 +183,11 @@ class ExportScreen(ListScreen):
             lines.append(((f" does not make a row: {text}", "bad"),))
         elif row is not None and row.running:
             lines.append(((" still running: only complete seeds count", "warn"),))
+        if self._not_written:
+            lines += [
+                ((f" {part}", "bad"),)
+                for part in cells_of(
+                    foreign(f"not written: {self._not_written}", 3 * width).rstrip(), width - 2
+                )
+            ]
         return tuple(lines)

@@ -229,9 +229,13 @@ class GradeScreen(ConsoleScreen):
         self.query_one("#metric", Painted).show(*metric)
         watching: tuple[Pieces, ...] = ()
         if self._watched is not None:
-            ends = foreign_end(str(self._watched.path), max(10, width - 60), ellipsis=signs.ellipsis)
-            about = f" watching {ends} for {self._watched.competition_id}: graded again when it changes"
-            watching = (_line(about.strip(), "running", width), ())
+            path, of = str(self._watched.path), f" for {self._watched.competition_id}"
+            after = ": graded again when it changes"
+            room = width - len(f" watching {of}{after}") - 1
+            if room < 12:
+                of, room = "", room + len(of)  # it stands in the first field, or in the history
+            ends = foreign_end(path, max(10, room), ellipsis=signs.ellipsis).strip()
+            watching = (_line(f"watching {ends}{of}{after}", "running", width), ())
         self.query_one("#verdict", Painted).show(*watching, *self._hint(width), *self._result(width))
         history = self.query_one("#history", LineList)
         history.show(_history(self._past, history.line_width, signs))

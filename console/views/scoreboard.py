@@ -296,7 +296,8 @@ def comparison(database: Database, first: Subject, second: Subject, measure: Mea
 def differences_of(found: Comparison) -> list[tuple[str, Difference]]:
     """The rows of a comparison's table of splits."""
     splits = [(name.capitalize(), part) for name, part in found.by_column.items()]
-    return [*splits, ("in common", found.overall)]
+    # Where all of them have a split, its row says the same.
+    return splits if found.overall in found.by_column.values() else [*splits, ("in common", found.overall)]
 
 
 def _scores(side: Side) -> str:

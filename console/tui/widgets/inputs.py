@@ -124,15 +124,18 @@ class Field(TypingLine):
         self.action_cursor_right()
 
 
+_LABEL_WIDTH = 14
+
+
 class LabelledField(Widget):
     """A field behind its label."""
 
-    DEFAULT_CSS = """
-    LabelledField { height: 1; layout: horizontal; margin-left: 1; }
-    LabelledField > .label { width: 14; }
-    LabelledField > Input { width: 1fr; max-width: 100; }
-    LabelledField > .why { display: none; width: auto; max-width: 60%; }
-    LabelledField.-wrong > .why { display: block; width: 60%; }
+    DEFAULT_CSS = f"""
+    LabelledField {{ height: 1; layout: horizontal; margin-left: 1; }}
+    LabelledField > .label {{ width: {_LABEL_WIDTH}; }}
+    LabelledField > Input {{ width: 1fr; max-width: 100; }}
+    LabelledField > .why {{ display: none; width: auto; max-width: 60%; }}
+    LabelledField.-wrong > .why {{ display: block; width: 60%; }}
     """
     app: ConsoleApp
 
@@ -143,13 +146,14 @@ class LabelledField(Widget):
         super().__init__(self._label, field, self._why, classes="field")
 
     def tell(self, why: str) -> None:
-        """Say beside the field why it can't be read; empty where it can."""
-        self.set_class(bool(why), "-wrong")
+        """Say beside the field why it can't be read, if what is typed stays readable there; empty where it can."""
+        width = max(10, round(0.6 * self.size.width) - 2)
+        shown = why.removeprefix(f"{self._text}: ")
+        left = self.size.width - _LABEL_WIDTH - width - 2
+        self.set_class(bool(why) and cell_len(self.query_one(Field).value) < left, "-wrong")
         self._label.show(
             ((f"{self._text} {self.app.signs.failed}" if why else self._text, "bad" if why else "dim"),)
         )
-        width = max(10, round(0.6 * self.size.width) - 2)
-        shown = why.removeprefix(f"{self._text}: ")
         self._why.show(
             ((foreign(f" {shown}", width, ellipsis=self.app.signs.ellipsis), "bad"),) if why else ()
         )
