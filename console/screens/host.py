@@ -131,6 +131,7 @@ def _lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> l
             role="running",
             number=number,
             floor=0.0,
+            ends=(f"{wording.span(HISTORY_SECONDS)} ago", "now"),
         )
         drawn = chart(series, width - 2, room, signs, ascii_only=signs.bar_parts == " ")
         title = f"{name}, the last {wording.span(HISTORY_SECONDS)}"

@@ -32,6 +32,7 @@ class Series:
         steps: a value holds until the next one, instead of a straight line between them.
         upside_down: smaller values are drawn higher.
         floor: a value that the scale always shows.
+        ends: what is written below the beginning and the end of the time; nothing for 0 and how long it is.
     """
 
     points: Sequence[tuple[float, float]]
@@ -42,6 +43,7 @@ class Series:
     steps: bool = False
     upside_down: bool = False
     floor: float | None = None
+    ends: tuple[str, str] | None = None
 
 
 def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: bool) -> list[Pieces]:
@@ -76,7 +78,7 @@ def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: 
             ("|" if ascii_only else "┤" if scale else "│", "faint"),
         ]
         lines.append((*head, *_row(row, bool(marks), series.role, signs)))
-    lines.append(_time_line(series.span, room))
+    lines.append(_time_line(series.ends or ("0", wording.span(series.span[1] - series.span[0])), room))
     return lines
 
 
@@ -165,6 +167,6 @@ def _share(at: float, begin: float, end: float) -> float:
     return (at - begin) / (end - begin) if end > begin else 0.0
 
 
-def _time_line(span: tuple[float, float], room: int) -> Pieces:
-    begin, end = "0", wording.span(span[1] - span[0])
+def _time_line(ends: tuple[str, str], room: int) -> Pieces:
+    begin, end = ends
     return ((" " * (_SCALE + 2) + begin + " " * max(1, room - len(begin) - len(end)) + end, "dim"),)
