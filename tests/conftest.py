@@ -6,6 +6,8 @@ import gc
 import os
 import shutil
 import signal
+import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -123,10 +125,17 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return None
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all tests' homes."""
+    return tmp_path_factory.mktemp("homes")
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def clean_environment(homes: Path) -> Iterator[Path]:
     """Nothing of the machine's own settings reaches a test; its home is an empty folder that ends with it."""
-    home = tmp_path_factory.mktemp("home")
+    # Not pytest's own numbered folders: for each it reads the names of all others, and thousands would stay.
+    home = Path(tempfile.mkdtemp(dir=homes))
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if (name.startswith(_FOREIGN) or name in _ALSO_FOREIGN) and name not in _OF_THE_TESTS:
@@ -136,6 +145,7 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
         patch.setenv("LANG", "C.UTF-8")
         patch.setenv("TZ", "UTC")
         yield home
+    shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture
@@ -149,6 +159,16 @@ def shared_folders(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPat
     """What is made once per test run lies where all of its processes find it, and ends with it."""
     own = tmp_path_factory.getbasetemp()
     shared.share_below((own.parent if hasattr(pytestconfig, "workerinput") else own) / "shared")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Have what all processes shared removed meanwhile: nobody should have to wait for its many small files."""
+    factory: pytest.TempPathFactory = session.config._tmp_path_factory  # type: ignore[attr-defined]
+    own = factory.getbasetemp()
+    if not hasattr(session.config, "workerinput") and (own / "shared").exists():
+        aside = (own / "shared").replace(own.with_name(f"{own.name}-shared"))
+        subprocess.run(["sh", "-c", 'rm -rf "$0" >/dev/null 2>&1 &', aside], check=True)
 
 
 @pytest.fixture(scope="session", autouse=True)
