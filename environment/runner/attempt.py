@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Executor
@@ -56,16 +57,18 @@ _REST_SECONDS_PER_ENTRY = 40.0
 _SHARE_OF_IDLE_LIMIT = 1 / 3
 
 
-def _seconds_of_rest(order: Order, entries: int) -> float:
+def seconds_between_walks(order: Order, entries: int, idle_seconds: float) -> float:
     """Return how long a job leaves its directory unmeasured after a walk that has looked at so many entries.
 
-    What has a limit on disk is measured as often as it may be.
+    Where the disk has a limit it is measured as often as it may be, and before an end for idleness it is looked whether
+    there is something new.
     """
     if order.disk_limit_bytes is not None:
         return _REST_SECONDS
     rest = min(entries * _REST_SECONDS_PER_ENTRY, _LONGEST_REST_SECONDS)
     if order.idle_limit_seconds is not None:
-        rest = min(rest, order.idle_limit_seconds * _SHARE_OF_IDLE_LIMIT)
+        share = order.idle_limit_seconds * _SHARE_OF_IDLE_LIMIT
+        rest = min(rest, share) if idle_seconds >= share else rest
     return max(_REST_SECONDS, rest)
 
 
@@ -136,8 +139,9 @@ class RunnerAttempt:
             disk_worker,
             self._order.disk_limit_bytes,
             self._sandbox.bytes_seen_by_root,
-            partial(_seconds_of_rest, self._order) if as_job else lambda _entries: 0.0,
         )
+        self._as_job = as_job
+        self._disk_at, self._idle_seconds = -math.inf, 0.0
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
 
     @property
@@ -164,8 +168,9 @@ class RunnerAttempt:
         """Add a line to usage.jsonl if the attempt is running, and have it ended where it is over a limit."""
         if self._root is None or self.stage is not Stage.RUNNING:
             return
-        if with_disk:
-            self._disk.start([process.pid for process in tree.below(self._root)], now=self._clock.monotonic())
+        if with_disk and self._is_walk_due():
+            self._disk_at = self._clock.monotonic()
+            self._disk.start([process.pid for process in tree.below(self._root)])
         disk = self._disk.take()
         disk_bytes = None if disk is None else disk.bytes
         if disk is not None and self._order.disk_limit_bytes is not None:
@@ -180,9 +185,15 @@ class RunnerAttempt:
             gpus=gpus,
         )
         self.usage_bytes = jsonlines.append(self.folder / protocol.USAGE, [asdict(usage)])
+        self._idle_seconds = usage.idle_seconds
         exceeded = limit_exceeded(usage, self._order)
         if exceeded is not None and not (self.folder / protocol.LIMIT).exists():
             protocol.write(self.folder / protocol.LIMIT, exceeded)
+
+    def _is_walk_due(self) -> bool:
+        """Tell whether its directory may be walked through again; one on this host's own disk always may."""
+        rest = seconds_between_walks(self._order, self._disk.entries, self._idle_seconds)
+        return not self._as_job or self._clock.monotonic() - self._disk_at >= rest
 
     def _note_unmeasured(self, disk: DiskUse) -> None:
         """Tell once what was not measured several times in a row: what was closed for a moment only does not matter."""

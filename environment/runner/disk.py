@@ -7,7 +7,6 @@ as root in a container that sees an agent's processes prints the bytes of its fo
 
 from __future__ import annotations
 
-import math
 import os
 import stat
 import sys
@@ -47,7 +46,11 @@ class DiskUse:
 
 
 class DiskMeter:
-    """Measures what one attempt holds on disk, on another thread: a million files delay no other attempt."""
+    """Measures what one attempt holds on disk, on another thread: a million files delay no other attempt.
+
+    Attributes:
+        entries: how many were looked at in its directory the last time, those on a node's own disk not counted.
+    """
 
     def __init__(
         self,
@@ -56,7 +59,6 @@ class DiskMeter:
         worker: Executor,
         most: int | None = None,
         as_root: Callable[[], int | None] = lambda: None,
-        rest: Callable[[int], float] = lambda _entries: 0.0,
     ) -> None:
         """Prepare.
 
@@ -68,24 +70,19 @@ class DiskMeter:
                 in a tree that grows faster than it is walked through.
             as_root: measures the agent's own folders where there is a limit to hold and some of it is closed
                 to us; None where it can't.
-            rest: returns for how many seconds nothing is measured again after so many entries were looked at in the
-                directory, those on a node's own disk not counted.
         """
         self._attempt = attempt
         self._elsewhere = elsewhere
         self._worker = worker
         self._most = most
         self._as_root = as_root
-        self._rest = rest
-        self._rests_until = -math.inf
-        self._began_at = 0.0
+        self.entries = 0
         self._steps: Generator[None, None, DiskUse | None] | None = None
         self._turn: Future[tuple[DiskUse | None] | None] | None = None
 
-    def start(self, processes: Sequence[int] = (), *, now: float = 0.0) -> None:
-        """Measure, unless that is being done or it is too early; `processes` are those that may hold files open."""
-        if self._steps is None and now >= self._rests_until:
-            self._began_at = now
+    def start(self, processes: Sequence[int] = ()) -> None:
+        """Measure, unless that is being done; `processes` are those that may hold files open."""
+        if self._steps is None:
             self._steps = self._measure(processes)
             self._turn = self._worker.submit(_go_on, self._steps)
 
@@ -113,12 +110,11 @@ class DiskMeter:
             if len(unseen) < _MOST_UNSEEN:
                 unseen.append(f"{place}: {error.strerror or error}")
 
-        total = entries = 0
+        total = self.entries = 0
         nameless = ((size, True) for size in _without_a_name(processes, refused))
         for size, on_node in chain(nameless, _in_files(self._attempt, refused)):
             total += size
-            entries += not on_node
-            self._rests_until = self._began_at + self._rest(entries)
+            self.entries += not on_node
             if self._most is not None and total > self._most:
                 return DiskUse(total, tuple(unseen))
             yield

@@ -18,7 +18,7 @@ from environment.container.output import Ending, Started, Tidied
 from environment.container.processes import process_tree
 from environment.container.trees import Entry
 from environment.runner import protocol, secrets
-from environment.runner.attempt import RunnerAttempt, Stage
+from environment.runner.attempt import RunnerAttempt, Stage, seconds_between_walks
 from environment.runner.code_snapshots import read_kept, read_snapshot
 from environment.runner.host import Gpu
 from environment.runner.process.runtime import ProcessSandbox
@@ -328,3 +328,13 @@ def test_an_order_of_a_newer_protocol_is_refused(folder: Path) -> None:
     (folder / protocol.ORDER).write_text(text)
     with pytest.raises(Exception, match="newer version"):
         attempt_in(folder)
+
+
+def test_a_job_walks_through_its_directory_as_its_limits_need_and_else_the_less_the_more_there_is() -> None:
+    free, limited = order_with(), order_with(disk_limit_bytes=1)
+    assert seconds_between_walks(free, 50, 0) == 2000
+    assert seconds_between_walks(free, 1_000_000, 0) == 4 * 3600
+    assert seconds_between_walks(limited, 1_000_000, 0) < 60
+    may_idle = order_with(idle_limit_seconds=1800)
+    assert seconds_between_walks(may_idle, 50, 599) == 2000
+    assert seconds_between_walks(may_idle, 50, 600) == 600  # before it is ended, so that what it wrote counts
