@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -24,6 +26,8 @@ _LONGEST_CLIPBOARD = 74_994
 _TERMINAL = Path("/dev/tty")
 _FOLLOW_SECONDS = 0.25
 _LINES_AT_ONCE = 100
+# How far what has no room beside a row is moved to the right below it.
+_BELOW = 4
 
 
 def say(text: str = "") -> None:
@@ -69,20 +73,47 @@ def say_table(
     right: Collection[str] = (),
     limits: Mapping[str, int] | None = None,
 ) -> None:
-    """Write rows as columns of harmless text, those named in `right` flush right, none wider than its limit."""
+    """Write rows as columns of harmless text, those named in `right` flush right, none wider than its limit.
+
+    On a terminal that is too narrow for all of them, each row goes on below itself with what the last columns say, each
+    behind its heading; anything but a terminal has one line for each row.
+    """
     from rich.cells import cell_len
 
     from console.sanitize import plain
 
-    lines = [""] * (len(rows) + 1)
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    lines, used = [""] * (len(rows) + 1), 0
+    below: list[list[str]] = [[] for _row in rows]
     for heading, text in columns.items():
         limit = (limits or {}).get(heading)
         cells = [heading, *(plain(text(row), limit=limit) for row in rows)]
         width = max(map(cell_len, cells))
+        if used and used + width > room:
+            room = 0  # those that follow are not drawn before it
+            for one, cell in zip(below, cells[1:], strict=True):
+                one += [f"{heading} {cell}"] if cell else []
+            continue
+        used += width + 2
         for number, cell in enumerate(cells):
             space = " " * (width - cell_len(cell))
             lines[number] += (space + cell if heading in right else cell + space) + "  "
-    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
+    sys.stdout.write(f"{lines[0].rstrip()}\n")
+    for line, more in zip(lines[1:], below, strict=True):
+        sys.stdout.write(f"{line.rstrip()}\n")
+        for part in _in_lines(more, shutil.get_terminal_size().columns - _BELOW) if more else ():
+            sys.stdout.write(f"{' ' * _BELOW}{part}\n")
+
+
+def _in_lines(texts: Sequence[str], width: int) -> list[str]:
+    """Put harmless texts beside each other on lines of so many cells; one that is longer goes on in the next line."""
+    lines: list[str] = []
+    for text in texts:
+        if lines and len(lines[-1]) + 2 + len(text) <= width:
+            lines[-1] += f"  {text}"
+        else:
+            lines += textwrap.wrap(text, max(20, width))
+    return lines
 
 
 # By whether a check lets something pass, and whether it warns.

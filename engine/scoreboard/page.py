@@ -58,8 +58,8 @@ def page_of(
     sections = (
         _heading(row),
         _section("Row", _row_table(row, published)),
-        _section("How it was made", _table((), [(name, visible(text)) for name, text in disclosure.facts()])),
         _section("By split", _standings(own | dict(row.columns)), _INTERVALS),
+        _section("How it was made", _table((), [(name, visible(text)) for name, text in disclosure.facts()])),
         _section("Attempts over time", "" if timeline is None else timeline_svg(timeline), _legend(timeline)),
         _plots(evidence, row),
         _section("By category", _standings(by_category(evidence, pad_missing=row.padded)), _INTERVALS),

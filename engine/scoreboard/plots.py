@@ -216,7 +216,16 @@ _COLOURS = (
     "#b15928",
 )
 # What a name already says by its colour.
-_NAMED = {"gold": "#d4a017", "silver": "#9aa5b1", "bronze": "#b0703c", "no medal": "#7f7f7f"}
+_NAMED = {
+    "gold": "#d4a017",
+    "silver": "#9aa5b1",
+    "bronze": "#b0703c",
+    "above median": "#2e7d32",
+    "below median": "#c4c4c4",
+    "invalid": "#8e5aa8",
+    "no submission": "#c9a9da",
+    "no medal": "#7f7f7f",
+}
 
 
 def svg(plot: Plot) -> str:
@@ -449,15 +458,7 @@ def picture(plot: Plot, form: str) -> bytes:
 # The timeline of attempts is no plot of series: it has an element of its own.
 _LANE, _LANE_LABEL, _TIMELINE_WIDTH, _CURVE = 20, 76, 1120, 110
 _FAILED, _LIVE, _STOPPED = "#c62828", "#0b6cb0", "#7f7f7f"
-_OUTCOME_COLOURS = {
-    Outcome.GOLD: _NAMED["gold"],
-    Outcome.SILVER: _NAMED["silver"],
-    Outcome.BRONZE: _NAMED["bronze"],
-    Outcome.ABOVE_MEDIAN: "#2e7d32",
-    Outcome.BELOW_MEDIAN: "#b0b0b0",
-    Outcome.INVALID: "#d58f4f",
-    Outcome.NO_SUBMISSION: "#d5b48f",
-}
+_OUTCOME_COLOURS = {outcome: _NAMED[outcome.value.replace("_", " ")] for outcome in Outcome}
 _OUTCOME_SIGNS = dict(zip(Outcome, ("G", "S", "B", "^", "v", "x", "0"), strict=True))
 _MARK_SIGNS = dict(zip(MarkKind, ("g", "o", "e", "k", "p", "r"), strict=True))
 

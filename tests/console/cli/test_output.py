@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from console.cli.output import say, say_json, say_table
@@ -22,6 +24,27 @@ def test_a_column_is_not_wider_than_its_limit(capsys: pytest.CaptureFixture[str]
     assert heading == "name"
     assert len(cell) <= 10
     assert cell.startswith("x")
+
+
+def test_on_a_narrow_terminal_rows_go_on_below_themselves_and_nothing_is_lost(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    columns: dict[str, Callable[[str], str]] = {
+        "name": str,
+        "runs": lambda _row: "12",
+        "what": lambda _row: "word " * 12,
+        "none": lambda _row: "",
+    }
+    say_table(["aide"], columns | {"since": lambda _row: "03:14"})
+    whole = capsys.readouterr().out.splitlines()
+    assert len(whole) == 2 and whole[1].endswith("03:14")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    say_table(["aide"], columns | {"since": lambda _row: "03:14"})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["name  runs", "aide  12"] and all(len(line) <= 40 for line in lines)
+    assert lines[2].startswith("    what word") and " ".join(lines[2:]).split().count("word") == 12
+    assert lines[-1].endswith("since 03:14") and "none" not in "".join(lines)
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[2J", "\x9b2J", "\x1b]52;c;aGk=\x07", "\x00", "\u202e", "\r"])
