@@ -65,7 +65,7 @@ def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) 
     gpus = f"GPUs {engine.gpus}" if engine.gpus is not None else "GPUs unknown"
     facts: list[Pieces] = [
         ((f" {foreign(engine.host, 40).rstrip()}", "strong"),),
-        (*state, (f", process {engine.pid}{up}", "dim")),
+        (*state, (f", process {engine.pid}{up}" if engine.running else "", "dim")),
         ((f"isolation {foreign(engine.isolation or wording.UNKNOWN, 60).rstrip()}", "dim"),),
         ((gpus, "dim"),),
         ((f"version {foreign(engine.version or wording.UNKNOWN, 20).rstrip()}", "dim"),),

@@ -532,9 +532,12 @@ class _Drawing:
         def run_of(one: Happening) -> Run | None:
             return self.found.run_of.get(one.event.run_id or -1) if one.count == 1 else None
 
-        def when(one: Happening) -> str:
-            today = self.now - one.event.at < 86400
-            return wording.clock(one.event.at) if today else wording.date_and_time(one.event.at)
+        def when(one: Happening) -> str | Forms:
+            at = one.event.at
+            if self.now - at < 86400:
+                return wording.clock(at)
+            date = wording.day(at)
+            return Forms([((text, "dim"),) for text in (wording.date_and_time(at), date, date[5:])])
 
         def name(one: Happening) -> str:
             if one.count > 1:

@@ -151,9 +151,9 @@ class LabelledField(Widget):
         shown = why.removeprefix(f"{self._text}: ")
         left = self.size.width - _LABEL_WIDTH - width - 2
         self.set_class(bool(why) and cell_len(self.query_one(Field).value) < left, "-wrong")
-        self._label.show(
-            ((f"{self._text} {self.app.signs.failed}" if why else self._text, "bad" if why else "dim"),)
-        )
+        sign = self.app.signs.failed if why else ""
+        gap = " " if why and cell_len(self._text) + 2 < _LABEL_WIDTH else ""
+        self._label.show(((f"{self._text}{gap}{sign}", "bad" if why else "dim"),))
         self._why.show(
             ((foreign(f" {shown}", width, ellipsis=self.app.signs.ellipsis), "bad"),) if why else ()
         )
