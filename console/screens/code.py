@@ -6,11 +6,13 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
 
+from rich.cells import cell_len
+
 from console import wording
 from console.sanitize import plain
 from console.screens.logs import FileScreen
 from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Piece, Pieces, cells_of, cut, fit, foreign, heading, spread
+from console.tui.painting import Line, Piece, Pieces, cells_of, cut, fit, foreign, heading, spread, width_of
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.run_cell import outcome_role
@@ -237,8 +239,11 @@ def _named(version: Version, note: str, width: int, signs: Signs) -> tuple[Piece
     title: Pieces = (
         (f" {version.name}", "strong"),
         (words, "accent"),
-        (foreign(where, max(20, width - 40), ellipsis=signs.ellipsis).rstrip(), "dim"),
     )
+    room = max(20, width - width_of((*title, *right)) - 1)
+    explained = f"{where}, submission {handed_in.sequence} of run {version.run.id}" if handed_in else where
+    where = explained if cell_len(explained) <= room else where
+    title += ((foreign(where, room, ellipsis=signs.ellipsis).rstrip(), "dim"),)
     lines: list[Pieces] = [spread(title, tuple(right), width)]
     if note:
         lines.append(((f" {foreign(note, width - 2).rstrip()}", "warn"),))

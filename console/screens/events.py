@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import groupby
 
 from console import wording
+from console.sanitize import plain
 from console.tui.keys import key_names
-from console.tui.list_screen import FilteredScreen
-from console.tui.painting import Line, Piece, Pieces, foreign, heading
+from console.tui.list_screen import DescribedScreen
+from console.tui.painting import Line, Piece, Pieces, cut, foreign, heading
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.run_cell import outcome_role
@@ -27,8 +28,8 @@ _ROLES: dict[Severity, Role] = {
 _PLACES = {"engine": "host", "samples": "host", "experiment": "board"}
 
 
-class EventsScreen(FilteredScreen):
-    """One list with a line for each day."""
+class EventsScreen(DescribedScreen):
+    """One list with a line for each day, over all that the event under the cursor says."""
 
     CONTEXTS = ("events", "list")
     MODE = "events"
@@ -60,6 +61,7 @@ class EventsScreen(FilteredScreen):
             back = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("events.back")
             text = f"no event is like that: {back} shows all" if chosen else "nothing has happened yet"
             shown.show([Line(((f"  {text}", "dim"),))])
+            self._draw_about()
             return
         newest = found[:MOST_LINES]
         table = Table(_columns(signs), newest, shown.line_width, signs)
@@ -71,11 +73,15 @@ class EventsScreen(FilteredScreen):
             older = f"{len(found) - len(newest):,} older: filter them, or see 'mlebench-console events'"
             lines.append(Line(((f"  {older}", "dim"),)))
         shown.show(lines, heading=table.heading())
+        self._draw_about()
+
+    def on_line_list_cursor_moved(self) -> None:
+        """Write out the event under the cursor."""
+        self._draw_about()
 
     def action_open(self) -> None:
         """Go to what the event is about."""
-        key = self.line_list.key
-        one = next((one for one in self._events or () if one.event.id == key), None)
+        one = self._chosen()
         if one is None:
             return
         event = one.event
@@ -101,9 +107,31 @@ class EventsScreen(FilteredScreen):
     def _take(self, found: tuple[ListedEvent, ...]) -> None:
         self._events = found
 
+    def _chosen(self) -> ListedEvent | None:
+        key = self.line_list.key
+        return next((one for one in self._events or () if one.event.id == key), None)
+
+    def _draw_about(self) -> None:
+        """Write out what the columns of a narrow terminal cut or leave out."""
+        one, signs = self._chosen(), self.app.signs
+        pieces: list[Piece] = []
+        if one is not None:
+            pieces = [(" ", "text"), *_what(one)]
+            for known in (one.event.sweep_id, one.event.kind):
+                pieces += [(f" {signs.dot} ", "faint"), (known, "dim")] if known else []
+        harmless: Pieces = tuple((plain(text.replace("\n", " ")), role) for text, role in pieces)
+        self.about.show(cut(harmless, self.line_list.line_width, signs.ellipsis))
+
 
 def _day(one: ListedEvent) -> str:
     return wording.day(one.event.at)
+
+
+def _what(one: ListedEvent) -> Pieces:
+    if one.outcome is not None:
+        return ((one.event.text, outcome_role(one.outcome)),)
+    role = _ROLES[one.severity]
+    return ((one.event.text, "text" if role == "dim" else role),)
 
 
 def _columns(signs: Signs) -> list[Column[ListedEvent]]:
@@ -117,18 +145,12 @@ def _columns(signs: Signs) -> list[Column[ListedEvent]]:
     def sign(one: ListedEvent) -> Pieces:
         return ((drawn[one.severity], _ROLES[one.severity]),)
 
-    def what(one: ListedEvent) -> Pieces:
-        if one.outcome is not None:
-            return ((one.event.text, outcome_role(one.outcome)),)
-        role = _ROLES[one.severity]
-        return ((one.event.text, "text" if role == "dim" else role),)
-
     return [
         Column("time", lambda one: wording.clock_seconds(one.event.at), 8, role="dim"),
         Column("", sign, 1, gap=1),
         Column("competition", lambda one: one.event.competition_id or "", 22, grows=56),
         Column("seed", lambda one: "" if one.seed is None else f"s{one.seed}", 4, gap=1),
-        Column("what happened", what, 30, grows=90),
+        Column("what happened", _what, 30, grows=90),
         Column("sweep", lambda one: one.event.sweep_id or "", 14, grows=22, drop=1, role="dim"),
         Column("kind", lambda one: one.event.kind, 16, grows=REST, drop=2, role="dim"),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from rich.cells import cell_len
 from textual.widget import Widget
@@ -272,6 +273,8 @@ class _Opened:
 _WIDE, _OF_COSTS = 150, 40
 # From this width on there is room beside what is over for how its runs ended.
 _WITH_COUNTS = 110
+# With so many words or more the text of a run begins as that of its group does, and they are left out.
+_SAME_WORDS = 2
 _BARS = {False: 16, True: 32}
 _OUTCOMES = {outcome.value.replace("_", " "): outcome for outcome in Outcome}
 
@@ -481,7 +484,8 @@ class _Drawing:
                 target = Target("run", only.sweep_id, only.id, concern.key)
             else:
                 target = Target(concern.place, concern.sweep_id, None, concern.key)
-            lines.append(table.line(concern, key=target))
+            line = table.line(concern, key=target)
+            lines.append(line)
             if group is None:
                 lines += [_note(f"    {part}") for part in self._parts(concern)[1:]]
             if concern.acknowledgement is not None:
@@ -489,6 +493,10 @@ class _Drawing:
                 said = said if concern.is_acknowledged(self.now) else f"is back; was {said}"
                 lines.append(_note(f"    {foreign(said, max(8, self.width - 6)).rstrip()}"))
             if group is not None and only is None and concern.key in opened.causes:
+                whole = plain(group_text(group, self.now).replace("\n", " "))
+                if not any(whole in text for text, _role in line.pieces):
+                    # On the group's own line it is cut.
+                    lines += [_note(f"    {part}") for part in cells_of(whole, max(20, self.width - 8))]
                 lines += self._runs_of(group, concern.key)
         if len(shown) > _MOST_GROUPS:
             more = len(shown) - _MOST_GROUPS
@@ -504,7 +512,12 @@ class _Drawing:
 
         def why(run: Run) -> str:
             text = wording.grading_trouble(run, self.now) or run.failure_text
-            return "" if text == group.text else text
+            own, known = text.split(" "), group.text.split(" ")
+            same = list(
+                takewhile(lambda place: own[place : place + 1] == known[place : place + 1], range(len(own)))
+            )
+            left = " ".join(own[len(same) :])
+            return f"{self.signs.ellipsis} {left}" if left and len(same) >= _SAME_WORDS else left
 
         def ended(run: Run) -> str:
             at = run.ended_at if run.ended_at is not None else run.last_activity_at
@@ -520,10 +533,7 @@ class _Drawing:
         ]
         chosen = group.runs[:_MOST_OF_GROUP]
         table = Table(columns, chosen, self.width, self.signs)
-        whole = cells_of(plain(group_text(group, self.now)), max(20, self.width - 8))
-        # On the group's own line a longer one is cut.
-        lines = [_note(f"   {part}") for part in whole] if cell_len(whole[0]) > self.width - 24 else []
-        lines += [table.line(run, key=Target("run", run.sweep_id, run.id, key)) for run in chosen]
+        lines = [table.line(run, key=Target("run", run.sweep_id, run.id, key)) for run in chosen]
         if len(group.runs) > len(chosen):
             lines.append(_note(f"     and {len(group.runs) - len(chosen):,} more"))
         return lines

@@ -305,7 +305,7 @@ class RunScreen(LogScreen):
         width = shown.line_width
         height, now, signs = shown.size.height, self.app.now(), self.app.signs
         if self._pane == "timeline":
-            return _timeline(facts, width, signs)
+            return _timeline(facts, self.app.now(), width, signs)
         if self._pane == "submissions":
             drawn = _score_chart(facts, width - 2, max(5, min(14, height // 2 - 3)), now, signs)
             checks = self._read.get("submissions", Validations())
@@ -366,7 +366,7 @@ def _notes(run: Run, width: int, now: float, signs: Signs) -> list[Pieces]:
     by: Pieces = ((f"   {wording.annotated_by(run, now)} ", "dim"),)
     pieces: Pieces = ((f" {signs.noted} ", "accent"), (noted, "text"))
     fits = width_of((*pieces, *by)) <= width
-    return [spread(pieces, by, width) if fits else cut(pieces, width)]
+    return [spread(pieces, by, width) if fits else cut(pieces, width, signs.ellipsis)]
 
 
 def _dot(signs: Signs) -> Piece:
@@ -405,7 +405,7 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
     run = facts.run
     stands: list[Piece] = [(" ", "text")]
     if run.standing is None:
-        stands.append(("nothing graded yet", "dim"))
+        stands.append(("nothing graded" if run.has_ended else "nothing graded yet", "dim"))
     else:
         stands += [
             ("now " if run.is_live else "", "dim"),
@@ -504,7 +504,7 @@ def pane_lines(
     attempts: list[Pieces] = []
     if facts.attempts:
         newest = facts.attempts[: -_PANE_ATTEMPTS - 1 : -1]
-        table = Table(_ATTEMPTS, newest, width, signs)
+        table = Table(_attempt_columns(facts, now), newest, width, signs)
         shown = [table.heading(), *map(table.line, newest)]
         attempts = [heading("attempts", width, signs), *(line.pieces for line in shown)]
     else:
@@ -546,9 +546,9 @@ def _wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(harmless, max(1, width), max_lines=_PANE_CAUSE_LINES, placeholder=" ...")
 
 
-def _timeline(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
+def _timeline(facts: RunFacts, now: float, width: int, signs: Signs) -> list[Line]:
     """List attempts with the evidence of how they ended, then events, newest first."""
-    attempts = Table(_ATTEMPTS, facts.attempts, width, signs)
+    attempts = Table(_attempt_columns(facts, now), facts.attempts, width, signs)
     lines = [attempts.heading()]
     for attempt in reversed(facts.attempts):
         lines.append(attempts.line(attempt, key=("attempt", attempt.number)))
@@ -559,12 +559,6 @@ def _timeline(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
     events = Table(_EVENTS, facts.events, width, signs)
     lines += [Line(), events.heading()]
     return lines + [events.line(event, key=("event", event.id)) for event in facts.events]
-
-
-def _took(attempt: Attempt) -> str:
-    if attempt.ended_at is None or attempt.started_at is None:
-        return ""
-    return wording.span(attempt.ended_at - attempt.started_at)
 
 
 def _how_it_ended(attempt: Attempt) -> str:
@@ -581,13 +575,32 @@ def _what_came(attempt: Attempt) -> Pieces:
     return ((what + (" (re-roll)" if attempt.reroll else ""), role),)
 
 
-_ATTEMPTS = (
-    Column[Attempt]("attempt", lambda attempt: str(attempt.number), 7),
-    Column[Attempt]("began", lambda attempt: wording.date_and_time(attempt.created_at), 16, role="dim"),
-    Column[Attempt]("took", _took, 6, role="dim"),
-    Column[Attempt]("ended", _how_it_ended, 22, drop=1, role="dim"),
-    Column[Attempt]("what", _what_came, 10, grows=REST),
-)
+def _attempt_columns(facts: RunFacts, now: float) -> list[Column[Attempt]]:
+    """Lay out the attempts of a run, of which the last one may be at work or waiting for a node."""
+
+    def is_live(attempt: Attempt) -> bool:
+        return facts.run.is_live and attempt.ended_at is None and attempt is facts.attempts[-1]
+
+    def took(attempt: Attempt) -> str:
+        ended = now if is_live(attempt) else attempt.ended_at
+        return "" if ended is None or attempt.started_at is None else wording.span(ended - attempt.started_at)
+
+    def what(attempt: Attempt) -> Pieces:
+        if not is_live(attempt):
+            return _what_came(attempt)
+        if wording.is_waiting(attempt):
+            return ((wording.waits(attempt, now), "warn" if wording.waits_for_people(attempt) else "text"),)
+        return ((facts.run.state.value, state_role(facts.run)),)
+
+    return [
+        Column("attempt", lambda attempt: str(attempt.number), 7),
+        Column("began", lambda attempt: wording.date_and_time(attempt.created_at), 16, role="dim"),
+        Column("took", took, 6, role="dim"),
+        Column("ended", _how_it_ended, 8, grows=22, drop=1, role="dim"),
+        Column("what", what, 10, grows=REST),
+    ]
+
+
 _EVENTS = (
     Column[Event]("events", lambda event: wording.date_and_time(event.at), 16, role="dim"),
     Column[Event]("", lambda event: event.kind, 20, role="dim"),
@@ -624,7 +637,7 @@ def _submissions(
             Column[Submission]("at", lambda each: wording.elapsed(each.elapsed_seconds), 6, role="dim"),
             Column("#", lambda each: str(each.sequence), 4, right=True, role="dim", drop=2),
             Column("", lambda each: _which(each, facts), 10, gap=1, role="accent"),
-            Column("standing", lambda each: _standing_of(each, signs), 20),
+            Column("standing", lambda each: _standing_of(each, signs), 14),
             Column(_score_title(facts, signs), lambda each: _score(each.score), 11, right=True, gap=0),
             Column("size", lambda each: wording.size(each.bytes), 9, right=True, role="dim", drop=1),
             Column("message", _message, 7, grows=REST),
@@ -657,7 +670,7 @@ def _score_title(facts: RunFacts, signs: Signs) -> str:
 def _standing_of(each: Submission, signs: Signs) -> Pieces:
     if each.standing is None:
         return (("being graded", outcome_role(None)),)
-    words = f"{outcome_sign(each.standing, signs)} {wording.OUTCOME_WORDS[each.standing]}"
+    words = f"{outcome_sign(each.standing, signs)} {wording.OUTCOME_SHORT[each.standing]}"
     return ((words, outcome_role(each.standing)),)
 
 
@@ -927,7 +940,7 @@ def _outcome_of_call(call: ModelCall) -> Pieces:
 
 
 _MODELS = (
-    Column[ModelTotal]("model", lambda each: each.model, 16, grows=48),
+    Column[ModelTotal]("model", lambda each: each.model, 10, grows=48),
     Column[ModelTotal]("provider", lambda each: each.provider, 10, role="dim", drop=3),
     Column[ModelTotal]("calls", lambda each: f"{each.calls:,}", 7, right=True, gap=1),
     Column[ModelTotal](

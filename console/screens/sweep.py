@@ -440,7 +440,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         run, row, board = self._run(), self._row(), self._board
         line: Pieces = ()
         if run is not None and row is not None and board is not None:
-            line = cut(_about(run, row, self._draw_context(board)), self.line_list.line_width)
+            about = _about(run, row, self._draw_context(board))
+            line = cut(about, self.line_list.line_width, self.app.signs.ellipsis)
         self.about.show(line)
 
     def _keep_cursor(self) -> None:
@@ -830,6 +831,8 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
 
     def standing(run: Run) -> Cell:
         drawn = _drawn(run, context)
+        if run.failure_class is not None:
+            return ((wording.FAILURE_SHORT[run.failure_class], "bad"),)
         words = wording.OUTCOME_SHORT[run.standing] if run.standing else ""
         return ((words, drawn.standing_role if run.is_live else drawn.role),)
 

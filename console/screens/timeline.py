@@ -74,7 +74,7 @@ class TimelineScreen(ConsoleScreen):
         )
         self.query_one("#header", Painted).show(*self._header(found, layout, width, signs))
         facts = bar_facts(self._chosen, self._now, signs) if self._chosen is not None else ((), ())
-        self.query_one("#chosen", Painted).show(*(cut(line, width) for line in facts))
+        self.query_one("#chosen", Painted).show(*(cut(line, width, signs.ellipsis) for line in facts))
 
     def on_click(self, event: events.Click) -> None:
         """Choose the attempt that was clicked on; a second click there opens its run."""

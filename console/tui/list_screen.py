@@ -224,12 +224,8 @@ class DetailedScreen(FilteredScreen):
         pane.display = self.has_detail
 
 
-class MarkedScreen(FilteredScreen, Generic[Key]):
-    """A filtered list whose `redraw` shows which keys have `marks`, over lines about what is under the cursor."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.marks: Marks[Key] = Marks()
+class DescribedScreen(FilteredScreen):
+    """A filtered list over lines about what is under the cursor."""
 
     def body(self) -> Iterable[Widget]:
         """Return the lines over the list, the list, the lines under it, and where the filter is typed."""
@@ -240,6 +236,14 @@ class MarkedScreen(FilteredScreen, Generic[Key]):
     def about(self) -> Painted:
         """The lines about what is under the cursor."""
         return self.query_one("#about", Painted)
+
+
+class MarkedScreen(DescribedScreen, Generic[Key]):
+    """A filtered list whose `redraw` shows which keys have `marks`, over lines about what is under the cursor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.marks: Marks[Key] = Marks()
 
     def mark(self, marks: Marks[Key]) -> None:
         """Show these marks."""

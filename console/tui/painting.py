@@ -129,8 +129,10 @@ def joined(groups: Iterable[Pieces], between: Piece, width: int) -> Pieces:
     return made
 
 
-def cut(pieces: Pieces, width: int) -> Pieces:
-    """Leave out what goes beyond a width."""
+def cut(pieces: Pieces, width: int, ellipsis: str = "") -> Pieces:
+    """Leave out what goes beyond a width; where anything is left out, an ellipsis says so if there is one."""
+    if ellipsis and width_of(pieces) > width > 0:
+        return (*cut(pieces, width - 1), (ellipsis, "dim"))
     kept: list[Piece] = []
     for text, role in pieces:
         length = cell_len(text)

@@ -415,7 +415,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             role = _LABELS[label.number % len(_LABELS)]
             # The last word, the seed, distinguishes runs of one competition.
             name, _, last = plain(label.text).rpartition(" ")
-            room = min(24, width // 4) - len(last) - 1
+            room = min(48, width // 4) - len(last) - 1
             yield Segment(f"{fit(name, room, ellipsis=self.app.signs.ellipsis)} {last} ", self._style(role))
 
     def _dim(self, text: str) -> Segment:

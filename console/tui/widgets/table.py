@@ -35,7 +35,7 @@ Row = TypeVar("Row")
 REST = 10_000
 # Below this width a name says nothing.
 _NARROWEST = 8
-_SHORTEST_TITLE = 6
+_SHORTEST_TITLE = 7
 # So many of the names have their room before any other column is left out; one long name costs no figures.
 _MOST_NAMES = 0.9
 
@@ -193,8 +193,7 @@ class Table(Generic[Row]):
             text, role = pieces[0]
             return ((foreign(text, width, right=right, ellipsis=ellipsis), role),)
         harmless = tuple((plain(text.replace("\n", " ")), role) for text, role in pieces)
-        if width_of(harmless) > width:
-            harmless = (*cut(harmless, width - 1), (ellipsis, "dim"))
+        harmless = cut(harmless, width, ellipsis)
         padding: Piece = (" " * (width - width_of(harmless)), "text")
         return (padding, *harmless) if right else (*harmless, padding)
 

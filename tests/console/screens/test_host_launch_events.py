@@ -428,3 +428,13 @@ async def test_a_sweep_for_slurm_is_composed_with_its_room_its_time_and_its_star
         hours.focus()
         hours.value = "48h"
         await console.sees("a job of 48.2 h does not fit: the default partition ends jobs after 48 h")
+
+
+async def test_what_a_narrow_terminal_cuts_of_an_event_is_written_out_below_the_list(
+    opened: OpenConsole,
+) -> None:
+    async with opened(screen="events", size=(110, 24)) as console:
+        await console.press("slash", *"gpu", "enter")
+        await console.sees("GPU lost: Failed to initialize NVML: Unknown Error", "run.failed")
+        await console.press("slash", "ctrl+u", *"silver", "enter")
+        await console.misses("run.failed")

@@ -99,3 +99,17 @@ async def test_the_sweep_tells_the_rank_of_the_run_under_the_cursor(
         await console.sees("LOW")
         await console.press("j", "right")
         await console.sees("score 0.93051 ^", "beats 33.3 % of teams")
+
+
+async def test_the_timeline_says_how_long_the_attempt_at_work_takes_already(opened: OpenConsole) -> None:
+    async with opened(screen="run:81") as console:
+        await console.press("tab")
+        await console.sees("16h02m", "attempt  began")
+        line = next(line for line in console.text().splitlines() if "2026-03-13 11:12  16h02m" in line)
+        assert line.split()[-1] == "running"
+
+
+async def test_a_failed_run_awaits_no_grading(opened: OpenConsole) -> None:
+    async with opened(screen="run:49") as console:
+        await console.sees("nothing graded", "agent crash")
+        assert "nothing graded yet" not in console.text()

@@ -467,3 +467,11 @@ async def test_a_sweep_that_is_seen_whole_keeps_its_scores_in_a_large_terminal(o
             await console.press(key)
             found.add(cursor_run(console))
         assert len(found) == 3 and all("infrastructure" in about for about in found)
+
+
+async def test_the_table_says_why_runs_failed_in_a_narrow_terminal_too(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP, size=(80, 24)) as console:
+        await console.press("v")
+        await console.sees("standing")
+        failed = [line for line in console.text().splitlines() if "failed  " in line and " 1  !" in line]
+        assert [line.split()[-1] for line in failed][:3] == ["crash", "memory", "infra"]

@@ -58,6 +58,15 @@ async def test_an_outage_is_one_line_that_opens_to_its_runs(opened: OpenConsole)
         await console.misses("GPU-000000c9-")
 
 
+async def test_an_opened_group_says_of_its_runs_only_what_it_does_not_say_itself(opened: OpenConsole) -> None:
+    async with opened(worlds.outage, size=(80, 24)) as console:
+        await console.sees("×18")
+        await console.press("f", "enter")
+        await console.sees("rsna-2022-cervical-spine-fracture-detection  s3", "… (GPU-")
+        text = console.text()
+        assert text[text.index("needs you") :].count("GPU lost") == 1
+
+
 async def test_what_happens_to_many_runs_at_once_is_one_line_of_what_happened_lately(
     opened: OpenConsole,
 ) -> None:
