@@ -446,7 +446,7 @@ class _Drawing:
             # The sweep is left out first, then the end of a name before its seed, then all of it.
             begin, space, seed = name.partition(" s")
             begin, seed = (begin, space + seed) if len(group.runs) == 1 else (name, "")
-            widths = range(cell_len(begin) - 1, 9, -4)
+            widths = range(cell_len(begin) - 1, 9, -1)
             cuts = [fit(begin, cells, ellipsis=self.signs.ellipsis) + seed for cells in widths]
             behind = [f"  {name}  {sweep_name}", f"  {name}", *(f"  {each}" for each in cuts), ""]
             return Forms([((text, role(concern)), (each, "dim")) for each in behind])
