@@ -12,7 +12,7 @@ from console.tui.painting import Line, Piece, Pieces, cut, foreign, heading
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.run_cell import outcome_role
-from console.tui.widgets.table import REST, Column, Table
+from console.tui.widgets.table import Column, Table
 from console.views.events import EventFilter, ListedEvent, Severity, listed_events, parse_event_filter
 
 # A filter looks through so many of the newest; so many that it lets through are drawn, as fast as keys are pressed.
@@ -152,5 +152,5 @@ def _columns(signs: Signs) -> list[Column[ListedEvent]]:
         Column("seed", lambda one: "" if one.seed is None else f"s{one.seed}", 4, gap=1),
         Column("what happened", _what, 30, grows=90),
         Column("sweep", lambda one: one.event.sweep_id or "", 14, grows=22, drop=1, role="dim"),
-        Column("kind", lambda one: one.event.kind, 16, grows=REST, drop=2, role="dim"),
+        Column("kind", lambda one: one.event.kind, 17, drop=2, role="dim"),
     ]
