@@ -336,7 +336,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._file, self._page, self._left, self._lexer = file, Page(), 0, lexer
         if file is not None and self.is_attached:
             height, numbers, times = max(1, self.size.height), self._numbers, self._times
-            self._pager = LogPager(file, partial(self._deliver, file), height=height)
+            self._pager = LogPager(file, partial(self._deliver, self.app, file), height=height)
             self._run(lambda cursor: cursor.with_numbers(numbers), moves=False)
             self._run(lambda cursor: cursor.with_times(times), moves=False)
             self._resize()
@@ -371,9 +371,10 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self._pager.stop()
         self._pager = None
 
-    def _deliver(self, file: LogFile, page: Page) -> None:
-        if self.app.is_running:
-            self.post_message(self.Paged(page, file))
+    def _deliver(self, app: ConsoleApp, file: LogFile, page: Page) -> None:
+        """Take a page over from the pager's thread, where a view that was closed meanwhile no longer has an app."""
+        if app.is_running:
+            app.call_later(self.post_message, self.Paged(page, file))
 
     def _draw(self) -> None:
         width, height = self.size

@@ -35,7 +35,7 @@ Row = TypeVar("Row")
 REST = 10_000
 # Below this width a name says nothing.
 _NARROWEST = 8
-_SHORTEST_TITLE = 7
+_SHORTEST_TITLE = 8
 # So many of the names have their room before any other column is left out; one long name costs no figures.
 _MOST_NAMES = 0.9
 
