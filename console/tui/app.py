@@ -527,12 +527,12 @@ class ConsoleApp(TerminalApp):
             log.exception("working for a screen")
             self._say_if_seen(f"failed: {error!r}\nsee console.log in the state directory", bad=True)
         else:
-            if then is not None and self.screen_stack:
+            if then is not None and not self.is_ending:
                 then(result)
 
     def _say_if_seen(self, text: str, *, bad: bool) -> None:
-        # Work may end after the console, when there is no screen any more.
-        if self.screen_stack:
+        # Work may end after the console.
+        if not self.is_ending:
             self.say(text, bad=bad)
 
     # The state, the engine and the news.
@@ -655,8 +655,8 @@ class ConsoleApp(TerminalApp):
                 screen.draw()
 
     def _tick(self) -> None:
-        if not self.screen_stack:
-            return  # the console is ending, and its screens are gone already
+        if self.is_ending:
+            return
         self.catch_up()
         self._ticks += 1
         if self._ticks % _SESSION_EVERY_TICKS == 0:

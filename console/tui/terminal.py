@@ -254,14 +254,19 @@ class TerminalApp(App[str]):
         """Whether a key, pressed now, opens a line to type into."""
         raise NotImplementedError
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether screens are being closed or are gone already, so that nothing may be shown any more."""
+        return not (self.is_running and self.screen_stack)
+
     def takes_key(self, key: str) -> bool:  # noqa: ARG002 an app may let some keys through at any time
         """Whether what is seen is there as far as a key needs it."""
         return True
 
     async def on_event(self, event: events.Event) -> None:
         """Take an event, or hold it back if it is a key behind another that may yet lead somewhere else."""
-        if isinstance(event, events.Key) and not self.screen_stack:
-            return  # the console is ending, and nothing is seen any more
+        if isinstance(event, events.Key) and self.is_ending:
+            return
         if not isinstance(event, events.Key) or event.is_forwarded:
             await super().on_event(event)
         elif self._held_keys is not None:
@@ -278,8 +283,8 @@ class TerminalApp(App[str]):
         while held:
             event = held[0]
             await self._until(partial(self.takes_key, event.key))
-            if not self.screen_stack:
-                return  # the console has ended meanwhile
+            if self.is_ending:
+                return
             held.popleft()
             target = self.focused or self.screen
             is_typing = self._is_typing()
@@ -301,7 +306,7 @@ class TerminalApp(App[str]):
     async def _until(self, holds: Callable[[], bool]) -> None:
         give_up = asyncio.get_running_loop().time() + _FIELD_SECONDS
         looks = 0
-        while self.screen_stack and not holds() and asyncio.get_running_loop().time() < give_up:
+        while not self.is_ending and not holds() and asyncio.get_running_loop().time() < give_up:
             # Most is done within some turns of the event loop.
             await asyncio.sleep(0 if looks < _QUICK_LOOKS else _LOOK_SECONDS)
             looks += 1

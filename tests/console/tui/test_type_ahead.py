@@ -72,3 +72,9 @@ async def test_a_state_that_never_answers_does_not_keep_the_console_from_closing
         console.app.reader.watch = lambda *_arguments: None  # type: ignore[method-assign]
         burst(console, "2", "q")
         await console.until(lambda: console.app._exit)
+
+
+async def test_keys_that_are_on_their_way_when_the_console_ends_are_dropped(opened: OpenConsole) -> None:
+    async with opened(worlds.busy, screen="overview") as console:
+        await console.sees("needs you")
+        burst(console, "2", "j", "enter", "tab", "escape", "slash", *"class")
