@@ -364,7 +364,8 @@ def _report(graded: GradedFile, width: int, signs: Signs) -> tuple[Pieces, ...]:
     """Whether the file is valid and why not, its score, and where that falls."""
     report, cuts = graded.report, graded.competition.thresholds
     took = f"{wording.size(graded.bytes)}, graded in {graded.seconds:.1f} s, edition {report.edition}"
-    path = foreign(report.submission_path, max(20, width - _LABEL - len(took) - 5)).rstrip()
+    room = max(20, width - _LABEL - len(took) - 5)
+    path = foreign_end(report.submission_path, room, ellipsis=signs.ellipsis)
     lines: list[Pieces] = [_labelled("file", (path, "text"), (f"   {took}", "dim"))]
     if report.score is None:
         why = _OUTCOMES.get(report.outcome, report.outcome)

@@ -261,10 +261,13 @@ class Table(Generic[Row]):
 
         droppable = [place for place in places if columns[place].drop]
         leave_out([place for place in droppable if not needed[place]])
-        # Of a title that is longer than what stands below it, the beginning is enough.
-        title = [min(cell_len(column.title) + bool(column.by), _SHORTEST_TITLE) for column in columns]
-        narrow(places, lambda place: min(widths[place], max(needed[place], title[place])))
+        whole = [cell_len(column.title) + bool(column.by) for column in columns]
+        narrow(places, lambda place: min(widths[place], max(needed[place], whole[place])))
         narrow(names, lambda place: max(columns[place].width, usual[place]))
+        # Of a title that is longer than what stands below it, the beginning is enough.
+        title = [min(each, _SHORTEST_TITLE) for each in whole]
+        others = [place for place in places if place not in names]
+        narrow(others, lambda place: min(widths[place], max(needed[place], title[place])))
         before_rests = places[: max(overlong, default=0)]
         narrow(
             before_rests, lambda place: min(widths[place], max(needed[place], title[place])), spare_for_rests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -75,14 +76,22 @@ def wasted_beside_cut_names(drawn: Table[Any], rows: Sequence[Any]) -> list[str]
     """What gives a cut name none of its room: columns wider than any row needs them, and empty ones."""
     columns, spans = drawn._columns, drawn._spans
     needed = [max((drawn._natural(column.cell(row)) for row in rows), default=0) for column in columns]
-    is_cut = any(
-        column.width < column.grows < REST and 0 < span.width < min(need, column.grows)
-        for column, span, need in zip(columns, spans, needed, strict=True)
+    names = [
+        (column, span, sorted(drawn._natural(column.cell(row)) for row in rows))
+        for column, span in zip(columns, spans, strict=True)
+        if column.width < column.grows < REST and span.width and rows
+    ]
+    is_cut = any(span.width < min(lengths[-1], column.grows) for column, span, lengths in names)
+    # The few longest names are cut before any title is.
+    are_cut = any(
+        span.width < min(lengths[math.ceil(0.9 * len(lengths)) - 1], column.grows)
+        for column, span, lengths in names
     )
     return [
         f"{column.title}: {span.width} cells for {need}"
         for column, span, need in zip(columns, spans, needed, strict=True)
-        if (is_cut and span.width > max(need, min(len(column.title) + 1, 6)))
+        if (is_cut and span.width > max(need, len(column.title) + 1))
+        or (are_cut and span.width > max(need, min(len(column.title) + 1, 6)))
         or (is_cut and span.width and column.drop and not need)
     ]
 
