@@ -44,8 +44,10 @@ class Picture:
 
 
 PICTURES = (
+    Picture("overview", worlds.busy, "overview", (), "GPU lost"),
+    Picture("timeline", worlds.busy, "sweep:aide-o3-lite", ("t",), "medals", "light"),
     Picture("sweep", worlds.busy, "sweep:aide-o3-lite", ("j", "right"), "any medal, 1 of 3"),
-    Picture("run", worlds.busy, "run:81", ("tab", "tab"), "invalid submission"),
+    Picture("run", worlds.busy, "run:81", ("tab", "tab"), "3 valid of 4"),
     Picture("board", worlds.scored, "board", (), "imported: operand", size=(132, 30)),
     Picture("compare", worlds.scored, "board", ("space", "j", "c"), "that decide", "light", (132, 30)),
 )
