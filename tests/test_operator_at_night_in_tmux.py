@@ -41,7 +41,7 @@ BEST = "spooky-author-identification"
 HOUR = 3600.0
 DISK_BYTES, FREE_BYTES = 400 << 20, 18 << 20  # less than a twentieth
 MOST_KEYS = 40
-NOTE = "driver"
+NOTE = "nvml"
 WAITING = 225 - 17 - 6 - 120 - 3
 OUTCOMES = (
     Outcome.GOLD,
