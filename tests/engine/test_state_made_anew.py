@@ -18,10 +18,15 @@ def ended(process: int) -> bool:
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
+def remove(state_dir: Path) -> None:
+    """Remove a state at once, in which somebody may be writing."""
+    shutil.rmtree(state_dir.rename(state_dir.with_name("removed")), ignore_errors=True)
+
+
 def test_an_engine_ends_when_its_state_is_replaced(harness: Harness) -> None:
     harness.start()
     old = int(lock_path(harness.places).read_text())
-    shutil.rmtree(harness.places.state_dir)
+    remove(harness.places.state_dir)
     harness.start()
     assert int(lock_path(harness.places).read_text()) != old
     eventually(lambda: ended(old))
@@ -33,7 +38,7 @@ def test_a_runner_ends_when_its_state_is_replaced(tmp_path: Path) -> None:
     with subprocess.Popen(command) as runner:
         lock = state_dir / protocol.RUNNER / protocol.RUNNER_LOCK
         eventually(lambda: lock.exists() and lock.read_text())
-        shutil.rmtree(state_dir)
+        remove(state_dir)
         protocol.inbox(state_dir).mkdir(parents=True)
         engine = FileLock(state_dir / protocol.ENGINE_LOCK)
         assert engine.acquire()  # a new engine is there, for which a runner would stay
