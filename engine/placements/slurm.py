@@ -350,6 +350,9 @@ class Slurm:
         held = _Held(attempt, folder, order, profile, staging_seconds(Path(order.prepared_dir), profile))
         if self._is_claimed(held):
             secrets.discard(self._state_dir / attempt.directory)
+            self._look_at_heartbeat(
+                held
+            )  # its report may be there already, and nobody looks again after that
         else:
             secrets.send(self._state_dir / attempt.directory, folder)
         if (folder / protocol.JOB_SCRIPT).exists():

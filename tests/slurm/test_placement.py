@@ -160,7 +160,7 @@ def test_a_job_that_was_over_before_slurm_named_it_is_known_by_its_heartbeat(wor
     world.beat(0, ended=True)
     world.placement = world.fresh()
     world.placement.place(world.attempt)
-    world.step_for(60)
+    # At once, as its directory is read and closed in the same moment.
     assert world.look().job == "101"
 
 
