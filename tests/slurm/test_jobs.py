@@ -170,6 +170,7 @@ def arguments_of_all() -> list[list[str]]:
     return found
 
 
+@pytest.mark.usefixtures("squashed_images")
 def test_an_agent_goes_with_a_job_that_is_killed_and_the_next_job_of_its_node_tidies_up(
     tmp_path: Path, order: Order
 ) -> None:

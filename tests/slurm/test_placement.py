@@ -677,6 +677,7 @@ def test_a_job_is_given_the_time_that_its_data_take_and_says_how_they_come(tmp_p
     assert world.look().waits_for == ""
 
 
+@pytest.mark.usefixtures("squashed_images")
 def test_a_run_waits_for_the_image_of_its_dataset_also_after_a_kill_and_is_submitted_once(
     tmp_path: Path,
 ) -> None:
@@ -699,6 +700,7 @@ def test_a_run_waits_for_the_image_of_its_dataset_also_after_a_kill_and_is_submi
     assert protocol.read(world.folder / protocol.STAGING, StagingOrder).image == str(squashfs_image(prepared))
 
 
+@pytest.mark.usefixtures("squashed_images")
 def test_data_of_which_no_image_can_be_made_fail_and_pause_their_sweep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -723,6 +725,7 @@ def test_data_of_which_no_image_can_be_made_fail_and_pause_their_sweep(
     assert not output.claim(world.folder / protocol.JOB_CLAIM)
 
 
+@pytest.mark.usefixtures("squashed_images")
 def test_a_host_that_can_not_make_images_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not staging_tools(SlurmProfile(staging="squashfs")).warns
     monkeypatch.setattr(shutil, "which", lambda _name: None)

@@ -101,27 +101,39 @@ def extract(archive: Path, folder: Path) -> None:
     """
     try:
         with tarfile.open(archive, "r:*") as stream:
-            stream.extractall(folder, members=_members(stream), filter=_own)  # noqa: S202 - `_own` keeps it inside
+            # Where tarfile has filters, it would warn, or leave out what images need; older ones have none.
+            stream.extraction_filter = lambda member, _folder: member
+            stream.extractall(folder, members=_members(stream, folder))  # noqa: S202 - `_members` keeps it inside
     except tarfile.TarError as error:
         raise DataProblem(f"{archive.name} is not the archive of an image", str(error)) from error
 
 
-def _members(stream: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Go through the members but for devices and the like, which only root could make."""
+def _members(stream: tarfile.TarFile, folder: Path) -> Iterator[tarfile.TarInfo]:
+    """Go through the members but for devices and the like, which only root could make; each becomes this user's own."""
+    root = folder.resolve()
     for member in stream:
-        if member.islnk() and ".." in PurePosixPath(member.linkname).parts:
-            raise DataProblem(f"{member.name} leads out of the image", f"it is a link to {member.linkname}")
-        if member.isfile() or member.isdir() or member.issym() or member.islnk():
-            yield member
+        if not (member.isfile() or member.isdir() or member.issym() or member.islnk()):
+            continue
+        member.name = member.name.lstrip("/")
+        _require_inside(root, member.name, member.name)
+        if member.islnk():
+            member.linkname = member.linkname.lstrip("/")
+            _require_inside(root, member.linkname, member.name)
+        member.mode = member.mode & 0o755 | (0o700 if member.isdir() else 0o600)
+        member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
+        yield member
 
 
-def _own(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
-    """Make a member this user's own, who can read and remove it."""
-    found = tarfile.tar_filter(member, folder)
-    rights = 0o700 if found.isdir() else 0o600
-    mode = None if found.mode is None else found.mode & 0o1777 | rights
-    # Without an owner it becomes that of whoever unpacks it.
-    return found.replace(mode=mode, uid=None, gid=None, uname=None, gname=None, deep=False)  # type: ignore[arg-type]
+def _require_inside(root: Path, place: str, name: str) -> None:
+    """Refuse what leads out of a folder, also through links that were unpacked before it.
+
+    Raises:
+        DataProblem: it does.
+    """
+    if ".." in PurePosixPath(place).parts or not (root / place).resolve().is_relative_to(root):
+        raise DataProblem(
+            f"{name} leads out of the image", f"it is a link to {place}" if place != name else ""
+        )
 
 
 def _made_once(place: Path, make: Callable[[Path], None]) -> Path:

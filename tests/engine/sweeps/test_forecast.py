@@ -125,6 +125,7 @@ def test_secrets_are_looked_for_by_name(ready: tuple[Places, Database], tmp_path
     assert not check.good and "MISSING_KEY" in check.text + check.next_step
 
 
+@pytest.mark.usefixtures("bubblewrap")
 def test_an_agent_that_plans_for_more_time_or_wants_a_key_without_a_network_is_told_and_not_refused(
     ready: tuple[Places, Database], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

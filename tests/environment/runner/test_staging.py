@@ -307,6 +307,7 @@ def test_a_folder_that_somebody_else_could_write_to_is_not_used(node: Node, prep
     assert stat.S_IMODE((node.scratch / f"mlebench-{os.getuid()}").stat().st_mode) == 0o700
 
 
+@pytest.mark.usefixtures("squashed_images")
 def test_an_image_is_made_once_copied_verified_and_mounted_and_no_mount_is_left(
     node: Node, prepared: Path
 ) -> None:
@@ -329,12 +330,14 @@ def test_an_image_is_made_once_copied_verified_and_mounted_and_no_mount_is_left(
         assert not node.data(each).is_mount()
 
 
+@pytest.mark.usefixtures("squashed_images")
 def test_no_image_is_made_of_data_that_are_not_what_the_manifest_lists(node: Node, prepared: Path) -> None:
     (prepared / "public" / "train.csv").write_text("a,x\n")
     with pytest.raises(DataProblem, match=r"public/train\.csv is not what its manifest lists"):
         node.job(prepared, "squashfs")
 
 
+@pytest.mark.usefixtures("squashed_images")
 def test_an_image_is_not_counted_as_what_its_agent_holds_on_disk(node: Node, prepared: Path) -> None:
     job = node.staged(prepared, "squashfs")
     attempt = node.folder / "attempt"
@@ -348,6 +351,7 @@ def test_an_image_is_not_counted_as_what_its_agent_holds_on_disk(node: Node, pre
     assert found.bytes < LARGE
 
 
+@pytest.mark.usefixtures("squashed_images")
 def test_an_image_that_has_changed_is_not_mounted(node: Node, prepared: Path) -> None:
     job = node.job(prepared, "squashfs")
     with prepared.with_name("prepared-public.squashfs").open("ab") as stream:
@@ -357,6 +361,7 @@ def test_an_image_that_has_changed_is_not_mounted(node: Node, prepared: Path) ->
     assert "is not what its manifest lists" in job.problem
 
 
+@pytest.mark.usefixtures("squashed_images")
 def test_a_node_that_can_not_mount_says_so(
     node: Node, prepared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
