@@ -22,7 +22,8 @@ from engine.runs.scheduling import GpuPool
 from engine.settings import EngineSettings
 from engine.supervisor.starting import Starter
 from environment.container.redaction import TextRedactor
-from environment.runner import host, protocol
+from environment.runner import protocol
+from environment.runner.host import readings
 from foundation import locks
 from foundation.clock import SystemClock
 from state import database, datasets, runs, sweeps
@@ -185,7 +186,7 @@ def _end(places: Places) -> None:
             while locks.is_held(lock):
                 time.sleep(0.01)
     for attempt in attempts:
-        host.kill(host.processes_of_attempt(attempt))
+        readings.kill(readings.processes_of_attempt(attempt))
 
 
 def _raise(_text: str, error: BaseException | None) -> None:

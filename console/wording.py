@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from engine.scoreboard.timeline import ExpectedEnd
     from engine.sweeps.forecast import JobsForecast
     from environment.gateway.records import OpenCall
-    from state.outages import ProviderOutage
     from state.records import Acknowledgement, Attempt, KaggleState, Run, Sweep
+    from state.usage.outages import ProviderOutage
 
 UNKNOWN = "-"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from competitions.grader import grade
 from competitions.model import Competition
-from engine.datasets import checksums, verification
+from engine.datasets.prepared import checksums, verification
 from engine.grading.grader import report_on, request_for
 from engine.layout import dataset_folder
 from foundation.problems import Problem

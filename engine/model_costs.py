@@ -9,8 +9,8 @@ from typing import Any
 
 from environment.gateway.dialects import Usage
 from environment.gateway.prices import PriceTable, Tier, TokenPrice, added, price_table
-from state.model_calls import ModelUse
 from state.records import SweepSpec
+from state.usage.model_calls import ModelUse
 
 CURRENCY = "USD"
 _TOKENS = tuple(field.name for field in fields(Usage))

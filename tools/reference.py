@@ -29,9 +29,9 @@ from engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, Timeline
 from environment.gateway.records import ModelCall
 from environment.runner.code_snapshots import KeptFile, LeftOut
 from foundation.fields import fields_of
-from state.model_calls import ModelUse
-from state.network_use import NetworkUse
 from state.records import Attempt, Event, Run, Submission, Sweep, SweepCounts, SweepSpec
+from state.usage.model_calls import ModelUse
+from state.usage.network_use import NetworkUse
 
 DOCS = Path(__file__).parent.parent / "docs"
 WIDTH = 100

@@ -11,8 +11,8 @@ from console import wording
 from console.actions.action import Action, Affected, NotApplicable, Question, Request
 from console.views.datasets import DatasetRow
 from console.views.splits import competition
-from engine.datasets.access import AccessState
-from engine.datasets.pruning import PARTIAL, PARTS, RAW, ZIP, Part, parts_of
+from engine.datasets.prepared.pruning import PARTIAL, PARTS, RAW, ZIP, Part, parts_of
+from engine.datasets.sources.access import AccessState
 from state.records import DatasetState, VerificationKind
 
 _NONE_PREPARED = "none of these is prepared"

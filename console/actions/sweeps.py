@@ -13,8 +13,8 @@ from state.lifecycle import SweepState
 if TYPE_CHECKING:
     from engine.options.sweep import Launch
     from engine.sweeps.removal import Loss
-    from state.budgets import BudgetScope
     from state.records import Sweep
+    from state.usage.budgets import BudgetScope
 
 
 def launch(wanted: Launch) -> Action:

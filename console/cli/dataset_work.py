@@ -23,7 +23,7 @@ from console.sanitize import plain
 from console.views.datasets import DatasetRow, dataset_board
 from console.views.rates import Rates
 from engine.control import EngineGone, answer_to, ask, ensure_running, status
-from engine.datasets.pruning import Part
+from engine.datasets.prepared.pruning import Part
 from engine.places import Places
 from foundation.problems import EnvironmentProblem
 from state import events

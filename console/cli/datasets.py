@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from competitions.model import Edition
     from console.views.datasets import DatasetRow
     from engine.agreement import Agreement
-    from engine.datasets.mirrors import Mirrored
-    from engine.datasets.pruning import Part
+    from engine.datasets.prepared.mirrors import Mirrored
+    from engine.datasets.prepared.pruning import Part
     from engine.places import Places
 
 app = new_group("List, check, verify, examine, copy, stop and prune datasets.")
@@ -51,7 +51,7 @@ def list_datasets(
 ) -> None:
     """List the datasets: what lies in the data directory, and what the engine does about the rest."""
     from competitions import registry
-    from engine.datasets.access import AccessState
+    from engine.datasets.sources.access import AccessState
     from engine.layout import dataset_folder, is_demo, is_prepared
 
     base = data_dir_of(context, data_dir)
@@ -113,7 +113,7 @@ def show(
 ) -> None:
     """Show one dataset: its steps, what it takes on the disk part by part, and where."""
     from competitions import registry
-    from engine.datasets.pruning import parts_of
+    from engine.datasets.prepared.pruning import parts_of
     from engine.layout import dataset_folder, is_demo, is_prepared, prepared_with
 
     competition = registry.get(competition_id)
@@ -302,7 +302,7 @@ def _say_agreement(one: Agreement) -> None:
 def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json = False) -> None:
     """Ask Kaggle which competitions' data we may download, and show where to accept the rules of the others."""
     from competitions import registry
-    from engine.datasets.access import AccessState, ask_access
+    from engine.datasets.sources.access import AccessState, ask_access
     from engine.kaggle.credentials import require_credentials
 
     chosen = [
@@ -409,7 +409,7 @@ def import_datasets(
     from competitions import registry
     from console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
     from console.cli.engine import engine_for
-    from engine.datasets import mirrors, stores
+    from engine.datasets.prepared import mirrors, stores
     from engine.layout import dataset_folder, is_prepared
 
     base = data_dir_of(context, data_dir)
@@ -471,7 +471,7 @@ def export(
     json: Json = False,
 ) -> None:
     """Write prepared datasets into one tar archive, answers included; 'datasets import' reads it."""
-    from engine.datasets import mirrors
+    from engine.datasets.prepared import mirrors
 
     base = data_dir_of(context, data_dir)
     chosen, left_out = _with_manifests(base, competition_id, split, edition)
@@ -506,7 +506,7 @@ def mirror(
     A folder can be served by any web server, copied with rsync, or used as a data directory. What is there already is
     not copied again; what was interrupted goes on with the same command.
     """
-    from engine.datasets import mirrors
+    from engine.datasets.prepared import mirrors
 
     base = data_dir_of(context, data_dir)
     chosen, left_out = _with_manifests(base, competition_id, split, edition)
@@ -550,7 +550,7 @@ def prune(
     from console.actions.datasets import parts_to_prune
     from console.cli.dataset_work import prune_and_wait
     from console.cli.engine import engine_for
-    from engine.datasets.pruning import CORRECTED, PREPARED
+    from engine.datasets.prepared.pruning import CORRECTED, PREPARED
     from state import sweeps
 
     base = data_dir_of(context, data_dir)
@@ -611,7 +611,7 @@ def _with_manifests(
     """
     from competitions import registry
     from competitions.model import EDITIONS
-    from engine.datasets import mirrors
+    from engine.datasets.prepared import mirrors
     from engine.layout import dataset_folder, is_prepared, require_prepared
 
     wanted, problems = registry.readable(_chosen_ids(named, split))

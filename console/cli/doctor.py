@@ -381,7 +381,7 @@ def check_kaggle(environment: Mapping[str, str], home: Path) -> Iterator[Check]:
 
 def check_kaggle_online() -> Iterator[Check]:
     """Ask Kaggle whether it accepts the credentials, each of those that could be used."""
-    from engine.datasets.access import try_credentials
+    from engine.datasets.sources.access import try_credentials
     from engine.kaggle import CredentialsRefused
     from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
 

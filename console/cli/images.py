@@ -111,7 +111,7 @@ def check(
     from engine.agents import get_agent
     from engine.places import agents_folders
     from environment.runner.docker.daemon import build_command
-    from environment.runner.host import read_nvidia
+    from environment.runner.host.readings import read_nvidia
 
     found = get_agent(agent, agents_folders(str(agents_dir or "")))
     devices = tuple(gpu.uuid for gpu in read_nvidia()[:gpus]) if gpus else ()

@@ -119,7 +119,7 @@ def prepare(
     if raw is not None and len(chosen) > 1:
         require_raw(raw, chosen)
     if canary:
-        from engine.datasets.canaries import refuse_in
+        from engine.datasets.prepared.canaries import refuse_in
 
         refuse_in(edition)
     if dry_run:
@@ -131,7 +131,7 @@ def prepare(
         for one in chosen:
             refresh_leaderboard(one, force=True)
     if descriptions is not None:
-        from engine.datasets.descriptions import check_choice
+        from engine.datasets.prepared.descriptions import check_choice
 
         descriptions = check_choice(
             descriptions
@@ -322,7 +322,7 @@ def _how_it_differs(
 ) -> str:
     """Compare what is prepared with its manifest and with what is wanted."""
     from competitions import registry
-    from engine.datasets.verification import check
+    from engine.datasets.prepared.verification import check
 
     show = show_count(f"reading {competition_id}", wording.size)
 

@@ -15,7 +15,7 @@ def check(context: typer.Context, json: Json = False) -> None:
     """List the models that runs have used and that have no price; code 1 where there are some."""
     from engine.model_costs import spending_of
     from engine.providers import model_prices
-    from state import model_calls
+    from state.usage import model_calls
 
     prices = model_prices(places_of(context).config_file)
     with reading_state(context) as database:

@@ -143,7 +143,8 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     from console.views.splits import competition
     from engine.model_costs import prices_for, spending_of
     from engine.providers import model_prices
-    from state import events, model_calls, network_use, runs, submissions, sweeps
+    from state import events, runs, submissions, sweeps
+    from state.usage import model_calls, network_use
 
     with reading_state(context) as database:
         found = find_run(database, run)

@@ -36,9 +36,10 @@ def status(context: typer.Context, json: Json = False) -> None:
     from console.views.sweep import listed_sweeps
     from engine.control import status
     from engine.runs.causes import CauseKind, read_causes
-    from state import database, datasets, outages
-    from state.outages import ProviderOutage
+    from state import database, datasets
     from state.records import KaggleState
+    from state.usage import outages
+    from state.usage.outages import ProviderOutage
 
     places = places_of(context)
     engine = status(places)

@@ -243,7 +243,8 @@ def show(
     from console.views.overview import sweep_lines
     from engine.providers import model_prices
     from engine.runs.budgets import standings
-    from state import budgets, experiments, model_calls, runs, sweeps
+    from state import experiments, runs, sweeps
+    from state.usage import budgets, model_calls
 
     with reading_state(context) as database:
         sweep, now = sweeps.get(database, sweep_id), time.time()
@@ -257,7 +258,7 @@ def show(
     if toml:
         from engine.options.sweep import options_of, write_toml
         from engine.sweeps.launch import launch_of
-        from state.budgets import BudgetScope, Limits
+        from state.usage.budgets import BudgetScope, Limits
 
         own = [one.budget.limits for one in shared if one.budget.scope is BudgetScope.SWEEP]
         say(write_toml(options_of(launch_of(sweep, rows, own[0] if own else Limits()))).rstrip("\n"))
@@ -424,8 +425,9 @@ def budget(
 ) -> None:
     """Show or change the budget of model calls that runs share; 0 takes a limit away, what is not given stays."""
     from engine.runs.budgets import standings
-    from state import budgets, sweeps
-    from state.budgets import BudgetScope
+    from state import sweeps
+    from state.usage import budgets
+    from state.usage.budgets import BudgetScope
 
     scope = BudgetScope.EXPERIMENT if of_experiment else BudgetScope.SWEEP
     with reading_state(context) as database:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from engine.control import EngineStatus
     from engine.places import Places
     from engine.runs.causes import CauseGroup
-    from state.outages import ProviderOutage
     from state.records import KaggleState
+    from state.usage.outages import ProviderOutage
 
 app = new_app()
 
@@ -83,8 +83,9 @@ def _look(places: Places) -> WatchReport:
     from console.views.datasets import totals_of
     from console.views.overview import overview
     from engine import control
-    from state import database, datasets, outages
+    from state import database, datasets
     from state.records import KaggleState
+    from state.usage import outages
 
     now = time.time()
     engine, problem = None, ""

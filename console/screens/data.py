@@ -38,7 +38,7 @@ from console.views.datasets import (
 )
 from console.views.lists import words_accept
 from console.views.rates import Pace, Rates
-from engine.datasets.access import AccessState
+from engine.datasets.sources.access import AccessState
 from engine.datasets.steps import DOWNLOAD
 from state import database as state_database
 from state.records import DatasetState, DatasetStep, StepState

@@ -64,8 +64,8 @@ from engine.model_costs import ModelTotal, named
 from environment.gateway.records import WELL, ModelCall
 from environment.runner.protocol import Order
 from state.lifecycle import ENGINE, Outcome
-from state.network_use import NetworkUse
 from state.records import Attempt, Event, Run, Submission, Sweep
+from state.usage.network_use import NetworkUse
 
 if TYPE_CHECKING:
     from console.views.code import Wanted

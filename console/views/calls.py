@@ -19,11 +19,12 @@ from environment.gateway.records import NOT_SENT, ModelCall, OpenCall, from_line
 from environment.runner import protocol
 from foundation import jsonlines
 from foundation.problems import Problem
-from state import budgets, model_calls, runs, sweeps
+from state import runs, sweeps
 from state.database import Database
 from state.lifecycle import RunState
-from state.model_calls import UseOfRun
 from state.records import Run, Sweep
+from state.usage import budgets, model_calls
+from state.usage.model_calls import UseOfRun
 
 _CALLS_KEPT = 500
 MOST_OF_BUDGET = 0.8  # from which on it is warned of

@@ -11,9 +11,9 @@ from console import wording
 from console.views.splits import ORDER, split_of
 from engine.notifications.news import SILENT_SECONDS, troubles
 from engine.runs.causes import IDLE_SECONDS, CauseGroup, CauseKind, group_by_cause
-from state.budgets import BudgetScope
 from state.causes import cause_key, normalised
 from state.records import Acknowledgement, Attempt, Dataset
+from state.usage.budgets import BudgetScope
 
 if TYPE_CHECKING:
     from console.views.overview import Overview

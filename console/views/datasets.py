@@ -15,10 +15,10 @@ from competitions.model import Edition
 from console import wording
 from console.views.splits import ORDER, competition, split_of
 from engine.control import EngineStatus
-from engine.datasets.access import AccessState, access_of
-from engine.datasets.checksums import comparable
 from engine.datasets.estimates import Throughput, measured, usual_peak
 from engine.datasets.plans import is_ready
+from engine.datasets.prepared.checksums import comparable
+from engine.datasets.sources.access import AccessState, access_of
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
 from engine.layout import dataset_folder, prepared_with
 from engine.places import Places

@@ -25,10 +25,11 @@ from engine.places import Places, agents_folders
 from engine.sweeps.forecast import Forecast, forecast
 from engine.sweeps.launch import launch_of
 from foundation.problems import Problem, UsageProblem
-from state import budgets, experiments, sweeps
-from state.budgets import BudgetScope, Limits
+from state import experiments, sweeps
 from state.database import Database
 from state.records import IMPORTED, SweepSpec
+from state.usage import budgets
+from state.usage.budgets import BudgetScope, Limits
 
 _AGENTS_NAMED = 6
 _SWEEP = BudgetScope.SWEEP

@@ -17,10 +17,9 @@ from engine.runs.causes import CauseGroup, group_by_cause, retried
 from engine.scoreboard import Cell, Interim, interim_of
 from engine.scoreboard.own_runs import trial_of
 from engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
-from state import acknowledgements, datasets, events, outages, runs, sweeps
+from state import acknowledgements, datasets, events, runs, sweeps
 from state.database import Database
 from state.lifecycle import Outcome, RunState, SweepState
-from state.outages import ProviderOutage
 from state.records import (
     Acknowledgement,
     Attempt,
@@ -32,6 +31,8 @@ from state.records import (
     Sweep,
     SweepCounts,
 )
+from state.usage import outages
+from state.usage.outages import ProviderOutage
 
 _EVENTS_SHOWN = 60
 

@@ -19,11 +19,12 @@ from environment.runner import protocol
 from environment.runner.protocol import Order
 from foundation import jsonlines
 from foundation.problems import Problem
-from state import datasets, events, model_calls, network_use, runs, submissions, sweeps
+from state import datasets, events, runs, submissions, sweeps
 from state.database import Database
-from state.network_use import NetworkUse
 from state.records import Attempt, Dataset, Event, Run, Submission, Sweep, UsageSample
-from state.samples import DATABASE_NAME, Samples, UnusableSamples
+from state.usage import model_calls, network_use
+from state.usage.network_use import NetworkUse
+from state.usage.samples import DATABASE_NAME, Samples, UnusableSamples
 
 _EVENTS_SHOWN = 500
 _MOST_POINTS = 600

@@ -19,11 +19,12 @@ from engine.scoreboard.aggregation import complete_seeds
 from engine.scoreboard.own_runs import trial_of
 from engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
 from foundation.problems import UsageProblem
-from state import datasets, outages, runs, sweeps
+from state import datasets, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, Outcome, RunState
-from state.outages import ProviderOutage
 from state.records import HERE, Attempt, Dataset, DatasetState, Run, Sweep, SweepCounts
+from state.usage import outages
+from state.usage.outages import ProviderOutage
 
 Sorted = TypeVar("Sorted")
 _Rank = tuple[float | str, ...]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from competitions import registry
 from competitions.model import Competition, Edition
-from engine.datasets.access import AccessState, ask_access
+from engine.datasets.sources.access import AccessState, ask_access
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
 from engine.kaggle.credentials import find_credentials
 from engine.layout import dataset_folder, is_prepared
@@ -119,7 +119,7 @@ def usual_peak(zip_bytes: int) -> int:
 
 
 def _of_zip(competition: Competition, path: Path) -> Estimate:
-    from engine.datasets import raw_data  # loads numpy
+    from engine.datasets.sources import raw_data  # loads numpy
 
     size = path.stat().st_size
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from competitions import leaderboards, registry
 from competitions.model import Competition, Thresholds
-from engine.datasets import checksums
+from engine.datasets.prepared import checksums
 from engine.kaggle.client import Kaggle
 from engine.layout import dataset_folder
 from foundation.files import csv_text, write_text

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from competitions import registry
 from competitions.model import Edition
-from engine.datasets.access import AccessState, access_of
-from engine.datasets.descriptions import OURS
+from engine.datasets.prepared.descriptions import OURS
+from engine.datasets.sources.access import AccessState, access_of
 from engine.datasets.steps import CHECK, DOWNLOAD, EXTRACT, PREPARE, STEPS, VERIFY
 from engine.kaggle import CredentialsRefused
 from engine.kaggle.credentials import require_credentials

@@ -16,13 +16,14 @@ from competitions.raw import RawDataProblem
 from competitions.registry import get, is_own, load_task
 from competitions.task import Preparation, line_at_fault, merge_parameters, refuse_excluded
 from engine.claims import claimed_folder
-from engine.datasets import canaries, checksums, manifest, published, raw_data
-from engine.datasets.descriptions import check_choice, chosen_texts
 from engine.datasets.plans import Options, given_raw
-from engine.datasets.raw_data import Raw
+from engine.datasets.prepared import canaries, checksums, manifest
+from engine.datasets.prepared.descriptions import check_choice, chosen_texts
+from engine.datasets.prepared.verification import RAW_DATA, RAW_FOLDER
+from engine.datasets.prepared.workspace import discard, put_in_place, set_one_time, workspace
+from engine.datasets.sources import published, raw_data
+from engine.datasets.sources.raw_data import Raw
 from engine.datasets.steps import CHECKSUM, PREPARE, ReportStep, no_report, within
-from engine.datasets.verification import RAW_DATA, RAW_FOLDER
-from engine.datasets.workspace import discard, put_in_place, set_one_time, workspace
 from engine.demo_data import NOTICE
 from engine.kaggle.backoff import USUAL_PATIENCE
 from engine.layout import DEMO_DATA, MARKER, SYNTHETIC, DatasetFolder, dataset_folder

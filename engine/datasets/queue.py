@@ -15,9 +15,6 @@ from pathlib import Path
 from competitions import registry
 from competitions.model import EDITIONS, edition_named
 from engine.claims import Claimed
-from engine.datasets import discarding
-from engine.datasets.access import CHECK_ACCESS, state_after
-from engine.datasets.descriptions import KAGGLE
 from engine.datasets.limits import Hours, Limits, OutsideHours, outside
 from engine.datasets.outage import Outage
 from engine.datasets.plans import (
@@ -28,8 +25,11 @@ from engine.datasets.plans import (
     next_stage,
     record_prepared,
 )
-from engine.datasets.published import SourceFailure
+from engine.datasets.prepared.descriptions import KAGGLE
 from engine.datasets.records import DatasetRecords
+from engine.datasets.sources import discarding
+from engine.datasets.sources.access import CHECK_ACCESS, state_after
+from engine.datasets.sources.published import SourceFailure
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
 from engine.kaggle import CredentialsRefused, KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
 from engine.kaggle.backoff import FIRST_WAIT, LONGEST_WAIT, is_due

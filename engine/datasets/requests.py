@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from competitions.model import Edition, edition_named
-from engine.datasets import canaries, plans
-from engine.datasets.descriptions import OURS, check_choice
+from engine.datasets import plans
 from engine.datasets.plans import BUSY, Options
-from engine.datasets.pruning import CORRECTED, PREPARED
+from engine.datasets.prepared import canaries
+from engine.datasets.prepared.descriptions import OURS, check_choice
+from engine.datasets.prepared.pruning import CORRECTED, PREPARED
 from engine.datasets.queue import DatasetQueue
 from engine.options import requests
 from engine.options.requests import Answer

@@ -15,16 +15,16 @@ from typing import Any, ParamSpec
 from competitions import registry
 from competitions.model import EDITIONS, Edition
 from engine.claims import Claimed, claimed_folder
-from engine.datasets import access, discarding, raw_data
 from engine.datasets.limits import Limits
-from engine.datasets.mirrors import import_dataset
 from engine.datasets.plans import DEMO, Options
+from engine.datasets.prepared.mirrors import import_dataset
+from engine.datasets.prepared.pruning import prune
+from engine.datasets.prepared.stores import store_at
+from engine.datasets.prepared.verification import record, verify
+from engine.datasets.prepared.workspace import resolve_leftovers
 from engine.datasets.preparing import prepare
-from engine.datasets.pruning import prune
+from engine.datasets.sources import access, discarding, raw_data
 from engine.datasets.steps import CHECKSUM, DOWNLOAD, throttled, within
-from engine.datasets.stores import store_at
-from engine.datasets.verification import record, verify
-from engine.datasets.workspace import resolve_leftovers
 from engine.kaggle import KaggleUnreachable
 from engine.kaggle.credentials import find_credentials
 from engine.layout import dataset_folder, is_demo

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
-from engine.datasets import canaries
+from engine.datasets.prepared import canaries
 from engine.integrity.code import Call, SourceFile, Text
 from engine.integrity.material import Subject, read_lines
 from engine.integrity.results import Detector, is_current, keep, look_with

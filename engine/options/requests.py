@@ -9,8 +9,8 @@ from typing import Any
 
 from foundation.fields import FieldError, read_fields
 from foundation.problems import Problem, UsageProblem
-from state.budgets import BudgetScope
 from state.records import VerificationKind
+from state.usage.budgets import BudgetScope
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,8 +21,8 @@ from engine.places import Places, own_agents_folder
 from environment.runner.runtimes import NETWORKS, RUNTIMES
 from foundation.fields import Bounds, FieldError, convert
 from foundation.problems import DataProblem, UsageProblem, reading
-from state.budgets import Limits
 from state.records import HERE, SweepSpec
+from state.usage.budgets import Limits
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _GB = 1e9

@@ -14,8 +14,8 @@ from engine.placements.slurm import Slurm, profile_named
 from engine.places import Places
 from foundation.clock import Clock
 from foundation.daemon_log import Log
-from state.budgets import SharingAttempt
 from state.records import HERE, Attempt
+from state.usage.budgets import SharingAttempt
 
 __all__ = ["Look", "Placement", "Placements"]
 

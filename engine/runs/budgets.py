@@ -22,10 +22,10 @@ from foundation import files
 from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import DataProblem
-from state import budgets, model_calls
-from state.budgets import Allowance, Budget, SharingAttempt, dollars
 from state.database import Database
-from state.model_calls import ModelUse
+from state.usage import budgets, model_calls
+from state.usage.budgets import Allowance, Budget, SharingAttempt, dollars
+from state.usage.model_calls import ModelUse
 
 MOST_OF_BUDGET = 0.8
 # An allowance grows by this part of what is free, for each living attempt.

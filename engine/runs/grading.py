@@ -13,7 +13,7 @@ from pathlib import Path
 from competitions.grader import Grader, GradeResult
 from competitions.judging import GradeRequest
 from competitions.model import edition_named
-from engine.datasets.descriptions import OBFUSCATED
+from engine.datasets.prepared.descriptions import OBFUSCATED
 from engine.grading.grader import report_on, request_for
 from engine.grading.report import Report, standing_of
 from environment.runner import protocol

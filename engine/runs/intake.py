@@ -47,17 +47,18 @@ from foundation.daemon_log import Log
 from foundation.problems import DataProblem, Problem
 from foundation.text import gigabytes, visible
 from foundation.troubles import Troubles
-from state import events, model_calls, network_use, outages, runs, submissions, sweeps, transitions
+from state import events, runs, submissions, sweeps, transitions
 from state.database import Database, UnusableState
 from state.lifecycle import ENGINE, FailureClass, Outcome, RunState, SweepState
-from state.model_calls import ModelUse
-from state.network_use import NetworkUse
-from state.outages import CallEnd, Trouble
 from state.records import HERE, Attempt, Run
 from state.runs import JobFacts
-from state.samples import DamagedSamples, Samples, UnusableSamples, samples_of
 from state.submissions import Snapshot
 from state.transitions import Failure
+from state.usage import model_calls, network_use, outages
+from state.usage.model_calls import ModelUse
+from state.usage.network_use import NetworkUse
+from state.usage.outages import CallEnd, Trouble
+from state.usage.samples import DamagedSamples, Samples, UnusableSamples, samples_of
 
 _TIDY_SECONDS = 10.0
 # What other hosts write comes as seldom as their heartbeats: thousands of them are looked at in turns.

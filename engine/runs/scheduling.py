@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from environment.runner.host import GpuReader
+from environment.runner.host.readings import GpuReader
 from foundation.clock import Clock
 
 ALL = -1

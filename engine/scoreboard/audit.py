@@ -20,11 +20,12 @@ from environment.runner import protocol
 from foundation.files import reading_untrusted
 from foundation.problems import DataProblem
 from state import database as state_database
-from state import datasets, events, model_calls, runs, submissions, sweeps
+from state import datasets, events, runs, submissions, sweeps
 from state.database import Database
 from state.lifecycle import RunState
-from state.model_calls import ModelUse
 from state.records import IMPORTED, Attempt, Dataset, Event, Run, Submission, Sweep, SweepSpec
+from state.usage import model_calls
+from state.usage.model_calls import ModelUse
 
 _BLOCK = 1 << 20
 _MOST_EVENTS = 100_000

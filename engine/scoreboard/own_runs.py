@@ -26,11 +26,12 @@ from engine.scoreboard.model import (
 from environment.gateway.prices import PriceTable, price_table
 from environment.runner import protocol
 from foundation.problems import UsageProblem
-from state import datasets, experiments, integrity, model_calls, network_use, runs, submissions, sweeps
+from state import datasets, experiments, integrity, runs, submissions, sweeps
 from state.database import Database
 from state.lifecycle import ENGINE, MEDALS, FailureClass, Outcome, RunState
-from state.model_calls import UseOfRun
 from state.records import IMPORTED, DatasetState, Run, Sweep, SweepSpec
+from state.usage import model_calls, network_use
+from state.usage.model_calls import UseOfRun
 
 _GIB = 1 << 30
 

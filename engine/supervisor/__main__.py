@@ -88,7 +88,7 @@ def _run(places: Places, ready: IO[bytes] | None) -> None:
     from engine.supervisor.loop import Supervisor
     from foundation.workers import WorkerPool
     from state import database
-    from state.samples import Samples
+    from state.usage.samples import Samples
 
     places.state_dir.mkdir(parents=True, exist_ok=True)
     lock = FileLock(lock_path(places))

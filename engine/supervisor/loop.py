@@ -36,7 +36,7 @@ from engine.sweeps.checks import HostCapacity
 from engine.sweeps.imports import SweepImport
 from engine.sweeps.removal import SweepRemoval
 from environment.container.redaction import TextRedactor
-from environment.runner.host import read_nvidia
+from environment.runner.host.readings import read_nvidia
 from environment.runner.process import bubblewrap
 from foundation.clock import Clock
 from foundation.daemon_log import write_log
@@ -44,7 +44,7 @@ from foundation.problems import Problem
 from foundation.workers import Ended, Progressed, WorkerPool
 from state import events, runs
 from state.database import Database, UnusableState
-from state.samples import Samples
+from state.usage.samples import Samples
 
 WAKE_SECONDS = 0.1
 _BACK_OFF_SECONDS = 5.0

@@ -44,13 +44,14 @@ from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import Problem, UsageProblem
 from foundation.text import visible
-from state import acknowledgements, budgets, events, experiments, requests, runs, sweeps, transitions
+from state import acknowledgements, events, experiments, requests, runs, sweeps, transitions
 from state.annotations import Annotation, annotate_run, annotate_sweep
-from state.budgets import Budget, BudgetScope, Limits
 from state.causes import cause_key
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import IMPORTED, Acknowledgement, Request, RequestState, Run
+from state.usage import budgets
+from state.usage.budgets import Budget, BudgetScope, Limits
 
 _PAUSED = "paused: live runs continue, and no more are started"
 _LONGEST_SNOOZE_SECONDS = 30 * 86_400.0

@@ -24,12 +24,13 @@ from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import EnvironmentProblem, Problem
 from foundation.troubles import Troubles
-from state import outages, runs, sweeps, transitions
+from state import runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import ENGINE, FailureClass, RunState, SweepState
 from state.records import HERE, Attempt, Run, Sweep, SweepSpec
 from state.runs import FailedRun
 from state.transitions import Failure
+from state.usage import outages
 
 _MOST_STARTS_A_STEP = 8
 _FIRST_WAIT_SECONDS = 30.0

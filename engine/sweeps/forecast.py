@@ -19,11 +19,11 @@ from engine.places import Places
 from engine.settings import EngineSettings, read_table
 from engine.space import free_bytes
 from engine.sweeps.checks import HostCapacity, check_all
-from environment.runner.host import read_nvidia
+from environment.runner.host.readings import read_nvidia
 from foundation.problems import Problem
 from state import database, runs
 from state.records import HERE
-from state.samples import DATABASE_NAME, Samples, UnusableSamples
+from state.usage.samples import DATABASE_NAME, Samples, UnusableSamples
 
 _ATTEMPTS_MEASURED = 20
 

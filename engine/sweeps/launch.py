@@ -12,10 +12,11 @@ from engine.checks import Check
 from engine.options.sweep import Launch, check_name
 from engine.places import Places
 from foundation.problems import UsageProblem
-from state import budgets, experiments, runs, sweeps
-from state.budgets import BudgetScope, Limits
+from state import experiments, runs, sweeps
 from state.database import Database
 from state.records import Sweep
+from state.usage import budgets
+from state.usage.budgets import BudgetScope, Limits
 
 _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 

@@ -17,7 +17,7 @@ from foundation.problems import EnvironmentProblem, UsageProblem
 from state import events, experiments, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, RunState
-from state.samples import Samples, UnusableSamples
+from state.usage.samples import Samples, UnusableSamples
 
 LEAVING = "leaving"
 _REMAINS = "sweep.remains"

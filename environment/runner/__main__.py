@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from environment.runner import protocol
-from environment.runner.host import read_nvidia
+from environment.runner.host.readings import read_nvidia
 from environment.runner.loop import LOOK_SECONDS, Runner
 from foundation import locks
 from foundation.clock import SystemClock

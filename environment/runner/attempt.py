@@ -16,10 +16,11 @@ from environment.container.output import Ending, ServiceRestarted, Started, Tidi
 from environment.container.processes import ProcessTree
 from environment.runner import protocol, secrets
 from environment.runner.code_snapshots import CodeSnapshots
-from environment.runner.disk import DiskMeter, DiskUse
 from environment.runner.gateway import GatewayKeeper
-from environment.runner.host import Gpu, GpuReader, hardware_of
-from environment.runner.host_problems import HostWitness
+from environment.runner.host.disk import DiskMeter, DiskUse
+from environment.runner.host.problems import HostWitness
+from environment.runner.host.readings import Gpu, GpuReader, hardware_of
+from environment.runner.host.usage import UsageMeter, limit_exceeded
 from environment.runner.protocol import (
     AgentStarted,
     CodeNotKept,
@@ -35,7 +36,6 @@ from environment.runner.protocol import (
 )
 from environment.runner.sandbox import AgentStatus, Sandbox
 from environment.runner.submissions import Refusals, SubmissionWatch
-from environment.runner.usage import UsageMeter, limit_exceeded
 from foundation import jsonlines
 from foundation.clock import Clock
 from foundation.files import TooLarge

@@ -23,7 +23,7 @@ from environment.container.output import Ending
 from environment.container.processes import process_tree
 from environment.runner import protocol, secrets
 from environment.runner.attempt import RunnerAttempt
-from environment.runner.host import given_gpus, read_nvidia
+from environment.runner.host.readings import given_gpus, read_nvidia
 from environment.runner.loop import Runner
 from environment.runner.protocol import Heartbeat, LimitExceeded, Order, Staged
 from environment.runner.staging import Staging, unmount_leftover

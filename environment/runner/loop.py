@@ -16,7 +16,7 @@ from environment.container.warden import die_with
 from environment.runner import protocol, secrets
 from environment.runner.attempt import RunnerAttempt, Stage
 from environment.runner.docker.runtime import DockerHost, DockerSandbox
-from environment.runner.host import GpuReader
+from environment.runner.host.readings import GpuReader
 from environment.runner.process.containment import in_scope
 from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import InboxEntry, Order

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from environment.runner import protocol
-from environment.runner.host import GpuReader, read_nvidia
+from environment.runner.host.readings import GpuReader, read_nvidia
 from environment.runner.process import choosing, rootfs
 from environment.runner.process.containment import held_limits
 from foundation import files

@@ -19,7 +19,7 @@ from engine.grading.batch import grade_many
 from engine.rungroups import SubmissionLine
 from environment.container.processes import process_tree
 from environment.grading_server.server import check_form
-from environment.runner import host
+from environment.runner.host import readings
 from foundation.problems import DataProblem, Problem, UsageProblem
 from foundation.workers import Limits
 from tests.competitions.prepared import prepared
@@ -250,7 +250,7 @@ def test_what_is_killed_from_outside_is_graded_again(gold: Path) -> None:
     with Grader() as own:
         number = own.start(request(gold))
         tree = process_tree()
-        host.kill([child.pid for child in tree.children.get(os.getpid(), ())])
+        readings.kill([child.pid for child in tree.children.get(os.getpid(), ())])
         found: list[GradeResult] = []
 
         def graded() -> bool:

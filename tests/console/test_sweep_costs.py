@@ -25,8 +25,8 @@ from environment.gateway.records import Journal, ModelCall, Outcome
 from environment.runner import protocol
 from state.lifecycle import Outcome as RunOutcome
 from state.lifecycle import RunState, SweepState
-from state.model_calls import ModelUse, UseOfRun
 from state.records import Run, Sweep
+from state.usage.model_calls import ModelUse, UseOfRun
 from tests.engine.scoreboard.worlds import SPEC
 
 # A dollar for each thousand tokens that come in.

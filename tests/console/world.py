@@ -18,12 +18,13 @@ from environment.gateway.records import Outcome as CallOutcome
 from environment.runner import protocol
 from environment.runner.code_snapshots import CodeSnapshots
 from foundation.files import remove_tree
-from state import datasets, model_calls, runs, submissions, sweeps, transitions
+from state import datasets, runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
 from state.records import HERE, DatasetState, Grade, StepState, SweepSpec, UsageSample
-from state.samples import Samples
 from state.transitions import Failure
+from state.usage import model_calls
+from state.usage.samples import Samples
 
 # 2026-03-14 03:14:00 UTC
 NOW = 1_773_458_040.0

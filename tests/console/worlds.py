@@ -17,11 +17,12 @@ from engine.placements.commands import Node
 from engine.placements.nodes import Nodes
 from engine.places import Places
 from engine.scoreboard.reports import About, import_reports
-from state import budgets, datasets, events, experiments, integrity, outages, runs, sweeps, transitions
+from state import datasets, events, experiments, integrity, runs, sweeps, transitions
 from state.database import open_for_writing
 from state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
 from state.lifecycle import FailureClass, Outcome, SweepState
 from state.records import DatasetState, StepState
+from state.usage import budgets, outages
 
 # 2026-03-14 03:14:00 UTC
 from tests.console.world import HOUR, NOW, World

@@ -11,7 +11,8 @@ from engine import control
 from engine.control.status import lock_path
 from engine.places import Places
 from environment.container.run_log import GAP_MARK, log_parts
-from environment.runner import host, protocol
+from environment.runner import protocol
+from environment.runner.host import readings
 from foundation import locks
 from state.lifecycle import Outcome, RunState
 from tests.engine.harness import SUBMIT, Harness, eventually
@@ -55,7 +56,7 @@ def main() -> None:
             fill(log)  # what is left of its last block
         for run in others:
             go[run.id].touch()  # a name takes no block
-        eventually(lambda: not any(host.processes_of_attempt(harness.folder(run)) for run in others))
+        eventually(lambda: not any(readings.processes_of_attempt(harness.folder(run)) for run in others))
         assert not any(run.has_ended for run in harness.runs())
         assert locks.is_held(lock_path(harness.places))
         fill(ballast)  # what the others have left

@@ -20,7 +20,8 @@ from engine.demo_data import NOTICE, generate
 from engine.options.requests import ShownRun
 from engine.places import Places
 from environment.container.processes import process_tree
-from environment.runner import host, protocol
+from environment.runner import protocol
+from environment.runner.host import readings
 from environment.runner.process import containment
 from environment.runner.protocol import Order
 from foundation import locks
@@ -202,7 +203,7 @@ class Harness:
         for lock in self.places.state_dir.glob("runs/*/*/*/*/shim.lock"):
             _signal_holder(lock, signal.SIGKILL)
             until_released(lock)
-            host.kill(host.processes_of_attempt(lock.parent))
+            readings.kill(readings.processes_of_attempt(lock.parent))
             name = protocol.read(lock.parent / protocol.ORDER, Order).name
             eventually(partial(containment.end_leftovers, name))
 

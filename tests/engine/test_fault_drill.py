@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from environment.container.processes import process_tree
-from environment.runner import host, protocol
+from environment.runner import protocol
+from environment.runner.host import readings
 from foundation import locks
 from state import database, events, submissions
 from state.lifecycle import FailureClass, Outcome, RunState
@@ -24,7 +25,7 @@ WORK = f"echo first half; {WAIT_FOR_GO}; {SUBMIT}; echo second half"
 def assert_ended_once(harness: Harness, run: Run) -> None:
     harness.assert_ended_once(run)
     assert not list(protocol.inbox(harness.places.state_dir).iterdir())
-    assert host.processes_of_attempt(harness.folder(run)) == []
+    assert readings.processes_of_attempt(harness.folder(run)) == []
 
 
 def assert_finished_whole(harness: Harness, run: Run) -> None:
@@ -117,7 +118,7 @@ def test_a_deadline_holds_with_engine_and_runner_dead(harness: Harness) -> None:
     harness.kill_runner()
     folder = harness.folder(run)
     eventually((folder / protocol.ENDING).exists)
-    eventually(lambda: not host.processes_of_attempt(folder))
+    eventually(lambda: not readings.processes_of_attempt(folder))
     harness.start()
     (run,) = harness.ended()
     assert run.failure_class is FailureClass.TIMEOUT
@@ -132,10 +133,10 @@ def test_an_agent_that_ends_after_its_shim_was_killed_leaves_no_grandchildren(ha
     (run,) = harness.until_started()
     folder = harness.folder(run)
     eventually(lambda: "daemon started" in harness.log(run))
-    assert len(host.processes_of_attempt(folder)) > 1
+    assert len(readings.processes_of_attempt(folder)) > 1
     harness.kill_shim(run)
     (run,) = harness.ended()
-    assert host.processes_of_attempt(folder) == []
+    assert readings.processes_of_attempt(folder) == []
     assert run.failure_class is FailureClass.UNKNOWN
     assert run.suspected
 

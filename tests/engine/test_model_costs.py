@@ -12,7 +12,8 @@ from engine.runs.intake import use_of
 from environment.gateway.dialects import Usage
 from environment.gateway.prices import TokenPrice, price_table
 from environment.gateway.records import ModelCall, Outcome
-from state import database, model_calls, runs, transitions
+from state import database, runs, transitions
+from state.usage import model_calls
 from tests.engine.scoreboard.worlds import SPEC
 from tests.engine.states import new_sweep
 

@@ -16,8 +16,9 @@ from environment.gateway import records
 from environment.gateway.dialects import Usage
 from environment.gateway.records import Outcome
 from environment.runner import protocol
-from state import database, events, model_calls
-from state.model_calls import ModelUse
+from state import database, events
+from state.usage import model_calls
+from state.usage.model_calls import ModelUse
 from tests.engine.harness import SUBMIT, Harness, eventually, kill_holder, lines
 from tests.environment.gateway import hunter
 from tests.environment.gateway.provider import KEY, TEXT, Provider

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from environment.container.processes import process_tree
-from environment.runner import host
+from environment.runner.host import readings
 from foundation.problems import EnvironmentProblem, StateProblem
 from foundation.workers import Ended, Limits, Progressed, WorkerPool
 from tests.engine.harness import eventually
@@ -201,7 +201,7 @@ def test_a_killed_job_dies_alone(pool: WorkerPool) -> None:
 
 def test_after_a_kill_of_the_server_the_next_job_has_a_new_one(pool: WorkerPool) -> None:
     numbers = [pool.start(f"{JOBS}:wait", {"seconds": 600}) for _ in range(3)]
-    host.kill(servers())
+    readings.kill(servers())
     assert all(ended.lost for ended in wait_for(pool, numbers))
     assert run(pool, "add", a=1, b=1).value == 2
 

@@ -12,7 +12,7 @@ from competitions import registry
 from competitions.model import Checksums
 from engine import agreement, control, prepare_competition
 from engine.agreement import examine, report_of
-from engine.datasets import checksums
+from engine.datasets.prepared import checksums
 from engine.layout import dataset_folder
 from engine.places import Places
 from tests.conformance.trees import VECTORS, Vector

@@ -20,12 +20,13 @@ from competitions.descriptions import telling_words
 from competitions.kit.archives import zip_tree
 from competitions.model import Checksums
 from competitions.task import Preparation
-from engine.datasets import preparing, pruning
-from engine.datasets.access import ask_access
+from engine.datasets import preparing
 from engine.datasets.estimates import estimate, peak_bytes
 from engine.datasets.plans import Options
+from engine.datasets.prepared import pruning
+from engine.datasets.prepared.verification import verify
 from engine.datasets.preparing import prepare
-from engine.datasets.verification import verify
+from engine.datasets.sources.access import ask_access
 from engine.kaggle import KaggleFailure
 from engine.layout import dataset_folder, is_prepared
 from foundation.problems import DataProblem, UsageProblem

@@ -14,7 +14,8 @@ import pytest
 from competitions import registry
 from competitions.model import Competition, PublishedFile
 from engine import prepare_competition
-from engine.datasets import preparing, published
+from engine.datasets import preparing
+from engine.datasets.sources import published
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.kaggle.loopback import Fault, Loopback, published_apart, storage_url
 from tests.kaggle.test_download import Waits

@@ -19,7 +19,7 @@ from engine.runs.failures import classify
 from engine.settings import SlurmProfile
 from environment.container.output import Ending
 from environment.runner import protocol, secrets
-from environment.runner.host import processes_of_attempt
+from environment.runner.host.readings import processes_of_attempt
 from environment.runner.job import EXIT_CLAIMED, EXIT_FENCED, Heart, seconds_between_looks
 from environment.runner.protocol import GivenGpus, ModelProvider, Order, StagingOrder, Stop
 from environment.runner.staging import make_store

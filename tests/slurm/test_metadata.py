@@ -31,7 +31,7 @@ from foundation import jsonlines
 from foundation.locks import FileLock
 from state import database, runs, transitions
 from state.records import SweepSpec
-from state.samples import Samples
+from state.usage.samples import Samples
 from tests.clocks import HandClock
 from tests.engine.states import new_sweep
 from tests.environment.runner.orders import order_with

@@ -18,7 +18,7 @@ from engine.placements.survey import KEPT_SECONDS, kept_offers, require_node, su
 from engine.places import Places
 from engine.sweeps import checks
 from environment.runner import survey
-from environment.runner.host import Gpu
+from environment.runner.host.readings import Gpu
 from environment.runner.survey import RuntimeOffer
 from foundation import files
 from foundation.problems import EnvironmentProblem

@@ -22,10 +22,11 @@ from environment.container.processes import process_tree
 from environment.runner import protocol
 from foundation import locks
 from foundation.problems import EnvironmentProblem, StateProblem
-from state import database, requests, runs, samples
+from state import database, requests, runs
 from state.database import Database
 from state.lifecycle import FailureClass, RunState
 from state.records import RequestState, Run
+from state.usage import samples
 from tests.engine.full_disk import fill
 from tests.engine.harness import COMPETITION, Harness, shown
 from tests.soak.behaviours import BEHAVIOURS, Behaviour, Disturbance

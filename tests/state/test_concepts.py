@@ -10,9 +10,9 @@ from state.database import Database
 from state.datasets import Progress
 from state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from state.records import Attempt, DatasetState, Grade, StepState, UsageSample
-from state.samples import Samples
 from state.submissions import Snapshot
 from state.transitions import Failure
+from state.usage.samples import Samples
 from tests.state.worlds import create_sweep
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from state import events, outages, runs, transitions
+from state import events, runs, transitions
 from state.database import Database
-from state.outages import CallEnd, Trouble
+from state.usage import outages
+from state.usage.outages import CallEnd, Trouble
 
 
 @pytest.fixture

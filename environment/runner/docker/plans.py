@@ -257,7 +257,7 @@ def meter(attempt: Path, order: Order, agent: str) -> Plan:
     return Plan(
         Role.METER,
         order.grader_image,
-        ("-m", "environment.runner.disk", _MEASURED),
+        ("-m", "environment.runner.host.disk", _MEASURED),
         "0:0",
         (),
         tuple(Bind(attempt / name, f"{_MEASURED}/{name}", read_only=True) for name in folders),

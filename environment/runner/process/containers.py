@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from environment.runner import protocol
-from environment.runner.host import MARK
+from environment.runner.host.readings import MARK
 from environment.runner.layout import HOME, binds_in_an_image_file
 from environment.runner.process import guard
 from environment.runner.process.bubblewrap import driver_files, gpu_nodes

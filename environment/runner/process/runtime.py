@@ -12,7 +12,8 @@ from pathlib import Path
 from environment.container.output import Ending, Started
 from environment.container.processes import process_tree
 from environment.container.trees import walk
-from environment.runner import host, protocol
+from environment.runner import protocol
+from environment.runner.host import readings
 from environment.runner.process import containers, containment
 from environment.runner.sandbox import AgentStatus
 from foundation import files, locks
@@ -87,8 +88,8 @@ class ProcessSandbox:
         ending = self.ending()
         if ending is not None and not ending.survivors:
             return True
-        left = host.processes_of_attempt(self._attempt)
-        host.kill(left)
+        left = readings.processes_of_attempt(self._attempt)
+        readings.kill(left)
         return not left
 
     def removing(self) -> Generator[None, None, list[str]]:

@@ -30,7 +30,7 @@ from environment.container.redaction import redact_files
 from environment.container.run_log import CappedLog
 from environment.container.warden import Warden, die_with
 from environment.runner import layout, protocol, secrets
-from environment.runner.host import visible_alone
+from environment.runner.host.readings import visible_alone
 from environment.runner.process import bubblewrap, choosing, containers
 from environment.runner.process.containment import Containment, Limits
 from environment.runner.protocol import GivenGpus, Order

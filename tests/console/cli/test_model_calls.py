@@ -11,10 +11,11 @@ from engine.places import Places
 from environment.gateway.dialects import Usage
 from environment.gateway.records import Journal, ModelCall, Outcome
 from state import database as state_database
-from state import model_calls, runs
+from state import runs
 from state.database import Database
-from state.model_calls import ModelUse
 from state.records import Run
+from state.usage import model_calls
+from state.usage.model_calls import ModelUse
 from tests.console.cli.conftest import Cli
 from tests.engine.scoreboard.worlds import SPEC, start, sweep
 

@@ -8,9 +8,9 @@ import pytest
 
 from competitions import registry
 from engine import prepare_competition
-from engine.datasets import canaries, manifest
 from engine.datasets.plans import Options
-from engine.datasets.verification import check, verify
+from engine.datasets.prepared import canaries, manifest
+from engine.datasets.prepared.verification import check, verify
 from engine.layout import DatasetFolder, dataset_folder
 from foundation.problems import DataProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector

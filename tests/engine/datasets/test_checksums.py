@@ -12,8 +12,8 @@ import pytest
 
 from competitions import registry
 from competitions.model import CONTENT, Checksums
-from engine.datasets.checksums import check_known, checksums_of
-from engine.datasets.verification import verify
+from engine.datasets.prepared.checksums import check_known, checksums_of
+from engine.datasets.prepared.verification import verify
 from engine.layout import DatasetFolder
 from foundation.problems import DataProblem
 from tests.competitions.prepared import prepared

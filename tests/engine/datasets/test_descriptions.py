@@ -9,7 +9,7 @@ import pytest
 from competitions import registry
 from competitions.descriptions import description, obfuscated_description
 from engine import grade_submission, prepare_competition
-from engine.datasets.descriptions import check_choice, chosen_texts
+from engine.datasets.prepared.descriptions import check_choice, chosen_texts
 from engine.layout import MARKER
 from foundation.problems import DataProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector

@@ -16,9 +16,11 @@ import pytest
 from competitions import registry
 from competitions.model import Checksums
 from engine.claims import claimed
-from engine.datasets import checksums, discarding, preparing, raw_data
+from engine.datasets import preparing
 from engine.datasets.plans import Options, Plan, request
+from engine.datasets.prepared import checksums
 from engine.datasets.preparing import prepare
+from engine.datasets.sources import discarding, raw_data
 from engine.datasets.steps import no_report
 from engine.datasets.tasks import settle_dataset
 from engine.layout import DatasetFolder, dataset_folder, is_prepared

@@ -13,8 +13,8 @@ import pytest
 from competitions import registry
 from competitions.model import Checksums
 from engine import prepare_competition
-from engine.datasets import manifest
-from engine.datasets.verification import record, verify
+from engine.datasets.prepared import manifest
+from engine.datasets.prepared.verification import record, verify
 from engine.layout import DatasetFolder, dataset_folder, prepared_with
 from foundation import manifests
 from foundation.problems import DataProblem

@@ -17,9 +17,9 @@ import pytest
 from competitions import registry
 from competitions.model import Checksums, Edition, edition_named
 from engine import prepare_competition
-from engine.datasets import mirrors
-from engine.datasets.stores import Bucket, Folder, Store, Web, store_at
-from engine.datasets.verification import verify
+from engine.datasets.prepared import mirrors
+from engine.datasets.prepared.stores import Bucket, Folder, Store, Web, store_at
+from engine.datasets.prepared.verification import verify
 from engine.layout import dataset_folder, is_prepared, prepared_with
 from foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector

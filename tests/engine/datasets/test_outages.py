@@ -15,8 +15,8 @@ import pytest
 from competitions import registry
 from engine.datasets import outage
 from engine.datasets.plans import Options, Plan, request
-from engine.datasets.published import SourceFailure
 from engine.datasets.queue import Capacity, DatasetQueue
+from engine.datasets.sources.published import SourceFailure
 from engine.kaggle import CredentialsRefused
 from engine.kaggle.credentials import Credentials
 from engine.layout import dataset_folder

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from competitions.kit.archives import zip_tree
-from engine.datasets import raw_data
+from engine.datasets.sources import raw_data
 from engine.space import DiskFull
 from foundation.problems import DataProblem
 
@@ -136,7 +136,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from competitions.kit.archives import zip_tree
-from engine.datasets import raw_data
+from engine.datasets.sources import raw_data
 punch = raw_data._punch
 def die(path, infos):
     punch(path, infos)

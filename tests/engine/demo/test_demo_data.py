@@ -10,8 +10,8 @@ import pytest
 
 from competitions import registry
 from engine import grade_submission, prepare_competition
-from engine.datasets import manifest
-from engine.datasets.verification import verify
+from engine.datasets.prepared import manifest
+from engine.datasets.prepared.verification import verify
 from engine.demo_data import DEMO_COMPETITIONS, cactus, generate, leaves
 from engine.layout import dataset_folder, is_demo
 from foundation.problems import UsageProblem

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from engine.datasets import canaries
+from engine.datasets.prepared import canaries
 from engine.integrity.facts import foreign_canaries
 from engine.layout import dataset_folder
 from state.database import Database

@@ -15,12 +15,13 @@ from engine.runs.budgets import SharedBudgets
 from environment.runner import protocol
 from environment.runner.protocol import AllowanceWanted, CallAmounts, RunAllowance
 from foundation import files
-from state import budgets, database, events, experiments, model_calls, runs, transitions
-from state.budgets import BudgetScope, Limits, SharingAttempt
+from state import database, events, experiments, runs, transitions
 from state.database import Database
 from state.lifecycle import FailureClass
-from state.model_calls import ModelUse
 from state.transitions import Failure
+from state.usage import budgets, model_calls
+from state.usage.budgets import BudgetScope, Limits, SharingAttempt
+from state.usage.model_calls import ModelUse
 from tests.clocks import HandClock
 from tests.state.worlds import create_sweep
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.runs.scheduling import GpuPool, lease
-from environment.runner.host import Gpu, read_nvidia
+from environment.runner.host.readings import Gpu, read_nvidia
 from tests.clocks import HandClock
 
 GPUS = tuple(Gpu(f"GPU-{letter}", "A10", 24 << 30, None, None) for letter in "ab")

@@ -28,11 +28,12 @@ from environment.runner.protocol import (
 )
 from foundation import files, jsonlines
 from foundation.hardware import Hardware
-from state import database, events, network_use, runs, samples, submissions, transitions
+from state import database, events, runs, submissions, transitions
 from state.database import Database, UnusableState
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Attempt, Grade, Run, SweepSpec, UsageSample
-from state.samples import Samples
+from state.usage import network_use, samples
+from state.usage.samples import Samples
 from tests.clocks import HandClock
 from tests.engine.states import new_sweep
 from tests.environment.runner.orders import order_with

@@ -19,11 +19,12 @@ from engine.scoreboard.plots import plots_of, svg
 from environment.gateway.prices import TokenPrice, price_table
 from foundation.problems import DataProblem
 from state import database as state_database
-from state import model_calls, runs, transitions
+from state import runs, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome
-from state.model_calls import ModelUse
 from state.records import Run
+from state.usage import model_calls
+from state.usage.model_calls import ModelUse
 from tests.engine.scoreboard.making import LEAF, SPOOKY, evidence
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 

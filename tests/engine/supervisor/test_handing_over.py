@@ -21,12 +21,13 @@ from environment.container.redaction import TextRedactor
 from environment.runner import protocol, secrets
 from environment.runner.protocol import Stop
 from foundation.problems import EnvironmentProblem
-from state import database, datasets, outages, runs, sweeps, transitions
+from state import database, datasets, runs, sweeps, transitions
 from state.database import UnusableState
 from state.lifecycle import FailureClass, RunState, SweepState
-from state.outages import CallEnd, Trouble
 from state.records import Attempt, DatasetState, Run, SweepSpec
 from state.transitions import Failure
+from state.usage import outages
+from state.usage.outages import CallEnd, Trouble
 from tests.clocks import HandClock
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep

@@ -33,12 +33,10 @@ from foundation.problems import EnvironmentProblem, UsageProblem
 from foundation.workers import WorkerPool
 from state import (
     acknowledgements,
-    budgets,
     database,
     datasets,
     events,
     experiments,
-    model_calls,
     requests,
     runs,
     sweeps,
@@ -46,9 +44,10 @@ from state import (
 )
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from state.model_calls import ModelUse
 from state.records import DatasetState, RequestState, Run
 from state.transitions import Failure
+from state.usage import budgets, model_calls
+from state.usage.model_calls import ModelUse
 from tests.engine.harness import COMPETITION
 from tests.environment.runner.orders import order_with
 

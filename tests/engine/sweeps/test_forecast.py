@@ -24,7 +24,7 @@ from environment.runner.protocol import BUBBLEWRAP
 from state import database, runs, sweeps, transitions
 from state.database import Database
 from state.records import SweepSpec, UsageSample
-from state.samples import Samples
+from state.usage.samples import Samples
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep
 

@@ -18,7 +18,7 @@ from state import database, events, experiments, runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import Outcome
 from state.records import UsageSample
-from state.samples import Samples
+from state.usage.samples import Samples
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 
 

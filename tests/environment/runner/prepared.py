@@ -6,7 +6,7 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
-from engine.datasets import manifest
+from engine.datasets.prepared import manifest
 from engine.layout import MARKER
 from foundation import files
 

@@ -20,7 +20,7 @@ from environment.container.trees import Entry
 from environment.runner import protocol, secrets
 from environment.runner.attempt import RunnerAttempt, Stage, seconds_between_walks
 from environment.runner.code_snapshots import read_kept, read_snapshot
-from environment.runner.host import Gpu
+from environment.runner.host.readings import Gpu
 from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import Order, Stop
 from environment.runner.sandbox import AgentStatus
@@ -259,7 +259,7 @@ def test_what_can_not_be_measured_again_and_again_is_told_once(
             refused("code/closed", PermissionError(13, "Permission denied"))
         return iter(())
 
-    monkeypatch.setattr("environment.runner.disk.walk", closed)
+    monkeypatch.setattr("environment.runner.host.disk.walk", closed)
     protocol.write(folder / protocol.ORDER, order_with(disk_limit_bytes=1 << 30))
     with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
         eventually(lambda: locks.is_held(folder / protocol.LOCK))

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from environment.runner import host
-from environment.runner.host import Gpu
+from environment.runner.host import readings
+from environment.runner.host.readings import Gpu
 from environment.runner.protocol import GivenGpus
 from foundation.hardware import Hardware
 from foundation.problems import EnvironmentProblem
@@ -21,13 +21,13 @@ def untouchable() -> tuple[Gpu, ...]:
 
 
 def test_the_leased_devices_are_named_by_their_driver_and_no_other_is() -> None:
-    found = host.hardware_of(("GPU-b", "GPU-a", "GPU-gone"), lambda: (A10, QUIET))
+    found = readings.hardware_of(("GPU-b", "GPU-a", "GPU-gone"), lambda: (A10, QUIET))
     assert found.gpus == ("Some GPU", "NVIDIA A10, 24 GiB")
-    assert host.hardware_of(("GPU-a",), tuple).gpus == ()
+    assert readings.hardware_of(("GPU-a",), tuple).gpus == ()
 
 
 def test_the_host_is_told_as_the_kernel_tells_it() -> None:
-    found = host.hardware_of((), untouchable)
+    found = readings.hardware_of((), untouchable)
     assert found.cpus == os.cpu_count()
     assert found.memory_bytes == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert found.gpus == ()
@@ -50,26 +50,26 @@ NODE_GPUS = tuple(
 def test_the_devices_of_a_job_are_those_that_its_batch_system_names(
     visible: str, uuids: tuple[str, ...], nodes: tuple[str, ...], in_sandbox: str
 ) -> None:
-    given = host.given_gpus(visible, NODE_GPUS)
+    given = readings.given_gpus(visible, NODE_GPUS)
     assert (given.visible, given.uuids) == (visible, uuids)
     assert given.nodes[: len(nodes)] == nodes
     assert not [node for node in given.nodes[len(nodes) :] if node[-1].isdigit()]
-    assert host.visible_alone(given) == in_sandbox
+    assert readings.visible_alone(given) == in_sandbox
 
 
 def test_devices_of_a_job_that_nothing_can_name_stay_unknown() -> None:
-    assert host.given_gpus("0,1", ()) == GivenGpus("0,1")
-    assert host.visible_alone(GivenGpus("0,1")) == "0,1"
-    part = host.given_gpus("MIG-0a", NODE_GPUS)
+    assert readings.given_gpus("0,1", ()) == GivenGpus("0,1")
+    assert readings.visible_alone(GivenGpus("0,1")) == "0,1"
+    part = readings.given_gpus("MIG-0a", NODE_GPUS)
     assert part == GivenGpus("MIG-0a", ("MIG-0a",))
     with pytest.raises(EnvironmentProblem, match="a part of a GPU"):
-        host.visible_alone(part)
+        readings.visible_alone(part)
 
 
 @pytest.mark.parametrize("visible", ["", "2", "GPU-c", "NoDevFiles"])
 def test_a_job_without_the_devices_that_it_asked_for_is_told(visible: str) -> None:
     with pytest.raises(EnvironmentProblem):
-        host.given_gpus(visible, NODE_GPUS)
+        readings.given_gpus(visible, NODE_GPUS)
 
 
 @pytest.mark.parametrize(

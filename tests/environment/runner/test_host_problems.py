@@ -11,8 +11,8 @@ import pytest
 
 from environment.container import output
 from environment.container.output import Started
-from environment.runner.host import Gpu
-from environment.runner.host_problems import HostWitness
+from environment.runner.host.problems import HostWitness
+from environment.runner.host.readings import Gpu
 from tests.environment.runner.orders import order_with
 
 STARTED = Started(1, 1.0, 1.0, output.boot_id(), isolated=True)

@@ -19,7 +19,7 @@ import pytest
 from engine.placements.staging import Images
 from engine.settings import SlurmProfile
 from environment.runner import protocol, staging
-from environment.runner.disk import DiskMeter
+from environment.runner.host.disk import DiskMeter
 from environment.runner.staging import Staging, make_store
 from foundation import files
 from foundation.locks import FileLock

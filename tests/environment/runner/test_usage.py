@@ -10,10 +10,11 @@ from pathlib import Path
 
 from environment.container.processes import Process, ProcessTree, process_tree
 from environment.gateway.records import Journal, OpenCall, OpenState
-from environment.runner import host, protocol
-from environment.runner.host import Gpu
+from environment.runner import protocol
+from environment.runner.host import readings
+from environment.runner.host.readings import Gpu
+from environment.runner.host.usage import UsageMeter, limit_exceeded
 from environment.runner.protocol import LimitExceeded, ModelProvider, Order
-from environment.runner.usage import UsageMeter, limit_exceeded
 from tests.environment.runner.orders import order_with
 
 GPUS = (
@@ -42,7 +43,7 @@ def test_gpus_that_do_not_tell_or_are_gone_stay_unknown() -> None:
 
 
 def test_the_hosts_own_network_is_nobodys(tmp_path: Path) -> None:
-    assert host.network_bytes(os.getpid()) is None
+    assert readings.network_bytes(os.getpid()) is None
 
 
 def fake(proc: Path, process: int, namespace: str, table: str) -> None:
@@ -66,12 +67,12 @@ TABLE = """Inter-|   Receive                             |  Transmit
 
 def test_a_network_of_its_own_is_counted_without_its_loopback(tmp_path: Path) -> None:
     fake(tmp_path, 7, "2", TABLE)
-    assert host.network_bytes(7, tmp_path) == 1500 + 700 + 20 + 3
+    assert readings.network_bytes(7, tmp_path) == 1500 + 700 + 20 + 3
 
 
 def test_a_process_that_has_gone_has_no_network(tmp_path: Path) -> None:
     fake(tmp_path, 7, "2", TABLE)
-    assert host.network_bytes(8, tmp_path) is None
+    assert readings.network_bytes(8, tmp_path) is None
 
 
 class Attempt:

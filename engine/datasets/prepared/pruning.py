@@ -8,8 +8,8 @@ from pathlib import Path
 
 from competitions.model import Competition
 from engine.claims import claimed
-from engine.datasets import checksums
-from engine.datasets.workspace import TRASH, discard
+from engine.datasets.prepared import checksums
+from engine.datasets.prepared.workspace import TRASH, discard
 from engine.layout import DatasetFolder, dataset_folder, squashfs_image
 from engine.space import size_on_disk
 from foundation.files import PARTIAL_SUFFIX

@@ -27,10 +27,10 @@ from competitions import registry
 from competitions.kit.archives import safe_path
 from competitions.model import EDITIONS, Competition, Edition, edition_named
 from engine.claims import claimed_folder
-from engine.datasets import checksums, manifest
+from engine.datasets.prepared import checksums, manifest
+from engine.datasets.prepared.stores import Bucket, Folder, Interrupted, Store, read_whole, unreachable
+from engine.datasets.prepared.workspace import put_in_place, set_one_time, workspace
 from engine.datasets.steps import ByteProgress, ReportStep
-from engine.datasets.stores import Bucket, Folder, Interrupted, Store, read_whole, unreachable
-from engine.datasets.workspace import put_in_place, set_one_time, workspace
 from engine.layout import MANIFEST, MARKER, DatasetFolder, dataset_folder, is_prepared, prepared_with
 from engine.space import naming_full_disks, require_space
 from foundation import manifests

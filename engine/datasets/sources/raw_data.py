@@ -22,7 +22,8 @@ from competitions.kit.archives.zip_tree import ZipPath, ZipTree
 from competitions.model import Competition
 from competitions.raw import RawPath
 from competitions.registry import rules_url
-from engine.datasets import checksums, discarding, published
+from engine.datasets.prepared import checksums
+from engine.datasets.sources import discarding, published
 from engine.datasets.steps import DOWNLOAD, EXTRACT, VERIFY, ReportStep, reporting_wait, within
 from engine.kaggle import KaggleFailure
 from engine.kaggle.backoff import USUAL_PATIENCE

@@ -8,7 +8,7 @@ from pathlib import Path
 from environment.container import output
 from environment.container.output import Started
 from environment.runner import protocol
-from environment.runner.host import GpuReader
+from environment.runner.host.readings import GpuReader
 from environment.runner.protocol import Order
 
 # With less than this nobody can work: even a log line or a temporary file may fail.

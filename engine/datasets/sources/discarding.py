@@ -13,8 +13,8 @@ import msgspec
 
 from competitions.kit.archives import zip_tree
 from competitions.kit.archives.zip_tree import ZipTree
-from engine.datasets import checksums
-from engine.datasets.workspace import TRASH, discard
+from engine.datasets.prepared import checksums
+from engine.datasets.prepared.workspace import TRASH, discard
 from engine.layout import DatasetFolder
 from foundation.files import write_json
 from foundation.problems import DataProblem

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from environment.container.processes import ProcessTree
 from environment.runner import protocol
-from environment.runner.host import Gpu, network_bytes
+from environment.runner.host.readings import Gpu, network_bytes
 from environment.runner.protocol import LimitExceeded, Order
 
 # Less is what an interpreter needs to sleep.

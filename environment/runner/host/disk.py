@@ -1,6 +1,6 @@
 """What an attempt holds on disk: in its directory, in its container, and in files that have no name any more.
 
-    python -m environment.runner.disk FOLDER
+    python -m environment.runner.host.disk FOLDER
 
 as root in a container that sees an agent's processes prints the bytes of its folders, which are below FOLDER.
 """

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from competitions.model import Competition
 from engine.claims import claimed
-from engine.datasets import checksums, manifest
-from engine.datasets.canaries import PROPERTY
-from engine.datasets.descriptions import KAGGLE, check_choice, chosen_texts
-from engine.datasets.manifest import TreeDifferences
+from engine.datasets.prepared import checksums, manifest
+from engine.datasets.prepared.canaries import PROPERTY
+from engine.datasets.prepared.descriptions import KAGGLE, check_choice, chosen_texts
+from engine.datasets.prepared.manifest import TreeDifferences
 from engine.datasets.steps import ReportStep
 from engine.layout import DESCRIPTION, DatasetFolder, is_demo, prepared_with, require_prepared
 from foundation.files import write_json

@@ -1,0 +1,1 @@
+"""Where raw data come from: Kaggle, others who publish them, or a folder or zip that is given."""
