@@ -348,14 +348,16 @@ class Slurm:
         folder = (self._state_dir / attempt.directory).resolve()
         order, profile = protocol.read(folder / protocol.ORDER, Order), used.profile
         held = _Held(attempt, folder, order, profile, staging_seconds(Path(order.prepared_dir), profile))
-        if self._is_claimed(held):
+        is_claimed = self._is_claimed(held)
+        if is_claimed:
             secrets.discard(self._state_dir / attempt.directory)
             self._look_at_heartbeat(
                 held
             )  # its report may be there already, and nobody looks again after that
         else:
             secrets.send(self._state_dir / attempt.directory, folder)
-        if (folder / protocol.JOB_SCRIPT).exists():
+        # Claimed without a script: an engine was killed while it ended what was never submitted.
+        if is_claimed or (folder / protocol.JOB_SCRIPT).exists():
             held.unknown = _ANSWERS_WITHOUT_IT
         elif not self._make_script(held):
             self._without_image[attempt.token] = held
@@ -722,7 +724,7 @@ class Slurm:
 
     def _judge(self, held: _Held) -> None:
         """Decide whether an attempt is lost, by what is known now."""
-        if held.failure is not None or (held.beat is not None and held.beat.ended):
+        if held.failure is not None:
             return
         now, job = self._clock.monotonic(), held.job
         if held.end_by is not None and now >= held.end_by:
@@ -769,7 +771,7 @@ class Slurm:
         if now - max(since, held.beat_at) < patience:
             return False
         self._look_at_heartbeat(held)
-        return now - max(since, held.beat_at) >= patience and not (held.beat is not None and held.beat.ended)
+        return now - max(since, held.beat_at) >= patience
 
     def _is_claimed(self, held: _Held) -> bool:
         return (held.folder / protocol.JOB_CLAIM).exists()
@@ -837,7 +839,8 @@ class Slurm:
 
     def _watch(self, held: _Held) -> None:
         held.beat_at = max(held.beat_at, self._clock.monotonic())
-        self._watched.append((-math.inf, held))
+        if all(watched is not held for _, watched in self._watched):
+            self._watched.append((-math.inf, held))
 
     def _look_at_heartbeats(self) -> None:
         """Look at those whose turn it is: each at most once in a while, and not too many a second."""

@@ -233,8 +233,12 @@ class SharedBudgets:
         for attempt in living:
             if self._told.get(attempt.id) != told[attempt.id]:
                 place = self._state_dir / attempt.directory / protocol.ALLOWANCE
-                files.write_json(place, asdict(told[attempt.id]))
-                self._told[attempt.id] = told[attempt.id]
+                try:
+                    files.write_json(place, asdict(told[attempt.id]))
+                except OSError as problem:  # it is written at the next look, and keeps no other waiting
+                    self._log(f"what model calls attempt {attempt.id} may make can't be written", problem)
+                else:
+                    self._told[attempt.id] = told[attempt.id]
         for standing in found.values():
             self._tell(standing, is_short=standing.budget in short)
         self._without_room = frozenset(

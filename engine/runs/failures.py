@@ -28,6 +28,7 @@ _EVIDENCE_LINES = 5
 _EVIDENCE_CHARACTERS = 400
 _LOG_BYTES = 64 << 10
 _LOG_LINES = 200
+_ENDS_OF_LINE = 1000
 
 
 class Conclusion(Enum):
@@ -246,7 +247,11 @@ def _how(ended: Ending) -> str:
 
 def _find(signs: Sequence[tuple[str, str]], text: str) -> tuple[str, str] | None:
     """Find the sign that stands last in the text, and return its meaning and its line."""
-    for line in reversed(text.splitlines()):
+    for whole in reversed(text.splitlines()):
+        # Searching takes the square of a line's length, which an agent chooses.
+        line = (
+            whole if len(whole) <= 2 * _ENDS_OF_LINE else f"{whole[:_ENDS_OF_LINE]} {whole[-_ENDS_OF_LINE:]}"
+        )
         for pattern, meaning in signs:
             if re.search(pattern, line, re.IGNORECASE):
                 return meaning, line.strip()[:_EVIDENCE_CHARACTERS]

@@ -93,8 +93,7 @@ class LiveGrading:
         work = self._working[result.number]
         if result.judgement is None:
             assert result.problem is not None
-            if submissions.is_current(self._database, work.submission.id):
-                self._note_trouble(work.submission, result.problem)
+            self._note_trouble(work.submission, result.problem)
             return
         try:
             self._keep(work, report_on(work.request, result.judgement, work.descriptions))
@@ -160,6 +159,11 @@ class LiveGrading:
 
     def _note_trouble(self, submission: Submission, error: Exception) -> None:
         """Let the run wait: that its submission can't be graded now says nothing about it."""
+        if not submissions.is_current(self._database, submission.id):
+            self._log(
+                f"a submission is not graded, which is of no run's latest attempt: {submission.path}", error
+            )
+            return
         run = self._run_of(submission)
         self._log(f"grading a submission of run {run.id}", error)
         cause = error.cause if isinstance(error, Problem) else f"{type(error).__name__}: {error}"

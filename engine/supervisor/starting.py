@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from engine.agent_snapshots import agent_of_sweep
@@ -15,7 +15,7 @@ from engine.providers import model_prices, providers_of
 from engine.runs import launching
 from engine.runs.budgets import SharedBudgets
 from engine.runs.launching import ModelAccess
-from engine.runs.scheduling import Demand, Free, GpuPool, choose, lease
+from engine.runs.scheduling import Choice, Demand, Free, GpuPool, choose, lease
 from engine.settings import EngineSettings
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
@@ -131,9 +131,7 @@ class Starter:
             self._settings.memory_bytes - memory_used,
             self._free_gpus() if any(demand.gpus for demand in demands) else {},
         )
-        for choice in choose(demands, free=free, at_most=_MOST_STARTS_A_STEP):
-            run = runs.get(self._database, choice.run_id)
-            self._start(active[run.sweep_id], run, choice.gpu_uuids)
+        self._start_all(choose(demands, free=free, at_most=_MOST_STARTS_A_STEP))
 
     def _start_on(self, name: str, active: Mapping[str, Sweep], live: Mapping[str, int]) -> None:
         """Start what another placement has room for, whatever this host has."""
@@ -150,9 +148,15 @@ class Starter:
             for sweep in active.values()
             if sweep.spec.placement == name
         ]
-        for choice in choose(demands, free=Free(math.inf, math.inf, {}), at_most=at_most):
+        self._start_all(choose(demands, free=Free(math.inf, math.inf, {}), at_most=at_most))
+
+    def _start_all(self, choices: Iterable[Choice]) -> None:
+        """Start what was chosen, but nothing more of a sweep that one of its runs has paused."""
+        for choice in choices:
             run = runs.get(self._database, choice.run_id)
-            self._start(active[run.sweep_id], run, choice.gpu_uuids)
+            sweep = sweeps.get(self._database, run.sweep_id)
+            if sweep.state is SweepState.ACTIVE:
+                self._start(sweep, run, choice.gpu_uuids)
 
     def _demand(self, sweep: Sweep, live: int) -> Demand:
         room = self._ramp.may_start(sweep, min(max(0, sweep.concurrency - live), _MOST_STARTS_A_STEP))

@@ -267,22 +267,28 @@ class Heart:
 class Fence(threading.Thread):
     """Ends everything of this job when nothing could be written for too long: the engine launches it elsewhere then.
 
-    A thread of its own, as a file system that hangs holds whoever writes.
+    A thread of its own, as a file system that hangs holds whoever writes. A batch system may suspend a job for hours,
+    as for one of more priority, and lets it go on then: that time does not count.
     """
 
     def __init__(self, silent_seconds: float) -> None:
         super().__init__(name="fence", daemon=True)
         self._silent_seconds = silent_seconds
-        self._beat_at = time.monotonic()
+        self._counts_from = time.monotonic()
 
     def note_beat(self) -> None:
         """Note that something was written."""
-        self._beat_at = time.monotonic()
+        self._counts_from = time.monotonic()
 
     def run(self) -> None:
         """Look now and then."""
-        while time.monotonic() - self._beat_at < self._silent_seconds:
-            time.sleep(min(_LOOK_SECONDS, self._silent_seconds / 4))
+        every = min(_LOOK_SECONDS, self._silent_seconds * _SHARE_OF_SILENCE)
+        now = time.monotonic()
+        while now - self._counts_from < self._silent_seconds:
+            time.sleep(every)
+            slept_from, now = now, time.monotonic()
+            if now - slept_from > every + self._silent_seconds * _SHARE_OF_SILENCE:
+                self._counts_from = now
         for process in process_tree().below(os.getpid()):
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -130,6 +131,29 @@ def test_a_job_that_could_write_nothing_for_too_long_ends_its_agent_and_itself()
     assert done.returncode == EXIT_FENCED
     agent = Path("/proc", done.stdout.decode().strip())
     eventually(lambda: not agent.exists() or "State:\tZ" in (agent / "status").read_text())
+
+
+_SUSPENDED = """
+import time
+from environment.runner.job import Fence
+fence = Fence(2.0)
+fence.start()
+print("began", flush=True)
+for _ in range(40):
+    time.sleep(0.1)
+    fence.note_beat()
+"""
+
+
+def test_a_job_that_was_suspended_for_long_goes_on() -> None:
+    job = subprocess.Popen([sys.executable, "-c", _SUSPENDED], stdout=subprocess.PIPE)
+    assert job.stdout is not None
+    assert job.stdout.readline() == b"began\n"
+    job.send_signal(signal.SIGSTOP)
+    time.sleep(3.0)
+    job.send_signal(signal.SIGCONT)
+    job.communicate()
+    assert job.returncode == 0
 
 
 def test_a_heartbeat_that_can_not_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,6 +164,42 @@ def test_a_job_that_was_over_before_slurm_named_it_is_known_by_its_heartbeat(wor
     assert world.look().job == "101"
 
 
+def test_a_kill_while_an_attempt_that_was_never_submitted_is_ended_leaves_no_run_for_ever(
+    world: World,
+) -> None:
+    protocol.write(world.folder / protocol.STOP, Stop("me@here", 1.0))
+    assert output.claim(world.folder / protocol.JOB_CLAIM)  # by the engine, which was killed at this moment
+    world.placement.place(world.attempt)
+    world.step_for(900)
+    assert world.slurm.calls.count("sbatch") == 0
+    assert world.look().failure is not None
+
+
+@pytest.mark.parametrize("ended", ["COMPLETED", "gone"])
+def test_a_last_heartbeat_without_a_report_holds_no_run_for_ever(world: World, ended: str) -> None:
+    number = world.running()
+    world.beat(1, ended=True)
+    world.step_for(60)
+    if ended == "gone":
+        del world.slurm.table[number]
+    else:
+        world.slurm.move(number, ended)
+    world.step_for(900)
+    assert world.look().failure is not None
+
+
+def test_a_heartbeat_is_looked_at_once_a_turn_however_often_its_job_was_not_listed(world: World) -> None:
+    number = world.running()
+    for _ in range(20):
+        job = world.slurm.table.pop(number)
+        world.step_for(60)
+        world.slurm.table[number] = job
+        world.beat(1)
+        world.step_for(60)
+    assert world.look().failure is None
+    assert len(world.placement._watched) == 1
+
+
 @pytest.mark.parametrize("was_taken", [True, False])
 def test_a_submission_without_an_answer_is_looked_for_before_it_is_tried_again(
     world: World, was_taken: bool

@@ -273,6 +273,19 @@ def test_allowances_of_the_living_and_use_of_the_ended_never_exceed_a_budget(
     opened.close()
 
 
+def test_a_run_whose_directory_takes_nothing_keeps_no_other_from_its_allowance(world: World) -> None:
+    world.set(tokens=100_000)
+    (world.folder(world.attempts[0])).rmdir()
+    world.want(world.attempts[1], tokens=1000)
+    world.step()
+    given = world.given(world.attempts[1])
+    assert given.tokens is not None
+    assert given.tokens >= 1000
+    world.folder(world.attempts[0]).mkdir()
+    world.step()
+    assert world.given(world.attempts[0]).tokens == 0
+
+
 def test_a_budget_in_money_is_used_by_what_calls_were_charged(world: World) -> None:
     """Not by what the versions that answered cost, which need not be known."""
     world.set(usd=1.0)

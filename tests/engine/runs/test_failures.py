@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from engine.runs.failures import Conclusion, ProviderTrouble, classify
@@ -185,3 +187,17 @@ def test_an_agent_without_a_sandbox_can_only_make_an_outage_of_its_provider_susp
     verdict = classify(ended(code=1), "", isolated=False, provider=away)
     assert isinstance(verdict, Failure)
     assert (verdict.kind, verdict.suspected) == (FailureClass.CRASH, away.text)
+
+
+def test_a_sign_is_found_at_either_end_of_a_long_line_which_costs_no_more_than_many_short_ones() -> None:
+    long = "x" * 60_000
+    for line in (f"NVML: Unknown Error {long}", f"{long} NVML: Unknown Error"):
+        failure = classify(ended(code=1), line)
+        assert isinstance(failure, Failure)
+        assert failure.suspected == "the GPU was lost"
+    began = time.process_time()
+    classify(ended(code=1), "NVML" * 16_384)
+    hostile = time.process_time() - began
+    began = time.process_time()
+    classify(ended(code=1), "NVML\n" * 16_384)
+    assert hostile < 20 * (time.process_time() - began)

@@ -12,14 +12,16 @@ import pytest
 
 from competitions.grader import Grader, GradeResult
 from competitions.judging import GradeRequest, Judgement
+from engine.grading.report import Report
 from engine.runs import grading
 from engine.runs.grading import LiveGrading
 from foundation.problems import EnvironmentProblem, StateProblem
 from state import events, runs, submissions, sweeps, transitions
 from state.database import Database
-from state.lifecycle import Outcome, RunState
+from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Attempt, Run, SweepSpec
 from state.submissions import Snapshot
+from state.transitions import Failure
 from tests.clocks import HandClock
 from tests.engine.harness import COMPETITION, eventually
 
@@ -225,6 +227,30 @@ def test_a_bug_of_ours_keeps_no_other_submission_from_being_graded(
     assert world.run().state is RunState.GRADING
     assert "KeyError" in world.run().grading_problem
     assert world.logged
+
+
+@pytest.mark.parametrize("meanwhile", ["launched again", "removed"])
+def test_trouble_with_a_grade_that_nobody_waits_for_any_more_keeps_no_other_waiting(
+    world: World, grader: StandInGrader, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    def broken(*_arguments: object) -> Report:
+        raise KeyError("a bug")
+
+    live = world.grading(grader)
+    live.step()
+    transitions.failed(world.state, world.attempt.id, Failure(FailureClass.CRASH, "it died"), now=4.0)
+    if meanwhile == "removed":
+        sweeps.remove(world.state, "s")
+    else:
+        transitions.requeued(world.state, 1, by="me", now=5.0)
+        transitions.launch(world.state, 1, directory="runs/2", runtime="process", now=6.0)
+    grader.answer = Judgement("scored", 0.9, "")
+    monkeypatch.setattr(grading, "report_on", broken)
+    live.take_results()
+    assert live.working == 0
+    assert world.logged
+    if meanwhile == "launched again":
+        assert not world.run().grading_problem
 
 
 def test_a_limit_that_the_submission_itself_exceeds_makes_it_invalid_and_says_which(

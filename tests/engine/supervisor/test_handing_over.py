@@ -156,6 +156,7 @@ def test_what_no_disk_is_guilty_of_fails_the_run_and_pauses_its_sweep(world: Wor
     failed = [run for run in runs.of_all_sweeps(world.state) if run.state is RunState.FAILED]
     assert {run.failure_class for run in failed} == {FailureClass.INFRASTRUCTURE}
     assert all(sweep.state is SweepState.PAUSED for sweep in sweeps.all_sweeps(world.state))
+    assert [run.sweep_id for run in failed] == ["other", "s"]  # the others would have met the same
 
 
 def test_a_failure_that_a_full_state_can_not_take_is_not_forgotten(
