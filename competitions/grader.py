@@ -23,6 +23,7 @@ from typing import Any, Self
 from competitions.judging import GradeRequest, Judgement, judge
 from competitions.registry import OWN_VARIABLE, get, is_own
 from competitions.task import line_at_fault
+from foundation.bubblewrap import proc
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
 from foundation.workers import Ended, Limits, Progressed, ReportProgress, WorkerPool
 
@@ -354,7 +355,7 @@ def _sandbox() -> tuple[str, ...]:
     if program is None:
         return ()
     command = (
-        *(program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+        *(program, "--ro-bind", "/", "/", "--dev", "/dev", *proc()),
         *("--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"),
     )
     # root may read the files of all users, and loses that in a user namespace of its own

@@ -222,6 +222,12 @@ def podman(pytestconfig: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
+def apptainer(pytestconfig: pytest.Config) -> None:
+    """Need Apptainer, and an ordinary user whom it serves."""
+    _require(pytestconfig, "apptainer")
+
+
+@pytest.fixture(scope="session")
 def root(pytestconfig: pytest.Config) -> None:
     """Need root, for file systems of a test's own."""
     _require(pytestconfig, "root")

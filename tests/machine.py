@@ -1,7 +1,7 @@
 """Which groups of tests this machine can run: decided once for a test run, told before and after it.
 
 A test belongs to a group by asking for the group's fixture (`docker_daemon`, `bubblewrap`, `tmux`, `chromium`,
-`squashed_images`, `podman`, `slurm`, `root`, `official_clients`), directly or through another fixture; with one of its
+`squashed_images`, `podman`, `apptainer`, `slurm`, `root`, `official_clients`), directly or through another fixture; with one of its
 parameters alone by the mark `group`, which names fixtures. A group that can't run here is left out as a whole; what is
 there but broken is not left out: its tests fail. Under CI=true nothing is left out.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 BASE_IMAGE = os.environ.get("MLEBENCH_TEST_BASE", "mlebench-test-base")
-PODMANS_USER = "mlebench-podman"
+ORDINARY_USER = "mlebench-test"
 _CAP_SYS_ADMIN = 21
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 _CLIENTS = Path(os.environ.get("MLEBENCH_TEST_CLIENTS") or _CACHE / "mlebench-console" / "test-clients")
@@ -68,13 +68,21 @@ def _squashed_images() -> str:
     return f"no {missing[0]} on the PATH" if missing else ""
 
 
-def _podman() -> str:
-    if missing := [name for name in ("podman", "newuidmap", "setpriv") if not shutil.which(name)]:
+def _for_an_ordinary_user(*programs: str) -> str:
+    if missing := [name for name in (*programs, "setpriv") if not shutil.which(name)]:
         return f"no {missing[0]} on the PATH"
     if os.geteuid():
-        return "not root, who becomes a user of Podman's"
+        return "not root, who becomes an ordinary user"
     users = Path("/etc/subuid").read_text(encoding="utf-8") if Path("/etc/subuid").exists() else ""
-    return "" if f"{PODMANS_USER}:" in users else f"{PODMANS_USER} has no subordinate users in /etc/subuid"
+    return "" if f"{ORDINARY_USER}:" in users else f"{ORDINARY_USER} has no subordinate users in /etc/subuid"
+
+
+def _podman() -> str:
+    return _for_an_ordinary_user("podman", "newuidmap")
+
+
+def _apptainer() -> str:
+    return _for_an_ordinary_user("apptainer")
 
 
 def _slurm() -> str:
@@ -110,6 +118,7 @@ GROUPS = (
     Group("chromium", "browser", _program("chromium")),
     Group("squashed_images", "squashed images", _squashed_images),
     Group("podman", "Podman", _podman),
+    Group("apptainer", "Apptainer", _apptainer),
     Group("slurm", "batch jobs", _slurm),
     Group("root", "file systems", _root, "as root: make test"),
     Group("official_clients", "official clients", _official_clients, "make test-clients"),

@@ -4,6 +4,7 @@
 set -euo pipefail
 
 base=${MLEBENCH_TEST_BASE:-mlebench-test-base}
+apptainer=/opt/mlebench-test-apptainer
 
 retry() {
     local attempt
@@ -31,7 +32,8 @@ install_packages() {
     for pair in make:make git:git curl:curl bwrap:bubblewrap tmux:tmux chromium:chromium dockerd:docker.io \
         debootstrap:debootstrap \
         slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client slurmdbd:slurmdbd mariadbd:mariadb-server-core \
-        mksquashfs:squashfs-tools squashfuse:squashfuse fuse-overlayfs:fuse-overlayfs podman:podman newuidmap:uidmap; do
+        mksquashfs:squashfs-tools squashfuse:squashfuse fuse-overlayfs:fuse-overlayfs podman:podman newuidmap:uidmap \
+        patchelf:patchelf; do
         command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
     done
     ((${#missing[@]})) || return 0
@@ -39,11 +41,68 @@ install_packages() {
     retry apt-get -qq install --no-install-recommends -y "${missing[@]}" >/dev/null
 }
 
-# Podman is tried as an ordinary user, who needs subordinate users.
-make_podmans_user() {
-    id mlebench-podman &>/dev/null || useradd --create-home mlebench-podman
-    grep -q '^mlebench-podman:' /etc/subuid ||
-        usermod --add-subuids 300000-365535 --add-subgids 300000-365535 mlebench-podman
+debians_archive() {
+    apt-get indextargets --format '$(REPO_URI)' 'ORIGIN: Debian' 'LABEL: Debian' | head -n 1
+}
+
+# Debian has Apptainer in its unstable release alone, for newer libraries than a stable one has: both are taken from there,
+# into a folder of their own, and nothing else of this machine sees them.
+bring_apptainer() {
+    command -v apptainer >/dev/null && return
+    local archive work package program own libraries
+    archive=$(debians_archive)
+    if [[ -z $archive ]]; then # no list of packages was fetched yet, or this is another system
+        retry apt-get -qq update
+        archive=$(debians_archive)
+    fi
+    if [[ -z $archive ]]; then
+        echo "no archive of Debian is configured from which to take Apptainer: its tests can't run" >&2
+        return
+    fi
+    work=$(mktemp -d)
+    mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/root"
+    : >"$work/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $archive unstable main" >"$work/sources.list"
+    cat >"$work/apt.conf" <<END
+Dir::State "$work"; Dir::State::status "$work/status"; Dir::Cache "$work";
+Dir::Etc::SourceList "$work/sources.list"; Dir::Etc::SourceParts "-"; Dir::Etc::PreferencesParts "$work/root";
+Acquire::Languages "none"; APT::Sandbox::User "root";
+END
+    (
+        cd "$work"
+        export APT_CONFIG=$work/apt.conf
+        retry apt-get -qq update
+        retry apt-get -qq install --download-only --no-install-recommends -y apptainer squashfuse >/dev/null
+    )
+    for package in "$work"/archives/*.deb; do dpkg-deb --extract "$package" "$work/root"; done
+    rm -rf "$apptainer"
+    mv "$work/root/usr" "$apptainer"
+    # Apptainer and its starter find the rest by where they lie, each in its own way.
+    own=$(dirname "$(find "$apptainer/lib" -path '*/apptainer/bin/starter')")
+    libraries=${own%/apptainer/bin}
+    mv "$work/root/etc" "$apptainer/etc"
+    mkdir -p "$apptainer/var/lib/apptainer/mnt/session"
+    ln -s ../etc ../var "$apptainer/lib/"
+    mv "$apptainer/bin/squashfuse_ll" "$own/"
+    for program in "$apptainer/bin/apptainer" "$own/starter" "$own/squashfuse_ll"; do
+        patchelf --set-interpreter "$(echo "$libraries"/ld-linux-*.so.*)" --force-rpath --set-rpath "$libraries" "$program"
+    done
+    chmod -R go+rX "$apptainer"
+    rm -rf "$work"
+    "$apptainer/bin/apptainer" --version >/dev/null
+    ln -sf "$apptainer/bin/apptainer" /usr/local/bin/apptainer
+}
+
+# Podman and Apptainer are tried as an ordinary user, who needs subordinate users.
+make_ordinary_user() {
+    id mlebench-test &>/dev/null || useradd --create-home mlebench-test
+    grep -q '^mlebench-test:' /etc/subuid ||
+        usermod --add-subuids 300000-365535 --add-subgids 300000-365535 mlebench-test
+}
+
+# As udev has it, which a container lacks.
+allow_fuse() {
+    [[ ! -c /dev/fuse ]] || chmod a+rw /dev/fuse
 }
 
 # Ubuntu forbids bubblewrap's user namespaces unless told otherwise.
@@ -75,7 +134,9 @@ if ((EUID != 0)); then
     exit 1
 fi
 install_packages
-make_podmans_user
+bring_apptainer
+make_ordinary_user
+allow_fuse
 allow_user_namespaces
 start_docker
 make_base_image

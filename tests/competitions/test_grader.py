@@ -203,6 +203,13 @@ def test_graders_write_nothing(competition: Path) -> None:
 
 
 @pytest.mark.usefixtures("bubblewrap")
+def test_graders_can_not_change_the_settings_of_the_kernel(competition: Path) -> None:
+    wanted = write_grader(competition, f"{OF_AGENTS} open('/proc/sys/kernel/core_pattern', 'r+').close()")
+    told = grade(replace(wanted, submission=theirs(competition)))
+    assert (told.outcome, "core_pattern" in told.detail) == ("grader_error", True)
+
+
+@pytest.mark.usefixtures("bubblewrap")
 def test_graders_reach_no_network(competition: Path) -> None:
     wanted = write_grader(competition, f"{OF_AGENTS} raise ValueError(open('/proc/net/dev').read())")
     told = grade(replace(wanted, submission=theirs(competition))).detail

@@ -16,6 +16,7 @@ from environment.runner.layout import HOME, Bind, Layout, binds_in_an_image_file
 from environment.runner.process import rootfs
 from environment.runner.process.seccomp import filter_program
 from environment.runner.protocol import GivenGpus, ImageFile, Order
+from foundation.bubblewrap import proc
 
 _USER = "1000"
 _PROBE_SECONDS = 20
@@ -311,8 +312,7 @@ def _kernel(able: Abilities, shm_bytes: int, devices: Sequence[str] = ()) -> lis
     shared = sized if able.sizes_shared_memory else []
     given = [part for node in devices for part in ("--dev-bind", node, node)]
     return [
-        "--proc",
-        "/proc",
+        *proc(),
         "--dev",
         "/dev",
         *given,

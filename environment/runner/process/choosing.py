@@ -21,7 +21,7 @@ def why_not(runtime: str, scratch: Path) -> str:
     if runtime == protocol.PODMAN:
         return containers.why_no_podman(scratch)
     if runtime == protocol.APPTAINER:
-        return containers.why_no_apptainer()
+        return containers.why_no_apptainer(scratch)
     return bubblewrap.why_unavailable()
 
 
@@ -39,6 +39,8 @@ def not_held(runtime: str, scratch: Path, containment: Containment | None = None
     missing = [limits.not_held()]
     if runtime == protocol.ROOTFS and rootfs.mounts(scratch).overlay:
         missing.append("a writable root")
+    if runtime == protocol.APPTAINER and containers.why_no_writable_squashfs():
+        missing.append("a writable root of a sif")
     return ", ".join(filter(None, missing))
 
 
@@ -86,8 +88,10 @@ def image_for(runtime: str, image: ImageFile, cache: Path, scratch: Path) -> Pat
         Problem: it is gone, is another, or can't be unpacked.
         OSError: this host's disk does not take it.
     """
-    mounted = runtime == protocol.ROOTFS and not rootfs.mounts(scratch).squashfs
-    as_file = runtime == protocol.APPTAINER or mounted
+    if runtime == protocol.APPTAINER:
+        as_file = image.format == image_files.SIF or not containers.why_no_writable_squashfs()
+    else:
+        as_file = runtime == protocol.ROOTFS and not rootfs.mounts(scratch).squashfs
     if image.format != image_files.ARCHIVE and as_file:
         return image_files.own_copy(image, cache)
     return image_files.unpacked(image, cache)

@@ -107,9 +107,60 @@ def why_no_podman(folder: Path) -> str:
     return "" if tried.returncode == _NOT_FOUND else told or f"podman ends with code {tried.returncode}"
 
 
-def why_no_apptainer() -> str:
-    """Return why Apptainer can't be used here; empty where it can."""
-    return "" if version("apptainer") else "apptainer is not installed"
+@cache
+def why_no_apptainer(folder: Path) -> str:
+    """Try out whether Apptainer makes containers here with a folder on this host's disk; returns why not, or nothing."""
+    if not version("apptainer"):
+        return "apptainer is not installed"
+    if os.geteuid() == 0:
+        return "an agent in a container of root could change the settings of this host's kernel"
+    place = folder / ".apptainer"
+    image = place / "image"
+    try:
+        for name in ("dev", "etc", "proc", "sys", "tmp"):
+            (image / name).mkdir(parents=True, exist_ok=True)
+        # Nothing is in this image either; its code is the same whatever went wrong, so its words must tell.
+        command = [*_apptainer("none", place), str(image), "/nothing"]
+        tried = subprocess.run(
+            command,
+            env=_host_variables(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"apptainer can't be run: {error}"
+    finally:
+        files.remove_tree(place)
+    told = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("FATAL:").strip()
+    return "" if "/nothing" in told else told or f"apptainer ends with code {tried.returncode}"
+
+
+@cache
+def why_no_writable_squashfs() -> str:
+    """Return why all of a squashed image would be nobody's in Apptainer, so that an agent can't change it; or nothing."""
+    own = Path(_told("apptainer", "buildcfg", "LIBEXECDIR").strip(), "apptainer", "bin", "squashfuse_ll")
+    program = str(own) if own.is_file() else shutil.which("squashfuse_ll")
+    if program is None:
+        return "squashfuse_ll is not installed"
+    return "" if "uid=" in _told(program) else "this squashfuse can't give files to a user"
+
+
+def _told(*command: str) -> str:
+    """Return all that a program says; nothing where it can't be run."""
+    try:
+        told = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return told.stdout.decode("utf-8", "replace")
 
 
 def podman(
@@ -282,17 +333,10 @@ def apptainer(
         variables: that the agent gets; they travel in Apptainer's own, so that none shows in `ps`.
     """
     scratch = (attempt / protocol.SCRATCH).resolve()
-    for name in ("overlay", "apptainer"):
-        (scratch / name).mkdir()
     arguments = [
-        *(shutil.which("apptainer") or "apptainer", "--silent", "exec"),
-        # Without --no-eval a shell would expand what is in the agent's variables.
-        *("--containall", "--no-home", "--cleanenv", "--no-privs", "--no-eval"),
-        *(() if order.network == "open" else ("--net", "--network", "none")),
+        *_apptainer(order.network, scratch),
         *(("--nv",) if gpu_nodes(attempt) else ()),
         *("--hostname", "sandbox", "--pwd", str(HOME / "agent")),
-        # Its own places for what is written are 64 MB of memory.
-        *("--workdir", str(scratch / "apptainer"), "--overlay", _path(scratch / "overlay")),
     ]
     for bind in binds_in_an_image_file(attempt, order):
         mode = "ro" if bind.read_only else "rw"
@@ -304,6 +348,21 @@ def apptainer(
         [*_GUARD, *arguments, str(root), _ENV, *user, *command],
         _host_variables() | own | {MARK: str(attempt)},
     )
+
+
+def _apptainer(network: str, scratch: Path) -> list[str]:
+    """Name Apptainer with what it always holds; what is written in the container lies below a folder of this host."""
+    workdir, overlay = scratch / "apptainer", scratch / "overlay"
+    for folder in (workdir, overlay):
+        folder.mkdir()
+    return [
+        *(shutil.which("apptainer") or "apptainer", "--silent", "exec"),
+        # Without --no-eval a shell would expand what is in the agent's variables.
+        *("--containall", "--no-home", "--cleanenv", "--no-privs", "--no-eval"),
+        *(() if network == "open" else ("--net", "--network", "none")),
+        # Its own places for what is written are 64 MB of memory.
+        *("--workdir", str(workdir), "--overlay", _path(overlay)),
+    ]
 
 
 def _path(path: Path | str) -> str:

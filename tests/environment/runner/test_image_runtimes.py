@@ -6,6 +6,7 @@ import fcntl
 import http.server
 import json
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -28,10 +29,9 @@ from foundation import files
 from foundation.problems import DataProblem, EnvironmentProblem
 from tests.docker.harness import serving
 from tests.engine.harness import COMPETITION, SUBMIT, eventually
-from tests.environment.runner import stand_in_apptainer
 from tests.environment.runner.orders import order_with
 from tests.environment.runner.small_image import damaged, small_image
-from tests.machine import PODMANS_USER
+from tests.machine import ORDINARY_USER
 from tests.shared import made_once
 
 ROOT = Path(__file__).parents[3]
@@ -55,9 +55,17 @@ def secret_files():
             if "private" in parent.split("/") or name in ("answers.csv", "state.db", "run.json", "shadow"):
                 yield os.path.join(parent, name)
 
+def kernel_settings():
+    for parent, _, files in os.walk("/proc/sys"):
+        for path in (os.path.join(parent, name) for name in files):
+            # Others are of its own namespaces.
+            if not path.startswith(("/proc/sys/net/", "/proc/sys/user/", "/proc/sys/kernel/ns_last_pid")) and tried(lambda: open(path, "r+").close()) == "None":
+                yield path
+
 status = dict(line.split(":\t") for line in pathlib.Path("/proc/self/status").read_text().splitlines())
 facts = {
     "answers": list(secret_files()),
+    "settings of the kernel": list(kernel_settings()),
     "user": [os.getuid(), os.environ.get("USER"), os.environ.get("HOME")],
     "variables": sorted(os.environ),
     "mark": pathlib.Path("/etc/mark").read_text(),
@@ -145,7 +153,8 @@ _NEEDS = {
     "rootfs": ("bubblewrap",),
     "rootfs of a squashed image": ("bubblewrap", "squashed_images"),
     "podman": ("podman",),
-    "apptainer": ("bubblewrap",),
+    "apptainer": ("apptainer",),
+    "apptainer of a squashed image": ("apptainer", "squashed_images"),
     "bubblewrap": ("bubblewrap",),
 }
 
@@ -155,40 +164,25 @@ def worlds(*names: str) -> list[Any]:
     return [pytest.param(name, marks=pytest.mark.group(*_NEEDS[name])) for name in names]
 
 
-@pytest.fixture(params=worlds("rootfs", "rootfs of a squashed image", "podman", "apptainer"))
-def world(
-    request: pytest.FixtureRequest, tmp_path: Path, prepared_data: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[World]:
+@pytest.fixture(
+    params=worlds(
+        *("rootfs", "rootfs of a squashed image"),
+        *("podman", "apptainer", "apptainer of a squashed image"),
+    )
+)
+def world(request: pytest.FixtureRequest, tmp_path: Path, prepared_data: Path) -> Iterator[World]:
     runtime, _, squashed = request.param.partition(" ")
     for name in _NEEDS[request.param]:
         request.getfixturevalue(name)
     prepared = prepared_data / COMPETITION / "prepared"
-    if runtime == protocol.APPTAINER:
-        _put_on_the_path(tmp_path, monkeypatch)
-    if runtime != protocol.PODMAN:
-        form = image_files.SQUASHFS if squashed else image_files.ARCHIVE
+    form = image_files.SQUASHFS if squashed else image_files.ARCHIVE
+    if runtime not in (protocol.PODMAN, protocol.APPTAINER):
         cache = made_once("small-image-cache", Path.mkdir)
         yield World(runtime, form, tmp_path, prepared, cache)
         return
-    with TemporaryDirectory(prefix="mlebench-test-podman-") as home:
+    with TemporaryDirectory(prefix="mlebench-test-") as home:
         shutil.copytree(prepared, Path(home, "prepared"))
-        yield World(
-            runtime,
-            image_files.ARCHIVE,
-            Path(home),
-            Path(home, "prepared"),
-            Path(home, "cache"),
-            PODMANS_USER,
-        )
-
-
-def _put_on_the_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = folder / "bin" / "apptainer"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -I {stand_in_apptainer.__file__} "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    containers.version.cache_clear()
+        yield World(runtime, form, Path(home), Path(home, "prepared"), Path(home, "cache"), ORDINARY_USER)
 
 
 def log(attempt: Path) -> str:
@@ -216,7 +210,10 @@ def test_an_agent_finds_its_image_and_its_own_things_and_nothing_else(world: Wor
     found = facts[1]
     assert found["mark"] == "as it was built\n", "what one attempt changes, no other sees"
     assert found["answers"] == []
-    assert found["user"] == [1000, "nonroot", "/home/nonroot"]
+    # Apptainer leaves an agent the number of the operator's user.
+    user = pwd.getpwnam(ORDINARY_USER).pw_uid if world.runtime == protocol.APPTAINER else 1000
+    assert found["user"] == [user, "nonroot", "/home/nonroot"]
+    assert found["settings of the kernel"] == []
     assert found["data"] in ("OSError", "PermissionError")
     for place in ("agent", "etc", "temporary"):
         assert found[place] == "1", place
@@ -261,7 +258,8 @@ def test_an_agent_that_attacks_gets_the_end_that_it_gets_in_docker(world: World,
     script, reason, forbidden = ATTACKS[name]
     if world.runtime != protocol.ROOTFS and name == "mounts":
         script = "mount -t tmpfs x /home/data && echo a mount"  # user namespaces are not held there
-    order = world.order(script, time_limit_seconds=2 if reason == "deadline" else 60, grace_seconds=1)
+    # What a busy machine needs to begin a container is the agent's time too.
+    order = world.order(script, time_limit_seconds=6 if reason == "deadline" else 60, grace_seconds=6)
     attempt = world.run(order)
     told = ending(attempt)
     assert told.survivors == 0
@@ -401,7 +399,11 @@ for _ in sandbox.removing(): pass
 """
 
 
-@pytest.mark.parametrize("world", worlds("rootfs of a squashed image", "podman"), indirect=True)
+@pytest.mark.parametrize(
+    "world",
+    worlds("rootfs of a squashed image", "podman", "apptainer of a squashed image"),
+    indirect=True,
+)
 def test_whatever_is_killed_nothing_is_left_mounted_or_running(world: World) -> None:
     order = world.order("trap '' TERM; (setsid sleep 1000 &); echo begun; while :; do sleep 0.1; done")
     attempt = world.place(order)
@@ -409,7 +411,7 @@ def test_whatever_is_killed_nothing_is_left_mounted_or_running(world: World) -> 
         begun = attempt / protocol.LOG
         eventually(lambda: begun.exists() and "begun" in begun.read_text())
         below = process_tree().below(shim.pid)
-        assert {"squashfuse", "conmon"} & {process.name for process in below}
+        assert {"squashfuse", "squashfuse_ll", "conmon"} & {process.name for process in below}
         shim.kill()
     started = {process.pid for process in below}
     eventually(lambda: not started & {one.pid for some in process_tree().children.values() for one in some})
@@ -533,6 +535,29 @@ def test_secrets_show_in_no_arguments_and_an_agents_variables_are_not_those_of_i
     (tmp_path / "a:b" / protocol.SCRATCH).mkdir(parents=True)
     with pytest.raises(EnvironmentProblem, match="comma, colon or quote"):
         containers.apptainer(["true"], tmp_path / "a:b", order, tmp_path, variables={})
+
+
+@pytest.mark.usefixtures("apptainer")
+def test_apptainer_is_refused_to_root_who_would_stay_root_to_the_hosts_kernel(tmp_path: Path) -> None:
+    assert "settings of this host's kernel" in containers.why_no_apptainer(tmp_path)
+
+
+_WHY_NOT = """
+import sys; from pathlib import Path; from environment.runner.process import containers
+if sys.argv[2]: containers._apptainer = lambda *_: sys.argv[2].split()
+told = containers.why_no_apptainer(Path(sys.argv[1])); print(told)
+assert bool(told) == bool(sys.argv[2]), told
+"""
+
+
+@pytest.mark.parametrize("world", worlds("apptainer"), indirect=True)
+@pytest.mark.parametrize("instead", ["", "false", "apptainer --silent exec --no-such-option"])
+def test_apptainer_is_tried_out_and_leaves_nothing(world: World, instead: str) -> None:
+    subprocess.run(["chown", ORDINARY_USER, str(world.folder)], check=True)
+    before = set(world.folder.iterdir())
+    with world.begin(_WHY_NOT, str(world.folder), instead) as trying:
+        assert trying.wait(60) == 0
+    assert set(world.folder.iterdir()) == before
 
 
 @pytest.mark.usefixtures("root")
