@@ -17,7 +17,7 @@ class Look:
 
     Attributes:
         version: changes whenever there may be news in the directory; None where only a look into it can tell.
-        events_bytes: what the directory's events have grown to, at least; 0 where nobody knows.
+        events_bytes, model_calls_bytes: what these files have grown to, at least; 0 where nobody knows.
         beat: what its runner has said of its files, while nothing says that it may have ended since; None where only a
             look into the directory can tell.
         job: the number by which a batch system knows it; empty where there is none.
@@ -33,6 +33,7 @@ class Look:
 
     version: int | None = None
     events_bytes: int = 0
+    model_calls_bytes: int = 0
     beat: Heartbeat | None = None
     job: str = ""
     node: str = ""

@@ -419,6 +419,7 @@ class Slurm:
         return Look(
             version=held.version,
             events_bytes=0 if held.beat is None else held.beat.events,
+            model_calls_bytes=0 if held.beat is None else held.beat.model_calls,
             beat=held.beat if held.ended_at is None and held.missing_since is None else None,
             job=job.id if job is not None else "" if held.beat is None else held.beat.job,
             node=held.beat.node if held.beat is not None else "" if job is None else job.node,
@@ -1012,7 +1013,7 @@ def job_options(
         "job-name": name,
         "comment": comment,
         "chdir": str(folder),
-        "output": str(folder / protocol.JOB_LOG),
+        "output": str(folder / protocol.JOB_LOG).replace("%", "%%"),
         "open-mode": "append",
         # Nothing of the engine's environment goes along, where secrets are.
         "export": "NIL",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,7 @@ from environment.runner.protocol import (
 from foundation import jsonlines
 from foundation.clock import Clock
 from foundation.daemon_log import Log
+from foundation.jsonlines import Lines
 from foundation.problems import DataProblem, Problem
 from foundation.text import gigabytes, visible
 from foundation.troubles import Troubles
@@ -164,6 +165,7 @@ class Intake:
         self._tidy_at = self._clock.monotonic() + _TIDY_SECONDS
         numbers = {attempt.id for attempt in live}
         self._own &= numbers
+        self._foreign &= numbers
         self._traffic_seen = {key: at for key, at in self._traffic_seen.items() if key in numbers}
         self._versions = {number: seen for number, seen in self._versions.items() if number in numbers}
         self._placements.keep_only(live)
@@ -193,8 +195,7 @@ class Intake:
         look = placement.look(attempt)
         if look.version is None or self._versions.get(attempt.id) != look.version:
             self._take_from_directory(attempt, look)
-            events_offset, _ = runs.report_offsets(self._database, attempt.id)
-            if look.version is not None and events_offset >= look.events_bytes:
+            if look.version is not None and self._is_whole(attempt, look):
                 self._versions[attempt.id] = look.version
         if look.failure is not None and not (self._state_dir / attempt.directory / protocol.EXIT).exists():
             self._give_up(attempt, look.failure, pauses=look.pauses)
@@ -232,24 +233,34 @@ class Intake:
                     raise
                 self._log(f"the {what} of run {run.id} are given up", error)
         self._take_usage(attempt, folder, look)
+        if has_ended and not is_overdue and not self._is_whole(attempt, look):
+            raise DataProblem(
+                f"{folder} lacks what its runner has written", "its file system does not show all of it yet"
+            )
         if has_ended:
             self._close(runs.get(self._database, run.id), attempt, folder, look, is_overdue=is_overdue)
 
+    def _is_whole(self, attempt: Attempt, look: Look) -> bool:
+        """Tell whether all is taken in of which an attempt's placement knows."""
+        events_offset, _ = runs.report_offsets(self._database, attempt.id)
+        if events_offset < look.events_bytes:
+            return False
+        return (
+            look.model_calls_bytes == 0
+            or model_calls.offset(self._database, attempt.id) >= look.model_calls_bytes
+        )
+
     def _take_events(self, attempt: Attempt, folder: Path, look: Look) -> None:
+        path = folder / protocol.EVENTS
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
-        if look.beat is not None and look.beat.events <= offset:
-            return
-        while _size(folder / protocol.EVENTS) > offset:
-            lines = jsonlines.read(folder / protocol.EVENTS, offset)
-            if lines.offset == offset:
-                break  # half a line, which its writer completes
+        size = look.events_bytes if look.beat is not None else max(_size(path), look.events_bytes)
+        for lines in _added(path, offset, size):
             with self._database.transaction():
                 for line in lines.values:
                     event = protocol.event_from_line(line)
                     if event is not None:
                         self._apply(runs.get(self._database, attempt.run_id), attempt, event)
                 runs.set_report_offsets(self._database, attempt.id, lines.offset, usage_offset)
-            offset = lines.offset
 
     def _is_own(self, run: Run, attempt: Attempt) -> bool:
         """Whether what lies in an attempt's directory may be its own; an event tells of one that is another's."""
@@ -295,7 +306,8 @@ class Intake:
                     event.elapsed_seconds,
                     event.sha256,
                     event.bytes,
-                    f"{attempt.directory}/{event.path}",
+                    # Not the event's own word: without isolation an agent may have written that.
+                    f"{attempt.directory}/{protocol.snapshot_name(event.sequence)}",
                 )
                 submissions.add(self._database, attempt.id, snapshot)
             case SubmissionRefused():
@@ -390,16 +402,14 @@ class Intake:
 
     def _take_calls(self, attempt: Attempt, folder: Path, look: Look) -> None:
         """Count the model calls that have ended since the last look."""
+        path = folder / protocol.MODEL_CALLS
         offset = model_calls.offset(self._database, attempt.id)
-        size = _size(folder / protocol.MODEL_CALLS) if look.beat is None else look.beat.model_calls
+        size = look.model_calls_bytes if look.beat is not None else max(_size(path), look.model_calls_bytes)
         if size <= offset:
             return
         order = protocol.read(folder / protocol.ORDER, Order)
         prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
-        while _size(folder / protocol.MODEL_CALLS) > offset:
-            lines = jsonlines.read(folder / protocol.MODEL_CALLS, offset)
-            if lines.offset == offset:
-                break  # half a line, which its writer completes
+        for lines in _added(path, offset, size):
             calls = [call for line in lines.values if (call := call_from_line(line)) is not None]
             uses = [use_of(attempt.id, call, prices) for call in calls]
             with self._database.transaction():
@@ -408,7 +418,6 @@ class Intake:
                 self._note_budget(attempt, order, before, calls)
                 self._note_providers(attempt, calls)
                 self._note_deviation(attempt, calls)
-            offset = lines.offset
 
     def _note_providers(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
         """Tell that a provider puts calls off or fails, as its gateway has seen it: of the run once, with how often."""
@@ -634,6 +643,16 @@ def _end_of(call: ModelCall) -> CallEnd | None:
         case CallOutcome.ERROR:
             return CallEnd(call.provider, at)  # the request's own fault, which the provider was there to say
     return None
+
+
+def _added(path: Path, offset: int, size: int) -> Iterator[Lines]:
+    """Yield the lines from an offset on until so much was read; half a line waits for its writer to complete it."""
+    while offset < size:
+        lines = jsonlines.read(path, offset)
+        if lines.offset == offset:
+            return
+        yield lines
+        offset = lines.offset
 
 
 def _usage_key(attempt_id: int) -> str:

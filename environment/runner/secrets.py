@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ _LAUNCH, _KEYS, _HIDDEN = ".json", ".keys.json", ".hidden.json"
 _KINDS = (_LAUNCH, _KEYS, _HIDDEN)
 _JOB = ".job"
 _SENT = "secrets.json"
+# What is written in memory is whole long before, unless who wrote it was killed.
+_WRITING_SECONDS = 300.0
 _DEPTH = len(Path(protocol.attempt_folder("sweep", "competition", 1, 1, "token")).parts)
 
 
@@ -80,6 +84,7 @@ def read_keys(attempt: Path) -> dict[str, str]:
 
 def send(attempt: Path, folder: Path) -> None:
     """Move what was left for an attempt into a file of ours alone in its directory, for a job on another host."""
+    _remove_half_sent(folder)
     left = {kind: place.read_text() for kind in _KINDS if (place := _place(attempt, kind)).exists()}
     if left:
         with files.replacing(folder / _SENT) as stream:
@@ -91,6 +96,13 @@ def send(attempt: Path, folder: Path) -> None:
 def withdraw(folder: Path) -> None:
     """Remove what was sent for an attempt that no job will take."""
     (folder / _SENT).unlink(missing_ok=True)
+    _remove_half_sent(folder)
+
+
+def _remove_half_sent(folder: Path) -> None:
+    """Remove what an engine that was killed has half written; there is but one, and this is it."""
+    for left in folder.glob(f".{_SENT}.*{files.PARTIAL_SUFFIX}"):
+        left.unlink(missing_ok=True)
 
 
 def receive(folder: Path) -> FileLock | None:
@@ -143,6 +155,10 @@ def discard_orphans() -> None:
             if lock.acquire():
                 for kind in (*_KINDS, _JOB):
                     job.with_name(job.stem + kind).unlink(missing_ok=True)
+    for left in memory_folder().glob(f".*{files.PARTIAL_SUFFIX}"):
+        with suppress(FileNotFoundError):
+            if time.time() - left.stat().st_mtime > _WRITING_SECONDS:
+                left.unlink()
     for place in memory_folder().glob("*.json"):
         if place.with_name(place.name.partition(".")[0] + _JOB).exists():
             continue  # its job lives here, and the state that it is of may be on another host

@@ -168,7 +168,8 @@ class SubmissionWatch:
         """Remove snapshots until the rest is small enough: the first stays, and fewer of what is older."""
         while len(self._kept) > _NEWEST_KEPT and sum(one.bytes for one in self._kept) > self._most:
             place = least_missed([one.elapsed_seconds for one in self._kept], now, _NEWEST_KEPT)
-            (self._attempt / self._kept.pop(place).path).unlink(missing_ok=True)
+            gone = self._kept.pop(place)
+            (self._attempt / protocol.snapshot_name(gone.sequence)).unlink(missing_ok=True)
 
     def _copy(self, partial: Path) -> tuple[str, int, bool]:
         """Copy the submission; return the digest and size of the copy, and whether nobody wrote meanwhile."""

@@ -164,6 +164,11 @@ def test_a_job_that_was_over_before_slurm_named_it_is_known_by_its_heartbeat(wor
     assert world.look().job == "101"
 
 
+def test_a_jobs_log_lies_in_its_directory_whatever_that_is_called(world: World) -> None:
+    options = job_options(order_with(), "name", "comment", Path("/shared/50%j/runs/1"), PROFILE)
+    assert f"--output=/shared/50%%j/runs/1/{protocol.JOB_LOG}" in options  # as sbatch writes a '%'
+
+
 def test_a_kill_while_an_attempt_that_was_never_submitted_is_ended_leaves_no_run_for_ever(
     world: World,
 ) -> None:

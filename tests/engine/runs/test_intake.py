@@ -21,6 +21,7 @@ from environment.runner import protocol
 from environment.runner.protocol import (
     AgentStarted,
     Collected,
+    Heartbeat,
     SubmissionRefused,
     SubmissionTaken,
     Unmeasured,
@@ -185,6 +186,36 @@ def test_events_of_older_runners_are_understood(world: World) -> None:
     attempt = runs.attempt(world.state, world.attempts[0].id)
     assert (attempt.ended_at, attempt.exit_reason, attempt.exit_signal) == (20, "deadline", 9)
     assert world.run(0).submissions == 1
+
+
+def test_a_submission_is_graded_from_its_own_directory_whatever_its_event_says(world: World) -> None:
+    taken = replace(TAKEN, path="../../../../../two/prepared/private/test.csv")
+    world.report(0, AgentStarted(10, isolated=False), taken)
+    world.intake.step()
+    (kept,) = submissions.of_attempt(world.state, world.attempts[0].id)
+    assert kept.path == f"{world.attempts[0].directory}/snapshots/1.csv"
+
+
+def test_what_a_heartbeat_tells_of_is_waited_for_before_an_end_is_taken_in(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    protocol.write(world.folder(0) / protocol.ORDER, replace(order_with(), **ordered(world.attempts[0])))
+    ended = protocol.event_to_line(replace(ENDED, submission_sequence=None))
+    events_bytes = jsonlines.append(world.folder(0) / protocol.EVENTS, [ended])
+    protocol.write(world.folder(0) / protocol.EXIT, replace(ENDED, submission_sequence=None))
+    # A file system between hosts shows the end already, and not yet all calls.
+    beat = Heartbeat(3, "n1", "7", events_bytes, 0, model_calls=10, ended=True)
+    monkeypatch.setattr(world.placements.here, "look", lambda _attempt: Look(1, events_bytes, 10, beat))
+    world.intake.step()
+    assert world.run(0).is_live
+    (world.folder(0) / protocol.MODEL_CALLS).write_text(f"{{}}{' ' * 20}\n")
+    world.step_for(30)
+    assert not world.run(0).is_live
+
+
+def ordered(attempt: Attempt) -> dict[str, Any]:
+    """By which an order is that of an attempt."""
+    return {"token": attempt.token, "attempt_id": attempt.id}
 
 
 def test_a_final_submission_that_is_told_of_late_is_waited_for_and_graded(world: World) -> None:

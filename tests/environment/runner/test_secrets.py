@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,30 @@ def test_what_was_left_for_attempts_that_are_over_or_whose_state_is_gone_is_remo
     assert secrets.take(waiting) == LAUNCH
     assert secrets.read_keys(waiting) == {"KEY": "dear"}
     assert secrets.read_hidden(waiting) == ("hidden",)
+
+
+def test_no_secret_is_left_half_written_by_who_was_killed(tmp_path: Path) -> None:
+    of_engine = tmp_path / "state" / protocol.attempt_folder("sweep", "competition", 1, 1, "token")
+    folder = tmp_path / "shared" / "attempt"
+    folder.mkdir(parents=True)
+    secrets.leave(of_engine, LAUNCH)
+    half_sent = folder / ".secrets.json.0a1b2c3d.partial"
+    half_sent.write_text("hidden")
+    secrets.send(of_engine, folder)
+    assert not half_sent.exists()
+    half_sent.write_text("hidden")
+    secrets.withdraw(folder)
+    assert not list(folder.iterdir())
+    half_left, being_left = (
+        secrets.memory_folder() / f".{tmp_path.name}.{name}.json.partial" for name in ("a", "b")
+    )
+    for path in (half_left, being_left):
+        path.write_text("hidden")
+    os.utime(half_left, (1, 1))
+    secrets.discard_orphans()
+    assert not half_left.exists()
+    assert being_left.exists()  # perhaps by an engine that lives
+    being_left.unlink()
 
 
 def test_a_run_directory_that_is_out_of_reach_costs_no_secret(attempts: list[Path], tmp_path: Path) -> None:
