@@ -9,6 +9,17 @@ from state import events
 from state.database import Database
 from state.records import Dataset, DatasetState, DatasetStep, KaggleState, StepState
 
+# What an event says of a dataset that has come to a state.
+_SAID = {
+    DatasetState.ABSENT: "is not here any more",
+    DatasetState.WAITING: "waits",
+    DatasetState.WORKING: "is being prepared",
+    DatasetState.PREPARED: "is prepared",
+    DatasetState.FAILED: "could not be prepared",
+    DatasetState.REFUSED: "is refused by Kaggle",
+    DatasetState.UNAVAILABLE: "is no longer offered by Kaggle",
+}
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -67,7 +78,7 @@ def set_state(
                 "now": now,
             },
         )
-        text = f"edition {edition} is {state}" + (f": {problem}" if problem else "")
+        text = f"edition {edition} {_SAID[state]}" + (f": {problem}" if problem else "")
         events.append(database, now, kind or f"dataset.{state}", text, competition_id=competition_id)
 
 

@@ -45,7 +45,7 @@ def events(
     elif found:
         _say_events(found)
     else:
-        say("no event is like that" if chosen else "nothing has happened yet")
+        say("no event matches this filter" if chosen else "nothing has happened yet")
 
 
 def _say_events(found: tuple[ListedEvent, ...]) -> None:

@@ -9,6 +9,7 @@ from console.sanitize import plain
 from console.tui.keys import key_names
 from console.tui.list_screen import DescribedScreen
 from console.tui.painting import Line, Piece, Pieces, cut, foreign, heading
+from console.tui.reader import StateHealth
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.run_cell import outcome_role
@@ -48,6 +49,8 @@ class EventsScreen(DescribedScreen):
 
     def redraw(self) -> None:
         """Draw those that the filter lets through."""
+        if self.app.condition.health is StateHealth.ABSENT:
+            self._events = ()
         if self._events is None:
             return
         shown, signs, chosen = self.line_list, self.app.signs, parse_event_filter(self.words)
@@ -59,7 +62,7 @@ class EventsScreen(DescribedScreen):
         self.header.show(self._header(chosen, len(found), len(self._events)))
         if not found:
             back = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("events.back")
-            text = f"no event is like that: {back} shows all" if chosen else "nothing has happened yet"
+            text = f"no event matches this filter: {back} clears it" if chosen else "nothing has happened yet"
             shown.show([Line(((f"  {text}", "dim"),))])
             self._draw_about()
             return

@@ -59,33 +59,46 @@ class HostScreen(ListScreen):
 def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) -> tuple[Pieces, ...]:
     """Which machine this is, its engine, and how much of it is taken."""
     if engine is None or engine.pid is None:
-        return (((" nothing is known about the host: no engine has run here yet", "dim"),),)
+        return (((" nothing is known of this host: no engine has run here yet, :engine starts one", "dim"),),)
     state: Pieces = (("engine running", "good"),) if engine.running else (("engine down", "bad"),)
     up = f", up {wording.span(now - engine.started_at)}" if engine.running and engine.started_at else ""
-    gpus = f"GPUs {engine.gpus}" if engine.gpus is not None else "GPUs unknown"
     facts: list[Pieces] = [
         ((f" {foreign(engine.host, 40).rstrip()}", "strong"),),
         (*state, (f", process {engine.pid}{up}" if engine.running else "", "dim")),
-        ((f"isolation {foreign(engine.isolation or wording.UNKNOWN, 60).rstrip()}", "dim"),),
-        ((gpus, "dim"),),
-        ((f"version {foreign(engine.version or wording.UNKNOWN, 20).rstrip()}", "dim"),),
     ]
+    if engine.gpus is not None:
+        facts.append(((wording.plural(engine.gpus, "GPU"), "text"),))
+    for name, text in (("isolation", engine.isolation), ("version", engine.version)):
+        if text:
+            facts.append(((f"{name} {foreign(text, 60).rstrip()}", "dim"),))
     used_memory = None
     if engine.memory_total is not None and engine.memory_available is not None:
         used_memory = engine.memory_total - engine.memory_available
-    gauges = (
-        _gauge("slots", engine.slots_used, engine.slots, _count, signs),
-        _gauge("load", engine.load1, engine.cpus, _count, signs),
-        _gauge("memory", used_memory, engine.memory_total, wording.size, signs),
-        _disk("disk: state", engine.state_disk_free, engine.state_disk_total, signs),
-        _disk("disk: data", engine.data_disk_free, engine.data_disk_total, signs),
-    )
-    return (joined(facts, (f" {signs.dot} ", "faint"), width), (), *(cut(gauge, width) for gauge in gauges))
+    gauges = {
+        "slots": _gauge("slots", engine.slots_used, engine.slots, _count, signs),
+        "load": _gauge("load", engine.load1, engine.cpus, _count, signs),
+        "memory": _gauge("memory", used_memory, engine.memory_total, wording.size, signs),
+        "disk: state": _disk("disk: state", engine.state_disk_free, engine.state_disk_total, signs),
+        "disk: data": _disk("disk: data", engine.data_disk_free, engine.data_disk_total, signs),
+    }
+    unknown = [
+        *(["GPUs"] if engine.gpus is None else []),
+        *(name for name, gauge in gauges.items() if not gauge),
+    ]
+    lines = [cut(gauge, width) for gauge in gauges.values() if gauge]
+    if unknown:
+        lines.append(((f" not measured yet: {', '.join(unknown)}", "dim"),))
+    if not engine.running and engine.heartbeat_at is not None:
+        lines.append(
+            ((f" as it was {wording.span(now - engine.heartbeat_at)} ago, when the engine last ran", "warn"),)
+        )
+    return (joined(facts, (f" {signs.dot} ", "faint"), width), (), *lines)
 
 
 def _gauge(name: str, used: float | None, of: float | None, number: wording.Number, signs: Signs) -> Pieces:
+    """Draw how much of something is used; nothing where that is not known."""
     if used is None or not of:
-        return ((f" {name:<13}", "dim"), (wording.UNKNOWN, "dim"))
+        return ()
     full, empty = bar(used / of, 16, signs)
     role: Role = "warn" if used > of else "running"
     return (
@@ -95,7 +108,7 @@ def _gauge(name: str, used: float | None, of: float | None, number: wording.Numb
 
 def _disk(name: str, free: int | None, total: int | None, signs: Signs) -> Pieces:
     if free is None or not total:
-        return ((f" {name:<13}", "dim"), (wording.UNKNOWN, "dim"))
+        return ()
     full, empty = bar(1 - free / total, 16, signs)
     low = free < LOW_DISK_SHARE * total
     text = f"  {wording.size(free)} free of {wording.size(total)}"
@@ -111,14 +124,19 @@ def _lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> l
     """Who uses what, the disks by kind, and the last hours."""
     begun = [each for each in use.live if each.run.started_at is not None or not each.attempt.waits_for]
     waiting = len(use.live) - len(begun)
-    told = [*([str(len(begun))] if begun else []), *([f"{waiting} wait in Slurm"] if waiting else [])]
+    told = [
+        *([f"{len(begun)} running"] if begun else []),
+        *([f"{waiting} waiting in Slurm"] if waiting else []),
+    ]
     made = _nodes(use, width, now, signs)
-    made.append(Line(heading("who uses what", width, signs, note=", ".join(told))))
-    table = Table(_columns(now, with_nodes=any(map(_where, begun))), begun, width, signs)
+    made.append(Line(heading("runs by what they use", width, signs, note=", ".join(told))))
+    with_gpus = any(one.latest is not None and one.latest.gpu_percent is not None for one in begun)
+    columns = _columns(now, with_nodes=any(map(_where, begun)), with_gpus=with_gpus)
+    table = Table(columns, begun, width, signs)
     made += [table.heading()] if begun else [Line((("  nothing is running", "dim"),))]
     made += [table.line(each, key=each.run.id) for each in begun]
     made += [Line(), Line(heading("what fills the disks", width, signs)), *_disk_users(use, signs)]
-    room = max(4, min(8, (height - len(made) - 8) // 2))
+    room = max(4, min(14, (height - len(made) - 8) // 2))
     for name, points, number in (
         ("processors of all runs together", use.cpu_percent, _cpus),
         ("memory of all runs together", use.memory_bytes, wording.size),
@@ -139,7 +157,7 @@ def _lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> l
     return made
 
 
-def _columns(now: float, *, with_nodes: bool) -> list[Column[LiveRun]]:
+def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[LiveRun]]:
     def used(of: Callable[[UsageSample], float | None], number: wording.Number) -> Callable[[LiveRun], str]:
         def cell(user: LiveRun) -> str:
             value = None if user.latest is None else of(user.latest)
@@ -151,15 +169,26 @@ def _columns(now: float, *, with_nodes: bool) -> list[Column[LiveRun]]:
         run = user.run
         return wording.span(now - run.started_at) if run.started_at else run.state.value[:6]
 
+    gpu_columns = [
+        Column("GPU", used(lambda sample: sample.gpu_percent, "{:.0f} %".format), 6, right=True, gap=1),
+        Column(
+            "GPU memory",
+            used(lambda sample: sample.gpu_memory_bytes, wording.size),
+            10,
+            right=True,
+            gap=1,
+            drop=3,
+        ),
+    ]
     return [
         Column("competition", lambda user: user.run.competition_id, 14, grows=48),
         Column("seed", lambda user: str(user.run.seed), 4, right=True, gap=1, role="dim"),
-        Column("cpus", used(lambda sample: sample.cpu_percent, _cpus), 6, right=True, gap=1),
+        Column("CPUs", used(lambda sample: sample.cpu_percent, _cpus), 6, right=True, gap=1),
         Column("memory", used(lambda sample: sample.memory_bytes, wording.size), 9, right=True, gap=1),
         Column("disk", used(lambda sample: sample.disk_bytes, wording.size), 9, right=True, gap=1),
-        Column("GPU", used(lambda sample: sample.gpu_percent, "{:.0f} %".format), 6, right=True, gap=1),
-        Column("procs", used(lambda sample: sample.processes, str), 6, right=True, gap=1),
-        Column("since", since, 6, right=True, gap=1, role="dim"),
+        *(gpu_columns if with_gpus else []),
+        Column("procs", used(lambda sample: sample.processes, str), 6, right=True, gap=1, drop=4),
+        Column("time", since, 6, right=True, gap=1, role="dim"),
         *([Column("where", _where, 8, grows=20, drop=2, role="dim")] if with_nodes else []),
         Column("sweep", lambda user: user.run.sweep_id, 20, drop=1, role="dim"),
     ]
@@ -226,13 +255,23 @@ def _node_columns(ours: Mapping[str, int]) -> list[Column[Node]]:
 
 def _disk_users(use: HostUse, signs: Signs) -> list[Line]:
     measured = [each.latest.disk_bytes for each in use.live if each.latest and each.latest.disk_bytes]
+    of_runs = f"{len(measured)} of {wording.plural(len(use.live), 'live run')} measured"
     return [
         Line(
-            ((f"  {name:<14}", "dim"), (f"{wording.size(size):>9}", "text"), (f"  {signs.dot} {what}", "dim"))
+            (
+                (f"  {name:<14}", "dim"),
+                (f"{wording.size(size) if known else wording.UNKNOWN:>9}", "text"),
+                (f"  {signs.dot} {what}", "dim"),
+            )
         )
-        for name, size, what in (
-            ("datasets", use.datasets_bytes, wording.plural(use.datasets_count, "dataset")),
-            ("live runs", sum(measured), f"{len(measured)} measured"),
+        for name, size, what, known in (
+            (
+                "datasets",
+                use.datasets_bytes,
+                f"{wording.plural(use.datasets_count, 'dataset')} prepared",
+                True,
+            ),
+            ("live runs", sum(measured), of_runs if use.live else "none", measured or not use.live),
         )
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -43,6 +44,8 @@ from foundation.problems import writing
 
 # Lines below what a draft comes to in which the dry run is worth its place without being asked for.
 _ROOM_FOR_BOTH = 8
+# From how many columns on a line holds what there is to say of nearly every field.
+_WIDE_ENOUGH = 150
 _QUESTION_MARGIN = 16
 _KEYS = {
     Mend.PREPARE: "launch.prepare",
@@ -146,18 +149,19 @@ class LaunchScreen(ConsoleScreen):
             labelled.tell(composed.wrong.get(name, "") if composed is not None else "")
         place = self.query_one("#composed", Painted)
         room = self.size.height - place.region.y - 1
-        lines: list[Pieces] = []
         keys = key_names(self.app.settings.keys)
+        lines = self._about(width) or [()]
         if self._is_left():
             can_launch = composed is not None and composed.can_launch
-            lines.append(_left(width, keys, can_launch=can_launch))
-            room -= 1
+            lines = [_left(width, keys, can_launch=can_launch), ()]
         if not self._dry_run or composed is None:
-            now = self.app.now()
+            now, left = self.app.now(), room - len(lines)
             lines += _summary(
-                composed, self._last_good, self._draft, self._build, width, room, signs, keys, now
+                composed, self._last_good, self._draft, self._build, width, left, signs, keys, now
             )
-        if self._dry_run or room - len(lines) >= _ROOM_FOR_BOTH:
+            if room - len(lines) >= _ROOM_FOR_BOTH:
+                lines += [(), *_order(composed, self._last_good, width, room - len(lines) - 1, signs)]
+        else:
             lines += _order(composed, self._last_good, width, room - len(lines), signs)
         place.show(*lines)
 
@@ -276,14 +280,25 @@ class LaunchScreen(ConsoleScreen):
         """Draw without the hint for a form that was left."""
         self.draw()
 
+    def _about(self, width: int) -> list[Pieces]:
+        """Say what the field that is typed into is for, in as many lines whatever it is: what is below stays there."""
+        option = next(
+            (one for one in FORM_OPTIONS if self.focused is not None and one.name == self.focused.id), None
+        )
+        if option is None or option.form is None:
+            return []
+        most = 2 if width < _WIDE_ENOUGH else 1
+        text = f"{option.form.label}: {option.about}"
+        told = textwrap.wrap(text, width - 3, max_lines=most, placeholder=f" {self.app.signs.ellipsis}")
+        return [((f"  {line}", "dim"),) for line in told] + [()] * (most - len(told))
+
     def _is_left(self) -> bool:
         """Whether something is typed, but neither launched nor gone on with."""
         return self.focused is None and self._draft not in (Draft(), self._launched)
 
     def _suggest(self, agents: list[str]) -> None:
         known = {"agent": agents, "competitions": [*registry.splits(), *registry.all_ids()]}
-        known |= {option.name: list(option.choices) for option in FORM_OPTIONS if option.choices}
-        known |= {option.name: [option.name] for option in FORM_OPTIONS if option.type is bool}
+        known |= {option.name: list(option.typed_choices) for option in FORM_OPTIONS if option.typed_choices}
         for name, values in known.items():
             self.query_one(f"#{name}", Field).suggester = SuggestFromList(values, case_sensitive=True)
 
@@ -310,7 +325,7 @@ def _summary(
     now: float,
 ) -> list[Pieces]:
     """Draw the forecast and all checks, failed ones first, as many as fit."""
-    lines: list[Pieces] = [(), heading("what it comes to", width, signs)]
+    lines: list[Pieces] = [heading("what it comes to", width, signs)]
     if composed is None:
         return lines
     if composed.launch is not None:
@@ -397,7 +412,7 @@ def _order(
     if composed is None or shown is None or shown.forecast is None:
         return []
     title = "dry run: in this order" if shown is composed else "dry run before a field could not be read"
-    lines: list[Pieces] = [(), heading(title, width, signs)]
+    lines: list[Pieces] = [heading(title, width, signs)]
     planned = shown.forecast.planned
     if not planned:
         return [*lines, (("  nothing would start", "warn"),)]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from console.screens.dialogs import RebindScreen, context_title
 from console.tui.config import REFRESH_CHOICES, Settings
 from console.tui.keys import TABLE, key_name
-from console.tui.list_screen import FilteredScreen
-from console.tui.painting import Line, Pieces, foreign, heading
+from console.tui.list_screen import DescribedScreen
+from console.tui.painting import Line, Pieces, cut, foreign, heading
 from console.tui.theme import PALETTE_NAMES, THEME_NAMES, Signs
 from console.tui.widgets.table import REST, Column, Table
 from console.views.lists import words_accept
@@ -52,8 +52,8 @@ class Setting:
     part: str = ""
 
 
-class SettingsScreen(FilteredScreen):
-    """One list; Enter changes the line."""
+class SettingsScreen(DescribedScreen):
+    """One list over what the line under the cursor is for, and its name in config.toml; Enter changes the line."""
 
     CONTEXTS = ("settings", "list")
     MODE = "settings"
@@ -73,6 +73,25 @@ class SettingsScreen(FilteredScreen):
         self.header.show(*header)
         width = self.line_list.line_width
         self.line_list.show(settings_lines(self.app.settings, self.words, width, self.app.signs))
+        self._draw_about()
+
+    def on_line_list_cursor_moved(self) -> None:
+        """Write out the setting under the cursor."""
+        self._draw_about()
+
+    def _draw_about(self) -> None:
+        setting = self._setting()
+        if setting is None:
+            self.about.show()
+            return
+        name = f"[{setting.table}] {setting.name}"
+        self.about.show(
+            cut(
+                ((f" {setting.about}", "text"), (f" {self.app.signs.dot} ", "faint"), (name, "dim")),
+                self.line_list.line_width,
+                self.app.signs.ellipsis,
+            )
+        )
 
     def action_open(self) -> None:
         """Change the line: to its next value, or ask for a key."""
@@ -113,7 +132,7 @@ def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> 
     groups = {
         "looks": _looks(settings, signs),
         "notify me when": _kinds(settings, signs),
-        "by": _services(settings, signs),
+        "notify me by": _services(settings, signs),
         "keys": _keys(settings),
     }
     accepted = {

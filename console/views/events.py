@@ -107,14 +107,17 @@ def parse_event_filter(text: str) -> EventFilter:
 
 
 def listed_events(database: Database, chosen: EventFilter, *, limit: int) -> tuple[ListedEvent, ...]:
-    """Read the newest events that a filter accepts, newest first."""
+    """Read the newest events that a filter accepts, newest first.
+
+    What was written last need not have happened last: runners may report long after.
+    """
     found: list[ListedEvent] = []
     for one in _newest(database):
         if chosen.accepts(one):
             found.append(one)
         if len(found) >= limit:
             break
-    return tuple(found)
+    return tuple(sorted(found, key=lambda one: (one.event.at, one.event.id), reverse=True))
 
 
 def _newest(database: Database) -> Iterator[ListedEvent]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from competitions import registry
-from engine.agents import Agent, find_agents
+from engine.agents import Agent, find_agents, get_agent
 from engine.checks import Check, Mend, failed
 from engine.control import EngineStatus
 from engine.options.sweep import (
@@ -158,7 +158,12 @@ def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Compos
             problems["competitions"] = problem
     wrong = [failed(problem) for problem in problems.values()]
     why = {name: problem.what for name, problem in problems.items()}
-    if not options.agent:
+    if options.agent:
+        try:
+            get_agent(options.agent, agents_folders(draft.texts["agents_dir"]))
+        except Problem as problem:
+            why["agent"] = problem.what  # the forecast's checks say more of it
+    else:
         several = ", ".join(agent.id for agent in agents_known(draft.texts["agents_dir"])[:_AGENTS_NAMED])
         wrong.insert(0, Check(False, f"choose an agent: {several}"))
     try:
@@ -167,7 +172,7 @@ def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Compos
         return Composed((*wrong, failed(problem)), wrong=why)
     found = forecast(launch, places, engine or EngineStatus())
     checks = (*wrong, *found.checks)
-    return Composed(checks, wrong=why) if wrong else Composed(checks, launch, found)
+    return Composed(checks, wrong=why) if wrong else Composed(checks, launch, found, why)
 
 
 def draft_of_file(path: Path) -> Draft:

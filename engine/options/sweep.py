@@ -27,6 +27,7 @@ from state.usage.budgets import Limits
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _GB = 1e9
 RESULT, RELAUNCH = "result", "relaunch"
+_YES, _NO = "yes", "no"
 _COUNT = Bounds("a whole number, 1 or more", least=1)
 _POSITIVE = Bounds("a number above 0", above=0)
 _NOT_NEGATIVE = Bounds("a number, 0 or more", least=0)
@@ -40,12 +41,14 @@ class FormField:
         hint: what is typed there.
         initial: the text that stands there first.
         column: left is what runs, right is on what.
+        about: what is said of it while it is typed into, where the flag's help is about flags; the help if empty.
     """
 
     label: str
     hint: str
     initial: str = ""
     column: int = 0
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,18 @@ class Option:
         """Whether it is a span of time, which a form takes as `1h30m`."""
         return self.kept_as.endswith("_seconds")
 
+    @property
+    def typed_choices(self) -> tuple[str, ...]:
+        """The texts that there are for its field; empty where anything may be typed."""
+        return (_YES, _NO) if self.type is bool else self.choices
+
+    @property
+    def about(self) -> str:
+        """What the form says of it, with the texts that there are."""
+        told = self.form.about if self.form is not None and self.form.about else self.help
+        unsaid = [text for text in self.typed_choices if text not in told]
+        return f"{told} Type {', '.join(self.typed_choices)}." if unsaid else told
+
     def to_kept(self, value: Any) -> Any:
         """What the state keeps for a value; None for a 0 that stands for no limit."""
         if self.is_duration and isinstance(value, str):
@@ -105,13 +120,15 @@ class Option:
             return None
         if self.type is tuple:
             return tuple(typed.replace(",", " ").split())
+        assert self.form is not None  # only what the form shows is typed there
+        if self.typed_choices and typed not in self.typed_choices:
+            known = ", ".join(self.typed_choices[:-1]) + f" or {self.typed_choices[-1]}"
+            raise UsageProblem(f"{self.form.label}: '{typed}' is not {known}")
+        if self.type is bool:
+            return True if typed == _YES else None
         if self.type is str:
             return typed
-        assert self.form is not None  # only what the form shows is typed there
-        if self.bounds is None:
-            if typed == self.name:
-                return True
-            raise UsageProblem(f"{self.form.label}: '{typed}' is not '{self.name}' or nothing")
+        assert self.bounds is not None  # of numbers
         try:
             value = read_duration(typed) / self.unit if self.is_duration else self.type(typed)
         except UsageProblem as problem:
@@ -126,10 +143,10 @@ class Option:
 
     def to_text(self, value: Any) -> str:
         """What is typed into the form for a value, so that `from_text` gives the same; empty for None."""
-        if value is None or value is False:
+        if self.type is bool:
+            return _YES if value else _NO
+        if value is None:
             return ""
-        if value is True:
-            return self.name
         if self.type is tuple:
             return " ".join(value)
         if self.is_duration:
@@ -160,13 +177,18 @@ class SweepOptions:
     competitions: tuple[str, ...] | None = _option(
         "Ids separated by commas; repeatable.",
         metavar="ID,...",
-        form=FormField("competitions", "a split, or names", initial="low"),
+        form=FormField(
+            "competitions",
+            "a split, or names",
+            initial="low",
+            about="A split (low, medium, high, all ...) or names of competitions, with spaces between them.",
+        ),
     )
     split: str | None = _option(
         "low, medium, high, all ... or a file of ids.", kept_as="", metavar="NAME|FILE"
     )
     seeds: int | None = _option(
-        "Seeds of every competition.",
+        "How many seeds each competition has: one run for each.",
         default=3,
         bounds=Bounds("a whole number from 1 to 1000", least=1, most=1000),
         form=FormField("seeds", "of each competition", initial="3"),
@@ -177,7 +199,12 @@ class SweepOptions:
         unit=3600,
         default=24.0,
         bounds=_POSITIVE,
-        form=FormField("time limit", "24h, 90m, 1h30m", initial="24h"),
+        form=FormField(
+            "time limit",
+            "24h, 90m, 1h30m",
+            initial="24h",
+            about="The time limit of a run: 24h, 90m, 1h30m ...",
+        ),
     )
     minutes: float | None = _option(
         "The same in minutes, for short trials.", kept_as="time_limit_seconds", unit=60, bounds=_POSITIVE
@@ -189,21 +216,21 @@ class SweepOptions:
         "How many runs at once.", default=1, bounds=_COUNT, form=FormField("at once", "runs", initial="1")
     )
     priority: int | None = _option(
-        "Higher goes first.",
+        "The sweep whose runs start first when slots come free: a higher number goes first.",
         default=0,
         bounds=Bounds("a whole number"),
         form=FormField("priority", "higher goes first", initial="0"),
     )
     start_ramp: float | None = _option(
-        "Time between two starts.",
+        "Time between the starts of two runs, so that they do not all load data at once.",
         kept_as="start_ramp_seconds",
         default=0.0,
         bounds=_NOT_NEGATIVE,
         metavar="SECONDS",
-        form=FormField("start ramp", "time between starts"),
+        form=FormField("start ramp", "30s; none if empty"),
     )
     retries: int | None = _option(
-        "How often a run is started again that failed because of the infrastructure.",
+        "How often a run is started again after it failed because of the infrastructure.",
         default=2,
         bounds=Bounds("a whole number, 0 or more", least=0),
         form=FormField("retries", "of infrastructure", initial="2"),
@@ -230,7 +257,14 @@ class SweepOptions:
         "rootfs, apptainer, podman: in the agent's exported image, without a daemon; auto: the first that works.",
         default="process",
         choices=RUNTIMES,
-        form=FormField("runtime", "process, docker, auto ...", initial="process", column=1),
+        form=FormField(
+            "runtime",
+            "process, docker, auto ...",
+            initial="process",
+            column=1,
+            about="process (isolated by bubblewrap where that works), bubblewrap, plain (not isolated), docker; "
+            "without a daemon rootfs, apptainer, podman; auto: the first that works.",
+        ),
     )
     placement: str | None = _option(
         "Where runs are run: here, or by Slurm: slurm, or slurm:NAME for the table [slurm.NAME] in config.toml.",
@@ -248,61 +282,81 @@ class SweepOptions:
         "A host of the network 'models'; repeatable.",
         kept_as="allowed_hosts",
         metavar="HOST[:PORT]",
-        form=FormField("hosts", "that models may reach", column=1),
+        form=FormField(
+            "hosts",
+            "for the network models",
+            column=1,
+            about="Hosts that the network 'models' lets through: HOST[:PORT] ...",
+        ),
     )
     gateway: tuple[str, ...] | None = _option(
         "Pass model calls to this provider on by a gateway, which has its key and counts what they use; repeatable.",
         metavar="PROVIDER",
-        form=FormField("gateway", "openai, anthropic ...", column=1),
+        form=FormField(
+            "gateway",
+            "openai, anthropic ...",
+            column=1,
+            about="Providers whose models agents may call: a gateway has the keys, passes calls on and counts them.",
+        ),
     )
     model_grant: tuple[str, ...] | None = _option(
-        "What providers may do for agents beside answering: web-search, code-execution, mcp, remote-urls; repeatable.",
+        "What providers may do for agents beyond answering: web-search, code-execution, mcp, remote-urls; repeatable.",
         kept_as="model_grants",
         metavar="GRANT",
-        form=FormField("model grants", "web-search, mcp ...", column=1),
+        form=FormField(
+            "model grants",
+            "web-search, mcp ...",
+            column=1,
+            about="What providers may do for agents beyond answering: web-search, code-execution, mcp, remote-urls.",
+        ),
     )
     budget_calls: int | None = _option(
-        "Model calls of a run; beyond them its gateway answers as a provider without quota.",
+        "Model calls of a run; its gateway refuses further ones, as a provider does whose quota is used up.",
         bounds=_COUNT,
-        form=FormField("budget calls", "of a run's models"),
+        form=FormField("calls a run", "of models, at most"),
     )
     budget_tokens: int | None = _option(
-        "Tokens of a run's model calls, prompts and answers together, likewise.",
+        "Tokens of a run's model calls, prompts and answers together; its gateway refuses further calls.",
         bounds=_COUNT,
-        form=FormField("budget tokens", "of a run's models"),
+        form=FormField("tokens a run", "of models, at most"),
     )
     budget_usd: float | None = _option(
-        "US dollars for a run's model calls, likewise; models without a price are refused then.",
+        "US dollars for a run's model calls; its gateway refuses further ones, and all of models without a price.",
         bounds=_POSITIVE,
-        form=FormField("budget USD", "of a run's models"),
+        form=FormField("USD a run", "of models, at most"),
     )
     sweep_budget_calls: int | None = _option(
-        "Model calls of all runs of the sweep together; no more of its runs start then.",
+        "Model calls of all runs of the sweep together; once they are used up, no more of its runs start.",
         bounds=_COUNT,
+        form=FormField("calls in all", "of models, at most"),
     )
-    sweep_budget_tokens: int | None = _option("Tokens of all of them together, likewise.", bounds=_COUNT)
+    sweep_budget_tokens: int | None = _option(
+        "Tokens of all runs of the sweep together; once they are used up, no more of its runs start.",
+        bounds=_COUNT,
+        form=FormField("tokens in all", "of models, at most"),
+    )
     sweep_budget_usd: float | None = _option(
-        "US dollars for all of them together, likewise.",
+        "US dollars for models of all its runs together; once they are used up, no more of its runs start.",
         bounds=_POSITIVE,
-        form=FormField("sweep USD", "of all its models"),
+        form=FormField("USD in all", "of models, at most"),
     )
     over_budget: str | None = _option(
-        "What a run counts as that fails because the sweep's or its experiment's budget is used up: a result, or "
-        "nothing until that budget is raised and it is launched again for free.",
+        "What counts when a run fails because the budget of its sweep or experiment is used up: result counts the "
+        "failure, relaunch counts nothing until the budget is raised and the run is relaunched for free.",
         default=RESULT,
         choices=(RESULT, RELAUNCH),
         form=FormField("over budget", "result or relaunch", initial=RESULT, column=1),
     )
     record_calls: bool | None = _option(
-        "Keep what runs ask of models and are answered, compressed, in their directories.",
-        form=FormField("record calls", "record_calls or not", column=1),
+        "Keep the requests of runs to models and the answers, compressed, in the runs' directories.",
+        form=FormField("record calls", "yes or no", initial=_NO, column=1),
     )
     replay: int | None = _option(
         "Serve the recorded model calls of this run in place of a provider; such a run is never a result.",
         kept_as="replay_of",
         bounds=_COUNT,
         metavar="RUN",
-        form=FormField("replay", "the number of a run"),
+        form=FormField("replay", "the number of a run", column=1),
     )
     edition: str | None = _option(
         "v1 is MLE-bench bit for bit; corrected mends its defects.",
@@ -311,8 +365,8 @@ class SweepOptions:
         form=FormField("edition", "v1 or corrected", initial="v1", column=1),
     )
     obfuscated: bool | None = _option(
-        "Tell agents the task without the competition's name, as OBFUSCATE=true does.",
-        form=FormField("descriptions", "obfuscated or as usual", column=1),
+        "Describe the task to agents without the competition's name, as OBFUSCATE=true does.",
+        form=FormField("obfuscated", "yes or no", initial=_NO, column=1),
     )
     cpus: float | None = _option(
         "Processors of a run: reserved for it, and it gets no more.",

@@ -205,7 +205,8 @@ def check_launch(
 
 def _engine(engine: EngineStatus, *, starts_engine: bool) -> Check:
     if engine.running:
-        return Check(True, f"the engine runs with {engine.slots or 0:g} slots")
+        slots = f" with {engine.slots:g} slots" if engine.slots is not None else ""
+        return Check(True, f"the engine is running{slots}")
     if starts_engine:
         return Check(True, "the engine is not running; the launch starts it")
     return Check(False, "the engine is not running", "mlebench-console engine start", Mend.ENGINE)

@@ -19,12 +19,12 @@ def test_events_are_listed_newest_last_for_people_and_programs(
     assert lines[0].split()[:6] == ["time", "severity", "sweep", "competition", "seed", "kind"]
     assert lines[1].startswith("2026-03-14 02:42:20  bad       openhands-1  aerial-cactus-identification")
     every = cli("events", "-n", "100000", "--json").document()
-    assert [event["id"] for event in every] == sorted(event["id"] for event in every)
+    assert [event["at"] for event in every] == sorted(event["at"] for event in every)
     failed = cli("events", "kind:run.failed", "-n", "3", "--json").document()
     assert len(failed) == 3 and all(event["severity"] == "bad" and event["seed"] for event in failed)
     assert failed == [event for event in every if event["kind"] == "run.failed"][-3:]
     monkeypatch.setattr(events_view, "_PAGE", 7)
     assert cli("events", "-n", "100000", "--json").document() == every, "over pages nothing is lost"
-    assert cli("events", "kind:nothing").out == "no event is like that\n"
+    assert cli("events", "kind:nothing").out == "no event matches this filter\n"
     refused = cli("events", "sve:bad")
     assert refused.code == 2 and "events have no field 'sve:'" in refused.err

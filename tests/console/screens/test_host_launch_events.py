@@ -28,9 +28,10 @@ from engine.options.sweep import read_duration, read_toml, resolve
 from engine.places import Places
 from environment.runner.protocol import BUBBLEWRAP
 from foundation.problems import EnvironmentProblem, UsageProblem
+from state import events
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
-from tests.console.world import HOUR, NOW
+from tests.console.world import HOUR, NOW, World
 
 RUNNING = EngineStatus(running=True, slots=4.0, gpus=0)
 
@@ -46,7 +47,7 @@ def see_running_engine(console: ShownConsole) -> None:
 async def test_the_host_shows_who_uses_what_and_leads_there(opened: OpenConsole) -> None:
     async with opened(screen="host") as console:
         await console.sees(
-            "gpu-box-3", "disk: state", "who uses what", "dogs-vs-cats-redux-kernels-edition", "GB"
+            "gpu-box-3", "disk: state", "runs by what they use", "dogs-vs-cats-redux-kernels-edition", "GB"
         )
         await console.press("enter")
         await console.until(lambda: isinstance(console.app.screen, RunScreen))
@@ -83,7 +84,64 @@ async def test_events_are_filtered_and_lead_to_their_run(opened: OpenConsole) ->
         await console.sees("unknown: sve", "out of memory: killed at 64.0 GB")
         await console.misses("image pull")
         await console.press("slash", "ctrl+u", *"kind:nothing", "enter")
-        await console.sees("no event is like that: esc shows all")
+        await console.sees("no event matches this filter: esc clears it")
+
+
+async def test_events_are_in_the_order_in_which_they_happened_not_in_that_of_their_reports(
+    opened: OpenConsole,
+) -> None:
+    def reported_late(places: Places) -> World:
+        world = worlds.open_world(places)
+        with world.database.transaction():
+            for ago, text in ((60.0, "came second"), (30.0, "came third"), (3 * HOUR, "came first")):
+                events.append(world.database, NOW - ago, "engine.started", text)
+        return world
+
+    async with opened(reported_late, screen="events") as console:
+        await console.sees("3 events", "came first")
+        listed = [line for line in console.text().splitlines() if "03:1" in line or "00:14" in line]
+        assert [text.split()[0] for line in listed for text in line.split("came ")[1:]] == [
+            "third",
+            "second",
+            "first",
+        ]
+
+
+async def test_before_anything_happened_events_say_so(opened: OpenConsole) -> None:
+    async with opened(None, screen="events") as console:
+        await console.sees("nothing has happened yet")
+
+
+async def test_the_field_that_is_typed_into_says_what_it_is_for_and_which_texts_there_are(
+    opened: OpenConsole,
+) -> None:
+    async with opened(screen="launch", size=(160, 48)) as console:
+        await console.sees("agent: The agent's id")
+        console.app.screen.query_one("#network").focus()
+        await console.sees("network: What agents may reach", "Type none, models, open.")
+        console.app.screen.query_one("#record_calls").focus()
+        await console.sees("record calls: Keep the requests", "Type yes, no.")
+
+
+def test_what_is_not_one_of_its_choices_is_told_of_the_field_itself(places: Places) -> None:
+    wrong = compose(drafted(agent="none-such", network="air", record_calls="maybe"), places, RUNNING).wrong
+    assert wrong["agent"] == "agent 'none-such' is not known"
+    assert wrong["network"] == "network: 'air' is not none, models or open"
+    assert wrong["record_calls"] == "record calls: 'maybe' is not yes or no"
+
+
+async def test_the_host_leaves_out_what_was_never_measured_and_says_what_that_is(
+    opened: OpenConsole, places: Places
+) -> None:
+    async with opened(screen="host") as console:
+        await console.sees("memory", "of 553 GB", "not measured yet: GPUs, disk: data")
+        publish(places, EngineStatus(pid=1, host="gpu-box-3", heartbeat_at=NOW - 7200, gpus=8))
+        console.app.engine = EngineStatus(
+            running=False, pid=1, host="gpu-box-3", heartbeat_at=NOW - 7200, gpus=8
+        )
+        console.app.redraw_all()
+        await console.sees("8 GPUs", "not measured yet: slots, load, memory, disk: state, disk: data")
+        await console.sees("as it was 2h00m ago, when the engine last ran")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
@@ -93,6 +151,8 @@ async def test_at_every_width_events_show_seconds_competition_and_seed_and_each_
     async with opened(screen="events", size=size) as console:
         await console.sees("02:42:20 !  aerial-cactus-identification", "infrastructure: image pull")
         line = next(line for line in console.text().splitlines() if "02:42:20" in line)
+        await console.press("slash", *"sweep:openhands", "enter")
+        await console.sees("5 of ")
         assert " s1 " in line and "2026" not in line
         assert console.text().count("2026-03-14") == console.text().count("2026-03-13") == 1
 
@@ -112,7 +172,7 @@ async def test_a_sweep_is_composed_and_launched(
         await console.sees("dry run: in this order", "after 2d", "seed 1", " more")
         await console.press("ctrl+t")
         see_running_engine(console)
-        await console.sees("the engine runs with 4 slots")
+        await console.sees("the engine is running with 4 slots")
         for field, text in (("gateway", "openai"), ("budget_usd", "2.5"), ("replay", "x")):
             console.app.screen.query_one(f"#{field}").focus()
             await console.press(*text)
@@ -207,7 +267,7 @@ def test_a_draft_tells_everything_that_is_wrong_with_it(places: Places) -> None:
         "'x'",
         "'air'",
         "'v9'",
-        "descriptions: 'short' is not 'obfuscated' or nothing",
+        "obfuscated: 'short' is not yes or no",
         "'many'",
         "'-1'",
         "2 GPUs",
@@ -229,7 +289,7 @@ def test_a_draft_says_what_flags_say(places: Places) -> None:
         gpus="-1",
         idle_minutes="1h",
         disk_gb="20",
-        obfuscated="obfuscated",
+        obfuscated="yes",
         prepare=True,
     )
     composed = compose(draft, places, RUNNING)

@@ -259,8 +259,8 @@ def test_datasets_that_are_prepared_refused_or_failed_are_news_and_those_that_we
     found = of_events(reversed(events.newest(database, limit=100, after_id=before)))
     assert [(each.kind, each.text) for each in found] == [
         (NotificationKind.PREPARED, f"{two}, edition v1 is prepared"),
-        (NotificationKind.REFUSED, f"{three}, edition v1 is refused: accept the rules"),
-        (NotificationKind.FAILED, f"{four}, edition v1 is failed: train.csv is damaged"),
+        (NotificationKind.REFUSED, f"{three}, edition v1 is refused by Kaggle: accept the rules"),
+        (NotificationKind.FAILED, f"{four}, edition v1 could not be prepared: train.csv is damaged"),
     ]
 
 
