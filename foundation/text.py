@@ -1,4 +1,4 @@
-"""Words of messages: sizes, and text of unknown origin made safe; for terminals `console.sanitize` does that."""
+"""Words of messages and files: sizes, and text of unknown origin made safe; for terminals see `console.sanitize`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from __future__ import annotations
 def visible(text: str) -> str:
     """Return text on one line, with every control, invisible or direction-changing character written out."""
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in " ".join(text.split()))
+
+
+def spreadsheet_text(text: str) -> str:
+    """Return visible text for a cell of a CSV file, which no spreadsheet takes for a formula."""
+    shown = visible(text)
+    return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) else shown
 
 
 def gigabytes(count: int) -> str:

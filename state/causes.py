@@ -14,6 +14,7 @@ from functools import lru_cache
 from state.lifecycle import FailureClass
 
 LONGEST_CAUSE = 160
+UNGRADABLE = "ungradable"
 # Of a longer text the beginning decides; what agents print may be of any length.
 _MOST_CHARACTERS = 2000
 _LONGEST_LINE = 400
@@ -101,6 +102,11 @@ def group_of(kind: FailureClass, suspected: str) -> str:
     """Return in which group of causes a failure belongs: its class, or `suspected` where the infrastructure is."""
     is_open = suspected and kind is not FailureClass.INFRASTRUCTURE
     return "suspected" if is_open else kind.value
+
+
+def ungradable_key(problem: str, names: Iterable[str]) -> str:
+    """Return the key of the group of runs that can't be graded for one problem."""
+    return cause_key(UNGRADABLE, normalised(problem, tuple(names)))
 
 
 def cause_key(group: str, cause: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from foundation.hardware import Hardware
 from foundation.problems import StateProblem
 from state import events, runs
-from state.causes import cause_key, cause_of, group_of
+from state.causes import cause_key, cause_of, group_of, ungradable_key
 from state.database import Database, to_json
 from state.lifecycle import ENDED, ENGINE, FailureClass, Outcome, RunState, require_allowed
 from state.records import HERE, Attempt, Run
@@ -169,8 +169,10 @@ def grading_failed(database: Database, attempt_id: int, problem: str, *, retry_a
             "runs", run.id, grading_problem=problem, grading_fails_since=since, grading_retry_at=retry_at
         )
         if problem != run.grading_problem:
+            detail = {"cause": ungradable_key(problem, (run.sweep_id, run.competition_id))}
+            text = f"grading fails: {problem}"
             events.append(
-                database, now, "grading.failed", f"grading fails: {problem}", run=run, attempt_id=attempt_id
+                database, now, "grading.failed", text, run=run, attempt_id=attempt_id, detail=detail
             )
 
 

@@ -23,6 +23,7 @@ TOLD_TOGETHER_SECONDS = 600.0
 _OF_BUDGETS = frozenset(
     f"{scope}.budget_{what}" for scope in ("sweep", "experiment") for what in ("warning", "used_up")
 )
+_OF_CAUSES = ("run.failed", "grading.failed")
 _OF_DATASETS = {
     "dataset.failed": NotificationKind.FAILED,
     "dataset.prepared": NotificationKind.PREPARED,
@@ -129,7 +130,7 @@ def new_idle_runs(database: Database, seen: SeenNews, now: float) -> tuple[list[
 
     idle = {
         str(run.id): (since, run)
-        for run in runs.of_all_sweeps(database)
+        for run in runs.live(database)
         if run.state is RunState.RUNNING and (since := idle_since(run, now)) is not None
     }
     new = [run for name, (since, run) in idle.items() if seen.idle.get(name) != since]
@@ -165,7 +166,7 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
         about = " ".join(part for part in (event.sweep_id, event.competition_id) if part)
         if event.kind in _OF_DATASETS:
             made.append(News(_OF_DATASETS[event.kind], f"{about}, {event.text}"))
-        elif event.kind in ("run.failed", "grading.failed"):
+        elif event.kind in _OF_CAUSES:
             made.append(News(NotificationKind.FAILED, f"{about}: {event.text}"))
         elif event.kind in _OF_BUDGETS:
             made.append(News(NotificationKind.BUDGET, f"{about}: {event.text}" if about else event.text))
@@ -180,11 +181,7 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
 
 def _cause_of(event: Event) -> str:
     """Return the key of what a run failed of, or can't be graded for; nothing of other events."""
-    from state.causes import cause_key
-
-    if event.kind == "run.failed":
-        return str(event.detail.get("cause", ""))
-    return cause_key("ungradable", in_common([event])) if event.kind == "grading.failed" else ""
+    return str(event.detail.get("cause", "")) if event.kind in _OF_CAUSES else ""
 
 
 def _of_many(events: Sequence[Event]) -> str:

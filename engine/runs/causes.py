@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from state import acknowledgements, runs, sweeps
-from state.causes import cause_key, cause_of, group_of, normalised
+from state.causes import UNGRADABLE, cause_key, cause_of, group_of, normalised
 from state.database import Database
 from state.lifecycle import FailureClass, RunState
 from state.records import Acknowledgement, Run
@@ -29,7 +29,7 @@ class CauseKind(StrEnum):
 
     INFRASTRUCTURE = "infrastructure"
     SUSPECTED = "suspected"
-    UNGRADABLE = "ungradable"
+    UNGRADABLE = UNGRADABLE
     LATE = "late"
     IDLE = "idle"
     BUDGET = "budget"

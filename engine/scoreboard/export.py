@@ -49,7 +49,7 @@ from environment.gateway.dialects import Usage
 from foundation.clock import iso
 from foundation.files import csv_text, write_json, write_text
 from foundation.problems import DataProblem, UsageProblem
-from foundation.text import visible
+from foundation.text import spreadsheet_text, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,6 +91,7 @@ _LATEX_SPECIAL = str.maketrans(
         "±": r"$\pm$",
     }
 )
+_MARKDOWN_SPECIAL = str.maketrans({"\\": r"\\", "[": r"\[", "|": r"\|", "<": "&lt;"})
 _PADDED_FOOTNOTE = "Computed by padding incomplete seeds with failing scores."
 
 
@@ -373,23 +374,25 @@ def _markdown(row: Row, disclosure: Disclosure) -> str:
     headings = (*_HEADINGS, *(name for name, _ in extra))
     cells = (*_row_cells(row), *(value for _, value in extra))
     lines = [_table_line(headings), _table_line(["---"] * len(headings)), _table_line(cells), ""]
-    lines += [f"*{note}*" for note in row_notes(row)]
+    lines += [f"*{_markdown_safe(note)}*" for note in row_notes(row)]
     lines += ["", "<details><summary>How this row was made</summary>", ""]
     lines += [f"- {name}: {_markdown_safe(text)}" for name, text in disclosure.facts()]
     return "\n".join([*lines, "", "</details>", ""])
 
 
 def _table_line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(_markdown_safe(cell).replace("|", r"\|") for cell in cells) + " |"
+    return "| " + " | ".join(_markdown_safe(cell) for cell in cells) + " |"
 
 
 def _markdown_safe(text: str) -> str:
-    return visible(text).replace("<", "&lt;")
+    """Return text that makes no element, link, image or cell."""
+    return visible(text).translate(_MARKDOWN_SPECIAL)
 
 
 def _csv(row: Row, disclosure: Disclosure) -> str:
     """One line as in the published leaderboard.csv's columns, the disclosure as comment lines above it."""
-    values = {"table": row.table, "agent": visible(row.agent or row.name), "llms": visible(row.llms)}
+    agent = spreadsheet_text(row.agent or row.name)
+    values = {"table": row.table, "agent": agent, "llms": spreadsheet_text(row.llms)}
     for column in COLUMNS:
         cell = row.columns[column].cell
         values[f"{column}_mean"] = "" if cell is None else f"{cell.mean:.2f}"
@@ -401,7 +404,7 @@ def _csv(row: Row, disclosure: Disclosure) -> str:
         "source_available": yes_no[row.source_available],
         "reports_available": yes_no[row.reports_available],
         "padded_missing_seeds": yes_no[row.padded],
-        "note": visible(row.note),
+        "note": spreadsheet_text(row.note),
     }
     comments = "".join(f"# {name}: {visible(text)}\n" for name, text in disclosure.facts())
     return comments + csv_text([values.keys(), values.values()])
@@ -461,7 +464,7 @@ def _latex(row: Row, disclosure: Disclosure) -> str:
     facts = [f"% {name}: {visible(text)}" for name, text in disclosure.facts()]
     headings = " & ".join(heading.replace("%", r"\%") for heading in _HEADINGS[:8])
     cells = " & ".join(visible(cell).translate(_LATEX_SPECIAL) for cell in _row_cells(row)[:8])
-    notes = [f"% {note}" for note in row_notes(row)]
+    notes = [f"% {visible(note)}" for note in row_notes(row)]
     return "\n".join([*facts, *notes, f"% {headings}", rf"{cells} \\", ""])
 
 
@@ -545,7 +548,10 @@ def _cost_lines(evidence: Evidence) -> Iterator[Sequence[object]]:
             numbers = [getattr(spent, name) for name in calls] + [
                 getattr(spent.usage, name) for name in tokens
             ]
-            numbers += ["" if spent.cost is None else f"{spent.cost:.6f}", visible(" ".join(spent.unpriced))]
+            numbers += [
+                "" if spent.cost is None else f"{spent.cost:.6f}",
+                spreadsheet_text(" ".join(spent.unpriced)),
+            ]
         yield (trial.competition_id, trial.seed, trial.counts, trial.costs.counted, *numbers)
 
 

@@ -19,7 +19,7 @@ from engine.places import Places
 from engine.runs.causes import IDLE_SECONDS, read_causes
 from engine.settings import NotificationKind, NotificationSettings, read_table
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from state import acknowledgements, datasets, events
+from state import acknowledgements, datasets, events, transitions
 from state.causes import cause_key
 from state.lifecycle import FailureClass, Outcome
 from state.records import Acknowledgement, DatasetState
@@ -310,6 +310,31 @@ def test_what_is_snoozed_is_not_told_and_other_causes_are(setup: Setup) -> None:
     setup.fail(2)
     settle(made)
     assert len(setup.post.sent) == 1 and "boom" in setup.post.sent[0]
+
+
+def test_what_can_not_be_graded_is_snoozed_by_the_cause_that_is_shown(setup: Setup) -> None:
+    made, state = setup.notifier(), setup.world.database
+    first, second = (
+        setup.world.launch(setup.world.run("openhands-1", worlds.DEMO[0], seed), ago=600) for seed in (2, 3)
+    )
+
+    def fail(attempt_id: int) -> None:
+        problem = f"the answers of {worlds.DEMO[0]} are gone since {attempt_id}"
+        transitions.grading_failed(state, attempt_id, problem, retry_at=NOW + 60, now=NOW)
+
+    fail(first)
+    settle(made)
+    assert any("are gone" in text for text in setup.post.sent)
+    setup.post.sent.clear()
+    (shown,) = (group for group in read_causes(state, NOW) if "are gone" in group.text)
+    until = setup.clock.at + 7 * 86_400
+    acknowledgements.acknowledge(state, Acknowledgement(shown.key, shown.text, "op", NOW, "known", until))
+    setup.clock.at += 2 * TOLD_TOGETHER_SECONDS
+    settle(made)
+    setup.post.sent.clear()
+    fail(second)
+    settle(made)
+    assert not any("are gone" in text for text in setup.post.sent)
 
 
 @OLD_MODULE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -235,6 +236,31 @@ def test_a_name_can_break_no_table() -> None:
     assert body.replace(r"\&", "").count("&") == 7
     assert body.endswith(r"\\")
     assert json.loads(row_text(*hostile(), RowFormat.JSON))["llms"] == HOSTILE
+
+
+def test_a_name_is_no_formula_in_a_spreadsheet() -> None:
+    found = evidence("e", {LEAF: "+.", SPOOKY: "-+"}, agent="@SUM(1)")
+    text = row_text(*made(replace(found, llms="=cmd|' /C calc'!A0", note="-1+1")), RowFormat.CSV)
+    (entry,) = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    assert (entry["agent"], entry["llms"], entry["note"]) == ("'@SUM(1)", "'=cmd|' /C calc'!A0", "'-1+1")
+
+
+def test_a_name_is_no_image_or_link_and_breaks_no_cell_of_a_table_in_markdown() -> None:
+    found = replace(evidence("e", {LEAF: "+.", SPOOKY: "-+"}), llms=r"\![x](http://spy/a.png) b\|c")
+    heading, _rule, line, *_rest = row_text(*made(found)).splitlines()
+    assert r"\\!\[x](http://spy/a.png) b\\\|c" in line
+    bare = re.sub(r"\\.", "", line)  # as Markdown reads it
+    assert "[" not in bare
+    assert bare.count("|") == heading.count("|")
+
+
+@pytest.mark.parametrize("form", [RowFormat.MARKDOWN, RowFormat.LATEX])
+def test_what_speaks_against_a_row_ends_no_comment_and_makes_no_element(form: RowFormat) -> None:
+    row, disclosure = made(evidence("e", {LEAF: "+.", SPOOKY: "-+"}))
+    text = row_text(replace(row, conflict="models differ: <img src=x>\n\\input{secret}"), disclosure, form)
+    (told,) = (line for line in text.splitlines() if "No numbers" in line)
+    assert "secret" in told
+    assert form is RowFormat.LATEX or "<img" not in told
 
 
 def test_everything_that_must_be_told_is_told() -> None:
