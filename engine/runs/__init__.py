@@ -1,1 +1,1 @@
-"""Runs: which start when, their launch, what their runners report, their grading, why they failed."""
+"""Runs: scheduling, launching, taking in what runners report, grading, and the causes of failures."""

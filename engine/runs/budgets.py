@@ -1,10 +1,11 @@
-"""Budgets of model calls that runs share: the engine hands out allowances, the gateways stay within them.
+"""Budgets of model calls that runs share: the engine grants allowances to attempts, and gateways stay within them.
 
-What an attempt is allowed is kept in the state before its gateway hears of it (`allowance.json`), and only grows while
-its agent may live; what it has not used goes back when it has ended and all its calls are counted. So the allowances of
-living attempts and the use of ended ones never exceed a budget together, whoever is killed at whatever moment, and no
-gateway has to reach another's host. An allowance grows by what the gateway asks for (`allowance_wanted.json`) and
-some more, so that few calls wait for the engine and little is set aside that others may need.
+An allowance is saved in the state before it is written to the attempt's `allowance.json`, and only grows while its
+agent may be alive; the unused rest is freed when the attempt has ended and all its calls are counted. So the
+allowances of live attempts and the use of ended ones together never exceed a budget, whichever process is killed at
+whatever moment, and no gateway has to reach another host. An allowance grows by what the gateway requests
+(`allowance_wanted.json`) and some more, so that few calls wait for the engine and little is reserved that other
+attempts may need.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ from state.usage.budgets import Allowance, Budget, SharingAttempt, dollars
 from state.usage.model_calls import ModelUse
 
 MOST_OF_BUDGET = 0.8
-# An allowance grows by this part of what is free, for each living attempt.
+# Beyond the request, an allowance grows by 1/16 of what is free, divided by the number of live attempts; at most 1/4.
 _AHEAD = 16
 _MOST_AHEAD = 4
-_LOOK_SECONDS = 1.0
-# No run starts for less than this part of a budget.
+_CHECK_SECONDS = 1.0
+# Runs start only while more than this share of each budget is free.
 _LEAST_ROOM = 0.02
 _UNITS = ("calls", "tokens", "usd")
 
 
 @dataclass(frozen=True)
 class BudgetStanding:
-    """How a shared budget stands.
+    """How much of a shared budget is used.
 
     Attributes:
         used: by the calls that have ended.
-        set_aside: beyond that, for runs at work.
+        set_aside: allowed to live attempts and not used yet.
     """
 
     budget: Budget
@@ -52,11 +53,11 @@ class BudgetStanding:
 
     @property
     def share(self) -> float:
-        """Which part is used, of whatever is nearest to its end."""
+        """The used share of the unit that is nearest to its limit."""
         return max((getattr(self.used, unit) / limit for unit, limit in _limited(self.budget)), default=0.0)
 
     def free(self, unit: str) -> float:
-        """Compute what nobody has used or been allowed yet."""
+        """Return how much of a unit is neither used nor set aside."""
         limit = getattr(self.budget, unit)
         if limit is None:
             return math.inf
@@ -65,15 +66,15 @@ class BudgetStanding:
 
     @property
     def has_room(self) -> bool:
-        """Whether a run may start on it."""
+        """Whether enough is free to start a run."""
         return _has_room(self.budget, {unit: self.free(unit) for unit in _UNITS})
 
     def document(self) -> dict[str, Any]:
-        """Write it as JSON documents have it."""
+        """Return it as it stands in JSON documents."""
         return {**asdict(self), "share": self.share, "has_room": self.has_room}
 
     def in_words(self) -> str:
-        """Write how much is used, in what is limited."""
+        """Return how much is used of each limited unit."""
         parts = [
             f"{dollars(getattr(self.used, unit))} of {dollars(limit)} USD"
             if unit == "usd"
@@ -84,7 +85,7 @@ class BudgetStanding:
 
 
 def standings(database: Database, known: Sequence[Budget] | None = None) -> list[BudgetStanding]:
-    """Compute how shared budgets stand, all of them if none are named."""
+    """Compute how much of some shared budgets is used; by default, of all."""
     found = []
     given, at_work = budgets.allowances(database), budgets.attempts_at_work(database)
     for budget in budgets.all_budgets(database) if known is None else known:
@@ -106,7 +107,7 @@ def standings(database: Database, known: Sequence[Budget] | None = None) -> list
 
 
 class SharedBudgets:
-    """Hands out allowances, tells of budgets that come to their end, and knows whose runs may start."""
+    """Grants allowances, records events when budgets run out, and says which sweeps may start runs."""
 
     def __init__(
         self,
@@ -114,42 +115,44 @@ class SharedBudgets:
         state_dir: Path,
         clock: Clock,
         log: Log,
-        asked: Callable[[SharingAttempt], int | None],
+        request_number: Callable[[SharingAttempt], int | None],
     ) -> None:
-        """Prepare.
+        """Create it without reading the state.
 
         Args:
             database: the state.
             state_dir: where attempts' directories are.
             clock: of this host.
-            log: takes what goes wrong.
-            asked: returns a number that changes whenever a gateway asks for more; None where only its file can tell.
+            log: for problems.
+            request_number: returns a number that changes with each request of a gateway for more; None where the
+                request file has to be read each time.
         """
         self._database = database
         self._state_dir = state_dir
         self._clock = clock
         self._log = log
-        self._asked = asked
-        self._wants: dict[int, tuple[int, AllowanceWanted]] = {}  # of those that tell when they ask
-        self._told: dict[int, RunAllowance] = {}  # what each attempt's file says
+        self._request_number = request_number
+        # The last request of each attempt that has request numbers, with its number.
+        self._requests: dict[int, tuple[int, AllowanceWanted]] = {}
+        self._written: dict[int, RunAllowance] = {}  # the content of each attempt's allowance file
         self._known: list[Budget] = []
-        self._look_at = 0.0
+        self._check_at = 0.0
         self._is_new = True
         self._without_room: frozenset[str] = frozenset()
 
     def has_room(self, sweep_id: str) -> bool:
-        """Tell whether a sweep's runs may start, as far as budgets go."""
+        """Return whether the budgets of a sweep allow more of its runs to start."""
         return sweep_id not in self._without_room
 
     def first_allowance(self, sweep_id: str) -> RunAllowance | None:
-        """Return what an attempt finds that is started now: nothing yet of what is shared; None without a budget."""
+        """Return the allowance of a new attempt: zero of each limited unit; None without a shared budget."""
         known = budgets.of_sweep(self._database, sweep_id)
-        return _as_told(Allowance(0), known, used_up=False) if known else None
+        return _run_allowance(Allowance(0), known, used_up=False) if known else None
 
     def step(self) -> None:
-        """Answer the gateways that ask for more, and look now and then at how all budgets stand."""
+        """Answer the requests of gateways, and recompute all budgets once per second."""
         known = budgets.all_budgets(self._database)
-        if not known and not self._told and not self._is_new:
+        if not known and not self._written and not self._is_new:
             self._without_room = frozenset()
             return
         members = {budget: budgets.sweeps_of(self._database, budget) for budget in known}
@@ -157,52 +160,56 @@ class SharedBudgets:
         living = [
             attempt
             for attempt in budgets.attempts_at_work(self._database)
-            if attempt.sweep_id in sweep_ids or self._is_told(attempt)  # also of a budget that was taken away
+            if attempt.sweep_id in sweep_ids or self._has_allowance(attempt)  # also of a removed budget
         ]
-        self._told = {attempt.id: self._told[attempt.id] for attempt in living if attempt.id in self._told}
-        self._wants = {attempt.id: self._wants[attempt.id] for attempt in living if attempt.id in self._wants}
-        wanted = {attempt.id: self._wanted(attempt) for attempt in living}
-        is_due = self._clock.monotonic() >= self._look_at or [*known] != self._known
-        if is_due or any(self._waits(attempt.id, wanted[attempt.id]) for attempt in living):
-            self._look_at = self._clock.monotonic() + _LOOK_SECONDS
+        self._written = {
+            attempt.id: self._written[attempt.id] for attempt in living if attempt.id in self._written
+        }
+        self._requests = {
+            attempt.id: self._requests[attempt.id] for attempt in living if attempt.id in self._requests
+        }
+        wanted = {attempt.id: self._request_of(attempt) for attempt in living}
+        is_due = self._clock.monotonic() >= self._check_at or [*known] != self._known
+        if is_due or any(self._is_waiting(attempt.id, wanted[attempt.id]) for attempt in living):
+            self._check_at = self._clock.monotonic() + _CHECK_SECONDS
             self._known = known
-            self._hand_out(known, members, living, wanted)
+            self._grant(known, members, living, wanted)
             self._is_new = False
 
-    def _is_told(self, attempt: SharingAttempt) -> bool:
-        """Tell whether an attempt has an allowance, perhaps of an engine before this one."""
+    def _has_allowance(self, attempt: SharingAttempt) -> bool:
+        """Return whether an attempt has an allowance file, perhaps written by an earlier engine."""
         if self._is_new:
             return (self._state_dir / attempt.directory / protocol.ALLOWANCE).exists()
-        return attempt.id in self._told
+        return attempt.id in self._written
 
-    def _wanted(self, attempt: SharingAttempt) -> AllowanceWanted:
-        asked = self._asked(attempt)
-        before = self._wants.get(attempt.id)
-        if before is not None and before[0] == asked:
+    def _request_of(self, attempt: SharingAttempt) -> AllowanceWanted:
+        number = self._request_number(attempt)
+        before = self._requests.get(attempt.id)
+        if before is not None and before[0] == number:
             return before[1]
-        found = self._read_wanted(attempt)
-        if asked is not None and found is not None:
-            self._wants[attempt.id] = (asked, found)
+        found = self._read_request(attempt)
+        if number is not None and found is not None:
+            self._requests[attempt.id] = (number, found)
         return found or AllowanceWanted(CallAmounts(), CallAmounts())
 
-    def _read_wanted(self, attempt: SharingAttempt) -> AllowanceWanted | None:
-        """Read what a gateway has asked for; None where that can't be read."""
+    def _read_request(self, attempt: SharingAttempt) -> AllowanceWanted | None:
+        """Read the request of a gateway; None where it can't be read."""
         try:
             path = self._state_dir / attempt.directory / protocol.ALLOWANCE_WANTED
             found = protocol.read_if_there(path, AllowanceWanted)
         except (OSError, DataProblem) as problem:
-            self._log(f"what model calls attempt {attempt.id} wants can't be read", problem)
+            self._log(f"{protocol.ALLOWANCE_WANTED} of attempt {attempt.id} can't be read", problem)
             return None
         if found is None or not all(map(_is_amount, (*_values(found.least), *_values(found.wanted)))):
             return AllowanceWanted(CallAmounts(), CallAmounts())
         return found
 
-    def _waits(self, attempt_id: int, wanted: AllowanceWanted) -> bool:
-        """Tell whether a call waits for an answer of the engine."""
-        told = self._told.get(attempt_id)
-        return told is None or (not told.used_up and not _covers(told, wanted.least))
+    def _is_waiting(self, attempt_id: int, wanted: AllowanceWanted) -> bool:
+        """Return whether a call waits for the engine to raise the allowance."""
+        written = self._written.get(attempt_id)
+        return written is None or (not written.used_up and not _covers(written, wanted.least))
 
-    def _hand_out(
+    def _grant(
         self,
         known: Sequence[Budget],
         members: Mapping[Budget, Sequence[str]],
@@ -213,7 +220,7 @@ class SharedBudgets:
         free = {(budget, unit): found[budget].free(unit) for budget in known for unit in _UNITS}
         given = budgets.allowances(self._database)
         allowed: dict[int, Allowance] = {}
-        told: dict[int, RunAllowance] = {}
+        current: dict[int, RunAllowance] = {}
         short: set[Budget] = set()
         for attempt in living:
             shared = [budget for budget in known if attempt.sweep_id in members[budget]]
@@ -227,20 +234,20 @@ class SharedBudgets:
                         free[budget, unit] -= max(0, getattr(more, unit) - before)
                 allowed[attempt.id] = more
             short |= missing
-            told[attempt.id] = _as_told(more, shared, used_up=bool(missing))
+            current[attempt.id] = _run_allowance(more, shared, used_up=bool(missing))
         if allowed:
             budgets.allow(self._database, allowed.values())
         for attempt in living:
-            if self._told.get(attempt.id) != told[attempt.id]:
-                place = self._state_dir / attempt.directory / protocol.ALLOWANCE
+            if self._written.get(attempt.id) != current[attempt.id]:
+                path = self._state_dir / attempt.directory / protocol.ALLOWANCE
                 try:
-                    files.write_json(place, asdict(told[attempt.id]))
-                except OSError as problem:  # it is written at the next look, and keeps no other waiting
-                    self._log(f"what model calls attempt {attempt.id} may make can't be written", problem)
+                    files.write_json(path, asdict(current[attempt.id]))
+                except OSError as problem:  # tried again in the next step, without delaying other attempts
+                    self._log(f"{protocol.ALLOWANCE} of attempt {attempt.id} can't be written", problem)
                 else:
-                    self._told[attempt.id] = told[attempt.id]
+                    self._written[attempt.id] = current[attempt.id]
         for standing in found.values():
-            self._tell(standing, is_short=standing.budget in short)
+            self._report(standing, is_short=standing.budget in short)
         self._without_room = frozenset(
             sweep_id
             for budget in known
@@ -248,8 +255,8 @@ class SharedBudgets:
             for sweep_id in members[budget]
         )
 
-    def _tell(self, standing: BudgetStanding, *, is_short: bool) -> None:
-        """Tell of 80 % and of the end of a budget, each once until it is changed."""
+    def _report(self, standing: BudgetStanding, *, is_short: bool) -> None:
+        """Record an event at 80 % of a budget and one when it is used up, each once until the budget is changed."""
         budget = standing.budget
         reached = (
             1.0
@@ -275,7 +282,7 @@ def _more(
     free: Mapping[tuple[Budget, str], float],
     at_work: int,
 ) -> tuple[Allowance, set[Budget]]:
-    """Return what an attempt is allowed from now on, and the budgets that have not enough for its next call."""
+    """Return the new allowance of an attempt, and the budgets that have not enough left for its next call."""
     grown: dict[str, float] = {}
     missing: set[Budget] = set()
     for unit in _UNITS:
@@ -285,7 +292,7 @@ def _more(
         least, most = getattr(wanted.least, unit), getattr(wanted.wanted, unit)
         missing |= {budget for budget in holders if least > have and least - have > free[budget, unit]}
         room = max(0.0, min((free[budget, unit] for budget in holders), default=0.0))
-        # By what is free without its own part, so that one that asks again gets no more of it.
+        # Its own unused allowance counts as free, so that repeated requests don't raise the allowance further.
         own = room + have - spent
         ahead = max(most - least, own / (_AHEAD * at_work))
         ahead = max(0.0, min(ahead, (own - (least - spent)) / (_MOST_AHEAD * at_work)))
@@ -298,8 +305,8 @@ def _more(
     return Allowance(now.attempt_id, int(grown["calls"]), int(grown["tokens"]), grown["usd"]), missing
 
 
-def _as_told(allowance: Allowance, shared: Sequence[Budget], *, used_up: bool) -> RunAllowance:
-    """Write an allowance for a gateway: of what no budget limits there is any amount."""
+def _run_allowance(allowance: Allowance, shared: Sequence[Budget], *, used_up: bool) -> RunAllowance:
+    """Return the content of an attempt's allowance file; a unit that no budget limits is None."""
     limited = {unit for budget in shared for unit, _ in _limited(budget)}
     values = {unit: getattr(allowance, unit) if unit in limited else None for unit in _UNITS}
     names = [f"the {budget.scope} {budget.name}" for budget in shared]
@@ -310,8 +317,8 @@ def _has_room(budget: Budget, free: Mapping[str, float]) -> bool:
     return all(free[unit] > _LEAST_ROOM * limit for unit, limit in _limited(budget))
 
 
-def _covers(told: RunAllowance, needed: CallAmounts) -> bool:
-    limits = ((getattr(told, unit), getattr(needed, unit)) for unit in _UNITS)
+def _covers(allowance: RunAllowance, needed: CallAmounts) -> bool:
+    limits = ((getattr(allowance, unit), getattr(needed, unit)) for unit in _UNITS)
     return all(limit is None or amount <= limit for limit, amount in limits)
 
 

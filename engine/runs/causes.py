@@ -1,7 +1,7 @@
-"""Runs that may need a person, grouped by cause: one outage is one group, however many runs it took.
+"""Group the runs that may need a person by cause: one outage is one group, however many runs it ended.
 
-A failure's cause is written by the engine when the run ends (`state.causes`); whether a live run is late or idle
-depends on the time. Infrastructure, suspicions and agents' own failures are never in one group.
+The engine records a failure's cause when the run ends (`state.causes`); whether a live run is late or idle depends on
+the time. Infrastructure failures, suspicions and agents' own failures are never in one group.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from state.lifecycle import FailureClass, RunState
 from state.records import Acknowledgement, Run
 from state.transitions import is_reroll
 
-# So long without a line printed, a file handed in or a processor used, and somebody should look.
+# A run without output, submission or processor use for this long should be looked at.
 IDLE_SECONDS = 2 * 3600.0
-# With a tenth of its time left an agent without a valid submission is about to come out empty-handed.
+# A run without a valid submission after this share of its time limit may end without one.
 LATE_SHARE = 0.9
 
 
 class CauseKind(StrEnum):
-    """What kind of group it is, in the order in which a person looks at them."""
+    """The kinds of groups, the most urgent first."""
 
     INFRASTRUCTURE = "infrastructure"
     SUSPECTED = "suspected"
@@ -40,9 +40,9 @@ class CauseKind(StrEnum):
     CRASH = "crash"
 
 
-# How agents fail by themselves: results, which a person may read about, but need not mend.
+# Agents' own failures: they are results, and nobody has to fix them.
 OWN_FAILURES = frozenset(CauseKind(each) for each in FailureClass) - {CauseKind.INFRASTRUCTURE}
-# What else needs a person, by the kind in its key: a console knows of it, and may acknowledge it in words of its own.
+# The prefixes of acknowledgement keys of what else needs a person; consoles find these concerns and send their text.
 OTHER_CONCERNS = ("host", "provider", "shared_budget", "kaggle", "dataset", "job")
 _ORDER = {kind: place for place, kind in enumerate(CauseKind)}
 
@@ -52,14 +52,14 @@ class CauseGroup:
     """Runs with one cause.
 
     Attributes:
-        key: names it, the same at every look and in every console.
-        text: what happened, in words: those of its runs where they all say the same, or what they have in common.
+        key: identifies the group, the same at every read and in every console.
+        text: what happened: the text of its runs where it is the same for all, otherwise the normalised cause.
         runs: newest first.
-        since: when the first of them got there.
-        newest: when the last of them did.
-        acknowledgement: what was last said of it, also where that does not count any more.
+        since: when the first of its runs was affected.
+        newest: when the last of its runs was affected.
+        acknowledgement: the last one, even if it does not hide the group any more.
         due: of late runs, when the first of them reaches its time limit.
-        retrying: how many of its runs will be launched again without anybody's doing.
+        retrying: how many of its runs will be relaunched automatically.
     """
 
     key: str
@@ -79,26 +79,23 @@ class CauseGroup:
 
     @property
     def is_free(self) -> bool:
-        """Whether all of them have ended and relaunching them changes no statistics."""
+        """Whether all its runs have ended and relaunching them does not bias the results."""
         return all(run.has_ended and not is_reroll(run) for run in self.runs)
 
     @property
     def sweep_ids(self) -> tuple[str, ...]:
-        """Return the sweeps of its runs, the one with the most runs first."""
+        """The sweeps of its runs, the one with the most runs first."""
         return tuple(
             sweep_id for sweep_id, _count in Counter(run.sweep_id for run in self.runs).most_common()
         )
 
     def is_acknowledged(self, now: float) -> bool:
-        """Whether somebody knows of it, so that it is out of the way."""
+        """Return whether somebody has acknowledged it, which hides it from the list."""
         return self.acknowledgement is not None and self.acknowledgement.hides(self.newest, now)
 
 
 def read_causes(database: Database, now: float, sweep_id: str | None = None) -> tuple[CauseGroup, ...]:
-    """Read all groups, or those of one sweep's runs, in the order in which a person looks at them.
-
-    Acknowledged ones are among them.
-    """
+    """Read all groups, or those of one sweep's runs, the most urgent first, including acknowledged ones."""
     limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in sweeps.all_sweeps(database)}
     known = acknowledgements.all_acknowledgements(database)
     found = [run for run in runs.troubled(database) if sweep_id in (None, run.sweep_id)]
@@ -106,7 +103,7 @@ def read_causes(database: Database, now: float, sweep_id: str | None = None) -> 
 
 
 def retried(database: Database) -> frozenset[int]:
-    """Read the numbers of the runs that will be launched again without anybody's doing."""
+    """Read the numbers of the runs that will be relaunched automatically."""
     return frozenset(run.id for run in runs.to_retry(database))
 
 
@@ -121,10 +118,10 @@ def group_by_cause(
 
     Args:
         found: the runs.
-        limits: how long the runs of each sweep may take.
-        acknowledged: by key.
-        now: which live runs are late or idle depends on it.
-        retried: the numbers of the runs that will be launched again without anybody's doing.
+        limits: the time limit of each sweep, in seconds.
+        acknowledged: acknowledgements by key.
+        now: decides which live runs are late or idle.
+        retried: the numbers of the runs that will be relaunched automatically.
     """
     members: defaultdict[tuple[CauseKind, str], list[tuple[float, Run]]] = defaultdict(list)
     for run in found:
@@ -142,13 +139,13 @@ def group_by_cause(
 
 
 def idle_since(run: Run, now: float) -> float | None:
-    """Since when a running run has given no sign of life, if that is too long."""
+    """Return since when a running run has shown no activity; None where that is not long enough."""
     active = run.last_activity_at or run.started_at or now
     return active if now - active > IDLE_SECONDS else None
 
 
 def _cause(run: Run, limit: float | None, now: float) -> tuple[CauseKind, str, float] | None:
-    """Return what is the matter with a run, its cause, and since when; None where nothing is."""
+    """Return the kind of a run's problem, its cause, and since when; None where it has none."""
     if run.state is RunState.FAILED:
         kind = run.failure_class or FailureClass.UNKNOWN
         return CauseKind(group_of(kind, run.suspected)), run.cause, run.ended_at or now
@@ -196,7 +193,7 @@ def _group(
 
 
 def _text(kind: CauseKind, cause: str, found: Sequence[Run]) -> str:
-    """Return the words of the runs themselves where all have the same, and they are what the cause was made of."""
+    """Return the text of the runs where it is the same for all and the cause was made from it; else the cause."""
     first = found[0]
     if kind is CauseKind.SUSPECTED:
         suspected = _same(run.suspected for run in found) or cause
@@ -212,6 +209,6 @@ def _text(kind: CauseKind, cause: str, found: Sequence[Run]) -> str:
 
 
 def _same(texts: Iterable[str]) -> str:
-    """Return the text that all are; empty where they differ."""
+    """Return the common text; empty where the texts differ."""
     different = set(texts)
     return different.pop() if len(different) == 1 else ""

@@ -1,7 +1,8 @@
-"""What an attempt's end means for its run: its outcome is graded, or it failed in some class.
+"""Classify the end of an attempt: its run has an outcome, or it failed in some class.
 
-What an agent has printed decides nothing that could help it: only what the host shows makes a failure one of the
-infrastructure, which is launched again for free. Words alone make it suspected, for people to look at.
+An agent must not gain anything by what it prints: only evidence from the host makes a failure one of the
+infrastructure, which is relaunched without counting as a re-roll. Text in the log only makes a failure suspected,
+for people to look at.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from state.lifecycle import FailureClass
 from state.transitions import Failure
 
 _SHELL_SIGNALLED = 128
-# How an agent ends that is left without its models.
+# How an agent may fail when its model calls are refused.
 _WITHOUT_MODELS = (FailureClass.CRASH, FailureClass.TIMEOUT)
-# How an agent ends that waits for its models for ever.
+# How an attempt may end when its agent waits for a model for ever.
 _WAITED = ("deadline", "idle")
 _EVIDENCE_LINES = 5
 _EVIDENCE_CHARACTERS = 400
@@ -36,9 +37,9 @@ class Conclusion(Enum):
 
     Attributes:
         GRADED: there is a final submission, whose grade is the run's outcome.
-        TOO_LARGE: what it handed in has more bytes than are taken.
-        NO_SUBMISSION: the agent ended well and left nothing.
-        STOPPED: an operator ended it.
+        TOO_LARGE: the submission is larger than allowed.
+        NO_SUBMISSION: the agent exited normally without a submission.
+        STOPPED: an operator stopped it.
     """
 
     GRADED = "graded"
@@ -47,7 +48,7 @@ class Conclusion(Enum):
     STOPPED = "stopped"
 
 
-# What a line of the log holds, without regard to case, and what it makes one suspect.
+# Patterns of log lines, matched regardless of case, and the infrastructure failure that each makes suspected.
 _INFRASTRUCTURE = (
     (r"^bwrap: ", "the sandbox could not be made"),
     (
@@ -60,7 +61,7 @@ _INFRASTRUCTURE = (
         r"|CUDA driver initialization failed|uncorrectable ECC error",
         "the GPU failed",
     ),
-    # Shared memory has no disk below it: how much of it there is was the operator's choice, how it is used the agent's.
+    # Shared memory is not on a disk: the operator chose its size, and the agent how to use it.
     (
         r"^(?!.*(?:/dev/shm|</torch_|[Ss]hared memory)).*(?:No space left on device|Disk quota exceeded)",
         "the disk is full",
@@ -110,12 +111,12 @@ def last_lines(log: Path) -> str:
 
 @dataclass(frozen=True)
 class ProviderTrouble:
-    """That an agent's last model calls were put off or failed, as its gateway has measured it.
+    """An agent's last model calls failed or were rate-limited, as its gateway has measured.
 
     Attributes:
         text: which provider did what.
-        figures: how many calls that was, and when.
-        is_outside: whether nothing that the agent did can have brought that about.
+        figures: how many calls, and when.
+        is_outside: whether the agent cannot have caused it.
     """
 
     text: str
@@ -131,17 +132,17 @@ def classify(
     over_budget: bool = False,
     provider: ProviderTrouble | None = None,
 ) -> Conclusion | Failure:
-    """Decide what an attempt's end means, from its facts; the last lines of its log only say what is suspected.
+    """Decide what an attempt's end means, from facts of the host; its log can only make a failure suspected.
 
-    A failure is one of the infrastructure where the host shows it and the agent did not end well: one that
+    A failure is one of the infrastructure where the host shows it and the agent did not end well: an agent that
     met a full disk and coped is judged by its submission. A submission is graded however its agent ended.
 
     Args:
         ended: how it ended.
         last_lines: of its log.
-        isolated: whether the agent was kept away from what watched it; None where it has never started.
-        over_budget: whether model calls were refused to it because its budget was used up.
-        provider: what it met at last when it called models; None where they answered.
+        isolated: whether the agent could not reach the process that watches it; None where it never started.
+        over_budget: whether model calls were refused because its budget was used up.
+        provider: the trouble of its last model calls; None where they were answered.
     """
     if ended.reason == "stopped":
         return Conclusion.STOPPED
@@ -150,9 +151,9 @@ def classify(
         return Failure(FailureClass.INFRASTRUCTURE, f"{what}: {ended.problem}", _tail(last_lines))
     if ended.host_problem and _ended_badly(ended):
         return Failure(FailureClass.INFRASTRUCTURE, ended.host_problem, _tail(last_lines))
-    # The gateway's record is out of a sandbox's reach, but what a provider answers may be the agent's doing: it can
-    # call until it is put off (429), or send what the provider fails on (5xx). That an operator's address takes no
-    # connection at all is nobody's doing here. So only this is shown to be the infrastructure's; the rest is suspected.
+    # A sandboxed agent can't change the gateway's record, but it can provoke what a provider answers: call until it is
+    # rate-limited (429), or send requests that make the provider fail (5xx). It can't make the provider's address
+    # refuse connections. So only that counts as infrastructure; the rest is suspected.
     if provider is not None and provider.is_outside and isolated is not False and _ended_badly(ended):
         return Failure(FailureClass.INFRASTRUCTURE, provider.text, provider.figures)
     if ended.submission_sequence is not None:
@@ -173,16 +174,16 @@ def classify(
 def suspicion(
     ended: Ending, last_lines: str, provider: ProviderTrouble | None = None
 ) -> tuple[str, str] | None:
-    """Find what of the infrastructure may have ended an agent: what its gateway has measured, or by its own words.
+    """Return what of the infrastructure may have ended an agent, by its gateway's records or its log.
 
-    Returns what it was, and the figures or the line of the log that say so; empty where none do.
+    The second text is the figures or the line of the log behind the suspicion, or empty. None without a suspicion.
     """
     if provider is not None and (_ended_badly(ended) or ended.reason in _WAITED):
         return provider.text, provider.figures
     if not _ended_badly(ended):
         return None
     if ended.reason == "lost":
-        return "what watched it was killed by others", ""
+        return "its watching process was killed from outside", ""
     return _find(_INFRASTRUCTURE, last_lines)
 
 
@@ -202,9 +203,11 @@ def _without_submission(ended: Ending, last_lines: str) -> Conclusion | Failure:
     if ended.reason == "processes":
         return Failure(FailureClass.CRASH, f"ended for its processes: {ended.problem}", _tail(last_lines))
     if ended.reason == "lost":
-        # Without a sandbox an agent can do that itself.
+        # Without a sandbox, an agent can kill that process itself.
         return Failure(
-            FailureClass.UNKNOWN, f"what watched the agent was lost: {ended.problem}", _tail(last_lines)
+            FailureClass.UNKNOWN,
+            f"the process that watched the agent was lost: {ended.problem}",
+            _tail(last_lines),
         )
     if not _ended_badly(ended):
         return Conclusion.NO_SUBMISSION
@@ -223,12 +226,12 @@ def _without_submission(ended: Ending, last_lines: str) -> Conclusion | Failure:
 
 
 def _ended_badly(ended: Ending) -> bool:
-    """Tell whether an agent ended by itself, but not as one that is done."""
+    """Return whether the agent was lost or exited with an error, not ended by a limit or an operator."""
     return ended.reason == "lost" or (ended.reason == "exited" and ended.exit_code != 0)
 
 
 def _signal(ended: Ending) -> int | None:
-    """Find the signal that ended the agent, also as its shell reports it."""
+    """Return the signal that ended the agent, directly or as an exit code of its shell."""
     if ended.signal is not None:
         return ended.signal
     code = ended.exit_code or 0
@@ -246,9 +249,9 @@ def _how(ended: Ending) -> str:
 
 
 def _find(signs: Sequence[tuple[str, str]], text: str) -> tuple[str, str] | None:
-    """Find the sign that stands last in the text, and return its meaning and its line."""
+    """Return the meaning and the line of the last match in the text."""
     for whole in reversed(text.splitlines()):
-        # Searching takes the square of a line's length, which an agent chooses.
+        # A search takes time quadratic in the line's length, which an agent controls.
         line = (
             whole if len(whole) <= 2 * _ENDS_OF_LINE else f"{whole[:_ENDS_OF_LINE]} {whole[-_ENDS_OF_LINE:]}"
         )

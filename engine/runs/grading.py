@@ -1,7 +1,7 @@
-"""Grading of what agents submit while they work and when they are done; an agent never learns of it.
+"""Grade submissions while agents work and after they end; agents never learn the grades.
 
-Trouble of the grader, the dataset or the machine is no verdict: the run waits in GRADING, says why, and is graded again
-later and later, or when somebody asks for it.
+A problem of the grader, the dataset or the machine is not a verdict: the run stays in GRADING with the reason, and is
+graded again at growing intervals, or when an operator requests it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from state.database import Database, UnusableState
 from state.lifecycle import Outcome, RunState
 from state.records import Attempt, Grade, Run, Submission, Sweep
 
-# The time between tries grows with the time since grading first failed, within these bounds.
+# The time between attempts to grade grows with the time since grading first failed, within these bounds.
 _FIRST_WAIT_SECONDS = 30.0
 _LONGEST_WAIT_SECONDS = 900.0
 
@@ -39,7 +39,7 @@ class _Work:
 
 
 class LiveGrading:
-    """Finds what is to be graded, has it graded, and lets runs end with their outcome."""
+    """Finds ungraded submissions, has them graded, and ends runs with their outcome."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class LiveGrading:
         return len(self._working)
 
     def step(self) -> None:
-        """Let graded runs end, and start grading what is due, final submissions first."""
+        """End graded runs, and start grading due submissions, final ones first."""
         final = {attempt.id for attempt in self._settle()}
         due = [found for found in submissions.ungraded(self._database) if self._is_due(found, final)]
         for submission in sorted(due, key=lambda found: found.attempt_id not in final):
@@ -78,12 +78,12 @@ class LiveGrading:
                 work = self._work_on(submission)
                 self._working[self._grader.start(work.request)] = work
             except UnusableState:
-                raise  # no submission's own trouble: all wait until the state can be used again
+                raise  # not a problem of this submission: all wait until the state can be used again
             except Exception as error:  # noqa: BLE001 - isolated from the others, logged, shown, and tried again
                 self._note_trouble(submission, error)
 
     def take_results(self) -> None:
-        """Keep what has been graded."""
+        """Save the results of the grader in the state."""
         self._results.extend(self._grader.poll())
         while self._results:
             self._take(self._results[0])
@@ -98,12 +98,12 @@ class LiveGrading:
         try:
             self._keep(work, report_on(work.request, result.judgement, work.descriptions))
         except UnusableState:
-            raise  # it is taken again when the state can be used
+            raise  # the result is taken again when the state can be used
         except Exception as error:  # noqa: BLE001 - as above
             self._note_trouble(work.submission, error)
 
     def _settle(self) -> list[Attempt]:
-        """End the runs whose final submission is graded; returns those that still wait for it."""
+        """End the runs whose final submission is graded, and return the attempts that still wait for that."""
         waiting = []
         for attempt in runs.attempts_in(self._database, RunState.GRADING):
             final = submissions.final_of(self._database, attempt.id)
@@ -117,7 +117,7 @@ class LiveGrading:
         if any(work.submission.id == submission.id for work in self._working.values()):
             return False
         retry_at = self._run_of(submission).grading_retry_at
-        # One that is further away than any wait was set by another clock.
+        # A time further away than the longest wait was set by a wrong clock, and is ignored.
         if retry_at is not None and 0 < retry_at - self._clock.now() <= _LONGEST_WAIT_SECONDS:
             return False
         if submission.attempt_id in final:
@@ -158,11 +158,9 @@ class LiveGrading:
                 transitions.grading_works(self._database, work.submission.attempt_id, now=now)
 
     def _note_trouble(self, submission: Submission, error: Exception) -> None:
-        """Let the run wait: that its submission can't be graded now says nothing about it."""
+        """Record why a submission can't be graded now, and when to try again; this is not a verdict on it."""
         if not submissions.is_current(self._database, submission.id):
-            self._log(
-                f"a submission is not graded, which is of no run's latest attempt: {submission.path}", error
-            )
+            self._log(f"{submission.path}, which is not of a run's latest attempt, can't be graded", error)
             return
         run = self._run_of(submission)
         self._log(f"grading a submission of run {run.id}", error)

@@ -1,7 +1,7 @@
-"""What runners report, taken into the state: each line once, in the transaction that moves the offset.
+"""Take what runners report into the state: each line once, in the transaction that moves the offset.
 
-Trouble with reports is no news of the agent: it waits, is shown, and ends no attempt. Only an attempt that has ended
-(`exit.json` is there), but of which nothing readable says how, is given up.
+A problem with reports says nothing about the agent: it is shown, retried, and ends no attempt. An attempt is given up
+only if it has ended (`exit.json` exists) and nothing readable says how.
 """
 
 from __future__ import annotations
@@ -62,21 +62,20 @@ from state.usage.outages import CallEnd, Trouble
 from state.usage.samples import DamagedSamples, Samples, UnusableSamples, samples_of
 
 _TIDY_SECONDS = 10.0
-# What other hosts write comes as seldom as their heartbeats: thousands of them are looked at in turns.
+# Other hosts write only as often as their heartbeats: with thousands of attempts there, they are read less often.
 _ELSEWHERE_SECONDS = 1.0
 _ELSEWHERE_SECONDS_EACH = 0.001
-# So long the events of an attempt that has ended are waited for where they lack what its end names.
+# How long to wait for the events of an ended attempt that `exit.json` refers to and that are missing.
 _PATIENCE_SECONDS = 60.0
-_MOST_REFUSALS = (
-    20  # of an attempt; runners tell of fewer, but what they write is an agent's where nothing isolates it
-)
+# Per attempt. Runners report fewer, but an agent that nothing isolates can write these files itself.
+_MOST_REFUSALS = 20
 _SAMPLES = "samples"
 _MEMORY = "memory"
 _JOBS = "jobs"
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
 _KEY_REFUSED = (401, 402, 403)
-# So long after its last call that failed an agent's end is taken for that call's doing.
+# An agent that ends within this time after a failed call is taken to have ended because of it.
 _PROVIDER_SECONDS = 600.0
 _MOST_OF_BUDGET = 0.8
 _SHARED_BUDGET_USED_UP = "run.shared_budget_used_up"
@@ -89,11 +88,11 @@ _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
 
 
 class _Lost(Exception):
-    """An attempt has ended, and what would be needed to say how is lost for good."""
+    """An attempt has ended, and the record of how is lost for good."""
 
 
 class Intake:
-    """Reads the directories of all live attempts; trouble with one of them does not keep the others waiting."""
+    """Reads the directories of all live attempts; a problem with one of them does not delay the others."""
 
     def __init__(
         self,
@@ -115,20 +114,20 @@ class Intake:
         self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt, or of the samples
         self._tidy_at = 0.0
         self._look_elsewhere_at = 0.0
-        self._versions: dict[int, int] = {}  # of what was taken in of attempts that are placed elsewhere
-        # Whose directories are known to be their own, or not to be.
+        self._versions: dict[int, int] = {}  # of the reports taken in from attempts on other hosts
+        # Attempts whose directories are known to be their own, and known to be another attempt's.
         self._own: set[int] = set()
         self._foreign: set[int] = set()
-        # When each attempt's traffic was written that is in the state.
-        self._traffic_seen: dict[int, int] = {}
+        # The modification time of each attempt's traffic file when it was last taken in.
+        self._traffic_times: dict[int, int] = {}
 
     @property
     def problem(self) -> str:
-        """Say what can't be taken in at the moment; empty when everything is."""
+        """What can't be taken in at the moment; empty without a problem."""
         return str(self._troubles)
 
     def step(self) -> None:
-        """Look at every live attempt once."""
+        """Take in the reports of every live attempt once."""
         now = self._clock.monotonic()
         if now < self._look_elsewhere_at:
             live = runs.live_attempts_on(self._database, HERE)
@@ -139,20 +138,20 @@ class Intake:
                 self._tidy(live)
         elsewhere = [attempt for attempt in live if attempt.placement != HERE]
         if elsewhere:
-            what = "what the batch system says of its jobs can't be taken in"
+            what = "the job states of the batch system can't be taken in"
             self._try(_JOBS, what, partial(self._note_jobs, elsewhere))
         for attempt in live:
             what = f"the reports of run {attempt.run_id} can't be taken in"
             self._try(attempt.id, what, partial(self._take_in, attempt))
 
     def _note_jobs(self, elsewhere: Sequence[Attempt]) -> None:
-        """Note what has changed of jobs, at once for all: estimates of very many change together."""
+        """Record changed facts of jobs in one transaction: estimates of very many jobs change together."""
         changed = {}
         for attempt in elsewhere:
             try:
                 look = self._placements.of(attempt).look(attempt)
             except Problem:
-                continue  # its profile is gone from config.toml: who takes in its reports tells of it
+                continue  # its profile is gone from config.toml: `_take_in` meets and reports the same problem
             facts = (look.job, look.node, look.waits_for, look.starts_at, look.priority)
             before = (attempt.job, attempt.node, attempt.waits_for, attempt.starts_at, attempt.job_priority)
             if facts != before:
@@ -161,28 +160,28 @@ class Intake:
             runs.note_jobs(self._database, changed)
 
     def _tidy(self, live: Sequence[Attempt]) -> None:
-        """Forget what is not live any more, and have placements end it."""
+        """Forget attempts that are not live any more, and have placements end what is left of them."""
         self._tidy_at = self._clock.monotonic() + _TIDY_SECONDS
         numbers = {attempt.id for attempt in live}
         self._own &= numbers
         self._foreign &= numbers
-        self._traffic_seen = {key: at for key, at in self._traffic_seen.items() if key in numbers}
+        self._traffic_times = {key: at for key, at in self._traffic_times.items() if key in numbers}
         self._versions = {number: seen for number, seen in self._versions.items() if number in numbers}
         self._placements.keep_only(live)
-        # Without an attempt nobody writes samples, and would find that they can be written again.
+        # Without live attempts no samples are written, so nothing would clear this problem.
         self._troubles.keep_only(
             {*numbers, *map(_usage_key, numbers), *([_SAMPLES, _JOBS] if numbers else [])}
         )
         outages.settle(self._database, now=self._clock.now())
 
     def _try(self, key: int | str, what: str, do: Callable[[], None]) -> None:
-        """Do something unless it failed a moment ago; trouble with it keeps nothing else waiting."""
+        """Call `do` unless it failed a moment ago; note its failure and go on."""
         if self._troubles.must_wait(key):
             return
         try:
             do()
         except UnusableState:
-            raise  # nothing's own trouble: all wait until the state can be used again
+            raise  # not a problem of this attempt: all wait until the state can be used again
         except Exception as error:  # noqa: BLE001 - isolated from the others, logged, shown, and tried again
             self._log(what, error)
             cause = error.cause if isinstance(error, Problem) else f"{type(error).__name__}: {error}"
@@ -218,7 +217,7 @@ class Intake:
         run = runs.get(self._database, attempt.run_id)
         if run.state is RunState.GRADING or not self._is_own(run, attempt):
             return
-        # Looked for before the events are read: whatever was reported before it is among them then.
+        # Checked before the events are read, so that they contain everything reported before the end.
         has_ended = look.beat.ended if look.beat is not None else (folder / protocol.EXIT).exists()
         is_overdue = has_ended and self._troubles.seconds(attempt.id) >= _PATIENCE_SECONDS
         for what, take in (
@@ -263,7 +262,7 @@ class Intake:
                 runs.set_report_offsets(self._database, attempt.id, lines.offset, usage_offset)
 
     def _is_own(self, run: Run, attempt: Attempt) -> bool:
-        """Whether what lies in an attempt's directory may be its own; an event tells of one that is another's."""
+        """Return whether an attempt's directory is its own, and record an event if it is another attempt's."""
         if attempt.id in self._own:
             return True
         try:
@@ -294,7 +293,7 @@ class Intake:
                     runtime=event.runtime or attempt.runtime,
                 )
             case Staged():
-                how = "was there already" if event.reused else f"took {event.seconds:,.0f} s to come there"
+                how = "was there already" if event.reused else f"took {event.seconds:,.0f} s to copy"
                 node = visible(event.node)
                 self._note(
                     run, attempt, "run.staged", f"on {node}: its dataset, {gigabytes(event.bytes)}, {how}"
@@ -334,7 +333,7 @@ class Intake:
             case Ending() if run.state in _UNSTARTED:
                 self._end(attempt, event)
             case _:
-                pass  # reported before, by a runner that was killed before it could know so
+                pass  # reported again by a new runner, as the one before was killed before it could record that
 
     def _note(self, run: Run, attempt: Attempt, kind: str, text: str) -> None:
         events.append(self._database, self._clock.now(), kind, text, run=run, attempt_id=attempt.id)
@@ -351,7 +350,7 @@ class Intake:
         )
 
     def _take_usage(self, attempt: Attempt, folder: Path, look: Look) -> None:
-        """Keep samples where that is possible now; nothing else waits for them."""
+        """Save new resource samples; a failure is noted and delays nothing else."""
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
         size = _size(folder / protocol.USAGE) if look.beat is None else look.beat.usage
         if size <= usage_offset:
@@ -370,7 +369,7 @@ class Intake:
             try:
                 self._samples.add(samples)
             except UnusableSamples as problem:
-                self._log("resource samples wait", problem)
+                self._log("resource samples can't be saved now", problem)
                 self._troubles.note(_SAMPLES, problem.cause)
                 if isinstance(problem, DamagedSamples):
                     with self._database.transaction():
@@ -383,12 +382,12 @@ class Intake:
             runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
 
     def _take_traffic(self, attempt: Attempt, folder: Path, look: Look) -> None:
-        """Keep what has passed by the attempt's proxy, if that has changed since the last look."""
+        """Save the traffic of the attempt's proxy, if it has changed since the last time."""
         if look.beat is not None and not look.beat.has_traffic:
             return
         path = folder / protocol.TRAFFIC
         written = _written_at(path)
-        if written is None or self._traffic_seen.get(attempt.id) == written:
+        if written is None or self._traffic_times.get(attempt.id) == written:
             return
         hosts = protocol.read(path, Traffic).hosts
         network_use.set_use(
@@ -398,10 +397,10 @@ class Intake:
                 for host, one in hosts.items()
             ],
         )
-        self._traffic_seen[attempt.id] = written
+        self._traffic_times[attempt.id] = written
 
     def _take_calls(self, attempt: Attempt, folder: Path, look: Look) -> None:
-        """Count the model calls that have ended since the last look."""
+        """Count the model calls that have ended since the last time."""
         path = folder / protocol.MODEL_CALLS
         offset = model_calls.offset(self._database, attempt.id)
         size = look.model_calls_bytes if look.beat is not None else max(_size(path), look.model_calls_bytes)
@@ -420,7 +419,7 @@ class Intake:
                 self._note_deviation(attempt, calls)
 
     def _note_providers(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
-        """Tell that a provider puts calls off or fails, as its gateway has seen it: of the run once, with how often."""
+        """Record that a provider fails or rate-limits calls: one event for a run, with a count."""
         run = runs.get(self._database, attempt.run_id)
         ends = [end for call in calls if (end := _end_of(call)) is not None]
         outages.note(self._database, attempt.id, ends, now=self._clock.now())
@@ -438,14 +437,14 @@ class Intake:
                 )
 
     def _note_deviation(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
-        """Tell where an agent asks for something else than the recording has that it is served."""
+        """Record that an agent made a model call that the replayed recording does not contain."""
         deviating = [call for call in calls if call.outcome is CallOutcome.DEVIATED]
         if deviating and not events.has(self._database, attempt.id, _DEVIATED):
             run = runs.get(self._database, attempt.run_id)
             self._note(run, attempt, _DEVIATED, f"a model call was refused: {deviating[0].problem}")
 
     def _provider_trouble(self, attempt: Attempt, ended_at: float) -> ProviderTrouble | None:
-        """Find what kept an agent's models away when it ended; None where they answered."""
+        """Return the trouble of an agent's last model calls before its end; None where they were answered."""
         for met in outages.met_at_last(self._database, attempt.id):
             if ended_at - met.last_at > _PROVIDER_SECONDS:
                 continue
@@ -455,7 +454,7 @@ class Intake:
                 f"the provider {met.provider} {met.answer} ({calls})",
                 f"{calls} to {met.provider} failed, {first:,.0f} s to {last:,.0f} s before its end, of these"
                 f" {met.unreachable:,} without a connection",
-                # One call alone may have met a network that hiccuped, which an agent has to cope with.
+                # A single call may fail by a short network error, which an agent has to cope with.
                 is_outside=met.is_unreachable and met.confirmed,
             )
         return None
@@ -463,7 +462,7 @@ class Intake:
     def _note_budget(
         self, attempt: Attempt, order: Order, before: Sequence[ModelUse], calls: Sequence[ModelCall]
     ) -> None:
-        """Tell when most of an attempt's budget of model calls is used, and when calls are refused for it."""
+        """Record when most of an attempt's budget of model calls is used, and when calls are refused because of it."""
         run = runs.get(self._database, attempt.run_id)
         share = _share_of_budget(order, before)
         now_used = _share_of_budget(order, model_calls.of_attempt(self._database, attempt.id))
@@ -483,12 +482,12 @@ class Intake:
                 )
 
     def _close(self, run: Run, attempt: Attempt, folder: Path, look: Look, *, is_overdue: bool) -> None:
-        """Decide what the end of an attempt that is gathered means, and have its placement forget it."""
+        """Classify the end of an attempt whose reports are taken in, and have its placement forget it."""
         now = self._clock.now()
         try:
             ending = self._ending(folder)
             if ending.reason == protocol.LOST and look.version is not None and not look.said:
-                return  # its batch system says why, with its next answer
+                return  # the next answer of its batch system will say why
             if ending.reason == protocol.LOST and look.took_too_much_memory:
                 ending = replace(ending, reason=_MEMORY, problem=look.said)
             final = self._final_submission(attempt, ending, folder, is_overdue=is_overdue)
@@ -524,59 +523,59 @@ class Intake:
                     transitions.collected(self._database, attempt.id, now=now, suspected=suspected)
                 case Failure() as failure:
                     excused = failure.kind is FailureClass.BUDGET and self._is_excused(run, attempt)
-                    told = "\n".join(filter(None, (look.said, failure.evidence)))
-                    failure = replace(failure, excused=excused, evidence=told)
+                    evidence = "\n".join(filter(None, (look.said, failure.evidence)))
+                    failure = replace(failure, excused=excused, evidence=evidence)
                     transitions.failed(self._database, attempt.id, failure, now=now)
         self._placements.of(attempt).forget(attempt)
 
     def _is_excused(self, run: Run, attempt: Attempt) -> bool:
-        """Tell whether an agent whose model calls were refused was kept from them by others that share its budget."""
+        """Return whether an agent's calls were refused by a shared budget, in a sweep that relaunches such runs."""
         is_shared = events.has(self._database, attempt.id, _SHARED_BUDGET_USED_UP)
         return is_shared and sweeps.get(self._database, run.sweep_id).spec.over_budget == RELAUNCH
 
     def _ending(self, folder: Path) -> Ending:
-        """Read how an attempt ended, from its events where `exit.json` is damaged.
+        """Read how an attempt ended, from its events if `exit.json` is damaged.
 
         Raises:
-            _Lost: neither says so.
+            _Lost: neither can be read.
         """
         try:
             return protocol.read(folder / protocol.EXIT, Ending)
         except protocol.DamagedRecord as damage:
-            self._log(f"{folder}: how it ended is read from {protocol.EVENTS}", damage)
-        told = None
+            self._log(f"{folder}: the end is read from {protocol.EVENTS}", damage)
+        ending = None
         offset = -1
         lines = jsonlines.read(folder / protocol.EVENTS)
         while lines.offset > offset:
             offset = lines.offset
             for line in lines.values:
                 event = protocol.event_from_line(line)
-                told = event if isinstance(event, Ending) else told
+                ending = event if isinstance(event, Ending) else ending
             lines = jsonlines.read(folder / protocol.EVENTS, offset)
-        if told is None:
+        if ending is None:
             raise _Lost(f"{protocol.EXIT} is damaged, and nothing else says how it ended")
-        return told
+        return ending
 
     def _final_submission(
         self, attempt: Attempt, ending: Ending, folder: Path, *, is_overdue: bool
     ) -> Snapshot | None:
-        """Return the final submission from its file, where no event has told of it for too long.
+        """Make the snapshot of the final submission from its file, if its event is missing for too long.
 
         Raises:
-            DataProblem: it may still be told of, or can't be read now.
-            _Lost: its file is not there.
+            DataProblem: the event may still appear, or the file can't be read now.
+            _Lost: the file does not exist.
         """
         sequence = ending.submission_sequence
         if sequence is None or submissions.is_known(self._database, attempt.id, sequence):
             return None
         name = protocol.snapshot_name(sequence)
         if not is_overdue:
-            raise DataProblem(f"{protocol.EVENTS} does not tell of {name}", "it is the final submission")
+            raise DataProblem(f"{protocol.EVENTS} has no event of {name}", "it is the final submission")
         try:
             with (folder / name).open("rb") as stream:
                 sha256, size = hashlib.file_digest(stream, "sha256").hexdigest(), stream.tell()
         except FileNotFoundError as error:
-            raise _Lost(f"its final submission, {name}, is not there") from error
+            raise _Lost(f"its final submission, {name}, is missing") from error
         elapsed = ending.ended_at - (ending.started_at or ending.ended_at)
         return Snapshot(sequence, ending.ended_at, elapsed, sha256, size, f"{attempt.directory}/{name}")
 
@@ -585,11 +584,11 @@ class Intake:
             return last_lines(folder / protocol.LOG)
         except (OSError, DataProblem) as error:
             self._log(f"{folder}: its log can't be read", error)
-            return ""  # an end is an end, with or without its last words
+            return ""  # the end is classified without the log
 
 
 def _share_of_budget(order: Order, uses: Sequence[ModelUse]) -> float:
-    """Compute which part of its budget an attempt's calls have used, of whatever is nearest to its end."""
+    """Return the used share of an attempt's budget, of the unit that is nearest to its limit."""
     limits = (
         (sum(use.calls for use in uses), order.budget_calls),
         (sum(use.tokens for use in uses), order.budget_tokens),
@@ -599,7 +598,7 @@ def _share_of_budget(order: Order, uses: Sequence[ModelUse]) -> float:
 
 
 def use_of(attempt_id: int, call: ModelCall, prices: PriceTable) -> ModelUse:
-    """Count one call, which budgets are charged for at the prices of its attempt."""
+    """Return the use of one call, charged at the prices of its attempt."""
     usage = call.usage
     is_sent = call.outcome not in NOT_SENT
     tier = tier_of(usage, call.service_tier)
@@ -626,7 +625,7 @@ def use_of(attempt_id: int, call: ModelCall, prices: PriceTable) -> ModelUse:
 
 
 def _end_of(call: ModelCall) -> CallEnd | None:
-    """Read what a call says of its provider; None where it says nothing."""
+    """Return what a call says about its provider; None where it says nothing."""
     at = call.at + call.seconds
     problem = f"{call.problem} ({call.model or call.asked_model})"
     match call.outcome:
@@ -641,7 +640,7 @@ def _end_of(call: ModelCall) -> CallEnd | None:
         case CallOutcome.ERROR if call.status >= _SERVER_ERROR or call.status in _KEY_REFUSED:
             return CallEnd(call.provider, at, Trouble.FAILED, call.status, problem)
         case CallOutcome.ERROR:
-            return CallEnd(call.provider, at)  # the request's own fault, which the provider was there to say
+            return CallEnd(call.provider, at)  # the request was wrong; the provider answered
     return None
 
 
@@ -668,7 +667,7 @@ def _stopped_by(folder: Path) -> str:
 
 
 def _idle(line: Mapping[str, Any]) -> float:
-    """Read for how long nothing had happened, which older runners did not measure."""
+    """Return for how many seconds the attempt was idle; 0 from older runners, which did not measure it."""
     idle = line.get("idle_seconds")
     return idle if isinstance(idle, float | int) and math.isfinite(idle) else 0.0
 

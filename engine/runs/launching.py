@@ -1,4 +1,4 @@
-"""Launching of an attempt: everything about it goes into its directory first, then its placement is told."""
+"""Launch an attempt: write its directory with its order first, then pass it to its placement."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ from state import runs
 from state.database import Database
 from state.records import Attempt, Run, Sweep, SweepSpec
 
-# Options that a sweep and an order have under one name, but for those that an order derives from them.
+# Options that sweeps and orders have under the same name, without those that an order derives from others.
 _SAME_OPTIONS = tuple(
     sorted(
         {one.name for one in fields(Order)}
         & {one.name for one in fields(SweepSpec)} - {"agent_id", "obfuscated", "runtime"}
     )
 )
-# By which the gateway is told what belongs to the agent; no variable has a name with spaces.
+# Marks the agent's own secrets among the gateway's keys; environment variables have no spaces in their names.
 _OF_THE_AGENT = "of the agent"
 
 
 class ForeignDirectory(DataProblem):
-    """The directory of an attempt holds the order of another: nothing in it is this one's."""
+    """The directory of an attempt contains the order of another attempt, so nothing in it can be used."""
 
 
 @dataclass(frozen=True)
 class ModelAccess:
-    """What an attempt's model gateway is given.
+    """The model gateway's configuration for an attempt.
 
     Attributes:
-        own_prices: the operator's.
-        replayed: the directory of another attempt, whose recorded calls are served in place of providers.
-        allowance: of the budgets that it shares; None where it shares none.
+        own_prices: the operator's prices.
+        replayed: the directory of another attempt, whose recorded calls replace those to providers.
+        allowance: from the budgets that it shares; None where it shares none.
     """
 
     providers: tuple[ModelProvider, ...] = ()
@@ -72,7 +72,7 @@ def agent_of(spec: SweepSpec) -> Agent:
     """Read the agent that a sweep would be launched with now.
 
     Raises:
-        Problem: it is not there or broken.
+        Problem: it is missing or broken.
     """
     return get_agent(spec.agent_id, agents_folders(spec.agents_dir))
 
@@ -87,10 +87,10 @@ def hand_over(
     models: ModelAccess | None = None,
     images: Path | None = None,
 ) -> None:
-    """Make what an attempt needs and give it to its placement; again is harmless.
+    """Write the directory of an attempt and pass it to its placement; doing so again is harmless.
 
     Raises:
-        ForeignDirectory: another attempt is in its directory.
+        ForeignDirectory: its directory belongs to another attempt.
         Problem: the agent or one of its secrets is missing.
         OSError: its directory can't be written.
     """
@@ -107,27 +107,27 @@ def hand_over(
         launch = start_command(agent, without_keys(providers, os.environ, token))
         protocol.make_folders(folder)
         order = make_order(sweep, run, attempt, agent, gpu_uuids, images)
-        # Addresses of its own would lead around the gateway, or to nothing.
-        around = {name for provider in providers for name in layout.model_addresses(provider, 0)}
+        # The agent's own addresses of models would bypass the gateway, or lead nowhere.
+        addresses = {name for provider in providers for name in layout.model_addresses(provider, 0)}
         if providers:
-            kept = tuple((name, value) for name, value in order.variables if name not in around)
+            kept = tuple((name, value) for name, value in order.variables if name not in addresses)
             order = replace(order, variables=kept)
             prices = tuple((name, prices_given(price)) for name, price in models.own_prices.items())
             order = replace(order, providers=providers, model_token=token, model_prices=prices)
             if order.record_calls or models.replayed is not None:
-                # Out of a recording they stay as they do out of the log.
+                # The gateway keeps the agent's secrets out of recordings too, not only out of logs.
                 keys |= {f"{_OF_THE_AGENT} {number}": value for number, value in enumerate(launch.secrets)}
             secrets.leave_keys(folder, keys)
         if models.replayed is not None:
             _copy_recording(models.replayed, folder)
         if order.secret:
-            variables = {name: value for name, value in launch.environment.items() if name not in around}
+            variables = {name: value for name, value in launch.environment.items() if name not in addresses}
             own = layout.with_hidden_arguments(variables, launch.arguments)
             secrets.leave(folder, secrets.SecretLaunch(own, launch.secrets))
         if order.obfuscated:
             _write_description(folder, order)
         if ordered is None:
-            files.remove_partials(folder)  # nobody else writes there before there is an order
+            files.remove_partials(folder)  # no other process writes there before the order exists
             if models.allowance is not None:
                 files.write_json(folder / protocol.ALLOWANCE, asdict(models.allowance))
             protocol.write(folder / protocol.ORDER, order)
@@ -138,7 +138,7 @@ def hand_over(
 def _shared(
     providers: tuple[ModelProvider, ...], placement: Placement, attempt: Attempt
 ) -> tuple[ModelProvider, ...]:
-    """Give an attempt its share of what may be sent to providers in a minute."""
+    """Return the providers with an attempt's share of their rate limits."""
     share = placement.share_of_rates(attempt.placement)
     return tuple(
         replace(
@@ -154,11 +154,11 @@ def replayed_attempt(database: Database, run_id: int) -> Path:
     """Return the directory of a run's latest attempt whose model calls can be replayed.
 
     Raises:
-        UsageProblem: there is no such run, it goes on, or its calls were not recorded.
+        UsageProblem: there is no such run, it has not ended, or its calls were not recorded.
     """
     run, attempt = runs.get(database, run_id), runs.latest_attempt(database, run_id)
     if not run.has_ended:
-        raise UsageProblem(f"run {run_id} can't be replayed", f"it is {run.state}", "Wait for its end.")
+        raise UsageProblem(f"run {run_id} can't be replayed", f"it is {run.state}", "Wait until it ends.")
     folder = database.path.parent / (attempt.directory if attempt is not None else "")
     if attempt is None or not (folder / protocol.RECORDED_CALLS).is_file():
         raise UsageProblem(
@@ -170,14 +170,14 @@ def replayed_attempt(database: Database, run_id: int) -> Path:
 
 
 def _copy_recording(replayed: Path, folder: Path) -> None:
-    # A copy of its own: the earlier run may be removed meanwhile.
+    # Copied, because the earlier run may be removed meanwhile.
     source = replayed / protocol.RECORDED_CALLS
     with files.replacing(folder / protocol.REPLAY) as stream, files.reading_untrusted(source) as recording:
         shutil.copyfileobj(recording, stream)
 
 
 def new_token() -> str:
-    """Make what an agent has in place of keys; it begins as keys do that some clients look for."""
+    """Return a token that an agent uses in place of keys, with the prefix that some clients require."""
     return f"sk-mlebench-{random.token_hex(24)}"
 
 
@@ -206,10 +206,10 @@ def make_order(
     gpu_uuids: tuple[str, ...] = (),
     images: Path | None = None,
 ) -> Order:
-    """Make the order of an attempt; secrets are in it by name only.
+    """Return the order of an attempt; it contains the names of secrets, not their values.
 
     Raises:
-        EnvironmentProblem: its image must be one of the files in `images`, and is missing or was made of other files.
+        EnvironmentProblem: its exported image in `images` is missing, or was made from other files.
     """
     spec = sweep.spec
     competition = registry.get(run.competition_id)
@@ -227,9 +227,8 @@ def make_order(
         attempt=attempt.number,
         token=attempt.token,
         agent_id=agent.id,
-        agent_folder=str(
-            agent.folder.resolve()
-        ),  # also where a node sees no state, only what is shared of it
+        # Resolved for nodes that see only the shared part of the state directory.
+        agent_folder=str(agent.folder.resolve()),
         agent_version=sweep.agent_version if has_snapshot(sweep) else "",
         start=str(agent.start_below_folder),
         arguments=start_arguments(agent),
@@ -253,14 +252,16 @@ def make_order(
 
 
 def needs_image_file(runtime: str, agent: Agent) -> bool:
-    """Tell whether an agent runs in its exported image; with `auto` one without an image does not."""
+    """Return whether an agent runs in its exported image; with `auto`, an agent without an image does not."""
     is_chosen_there = runtime == protocol.AUTO and agent.dockerfile is not None
     return is_chosen_there or runtime in protocol.OF_AN_IMAGE_FILE
 
 
 def _write_description(folder: Path, order: Order) -> None:
     prepared = Path(order.prepared_dir)
-    if not (prepared / "public" / protocol.DESCRIPTION).is_file():  # a file is mounted only over another
+    if not (
+        prepared / "public" / protocol.DESCRIPTION
+    ).is_file():  # a file can be mounted only over an existing one
         raise DataProblem(
             f"{prepared} has no description.md",
             "so an obfuscated one can't take its place",
@@ -273,10 +274,10 @@ def _write_description(folder: Path, order: Order) -> None:
 
 
 def ask_to_stop(state_dir: Path, attempt: Attempt, stop: Stop) -> None:
-    """Have the runner end an attempt; the first who asks is the one who is named.
+    """Request that the runner ends an attempt; a second request does not change who requested it.
 
     Raises:
-        ForeignDirectory: another attempt is in its directory, so that there is nothing to end.
+        ForeignDirectory: its directory belongs to another attempt, so there is nothing to end.
     """
     read_order(state_dir, attempt)
     path = state_dir / attempt.directory / protocol.STOP
@@ -286,7 +287,7 @@ def ask_to_stop(state_dir: Path, attempt: Attempt, stop: Stop) -> None:
 
 
 def stop_before_start(placement: Placement, state_dir: Path, attempt: Attempt) -> Stop | None:
-    """Read who stopped an attempt that no runner has heard of; None where one may have, or nobody has."""
+    """Read who stopped an attempt that no runner knows; None where a runner may know it, or nobody stopped it."""
     folder = state_dir / attempt.directory
     if (folder / protocol.CLAIM).exists() or placement.is_placed(attempt):
         return None

@@ -1,4 +1,4 @@
-"""Which runs start now: a pure decision over sweeps, slots and what is ready; it starts nothing."""
+"""Choose which runs start now, and lease GPUs to them; `engine.supervisor.starting` starts them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _READ_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Demand:
-    """What one sweep would start if it could.
+    """The runs that one sweep has ready, and what each of them needs.
 
     Attributes:
         live: how many of its runs are live.
-        ready: numbers of its runs that could start now, in the order in which they shall.
-        memory_bytes: what a run may take at most; 0 where nothing is said.
-        gpus: devices that a run takes; -1 for all.
-        gpu_share: what part of each device.
+        ready: the numbers of its runs that could start now, in their order.
+        memory_bytes: the memory limit of a run; 0 without one.
+        gpus: how many devices a run takes; -1 for all.
+        gpu_share: the share that a run takes of each device.
     """
 
     sweep_id: str
@@ -38,19 +38,19 @@ class Demand:
 
 @dataclass(frozen=True)
 class Free:
-    """What is free on this host; `gpus` holds the free part of each device."""
+    """Free resources of this host; `gpus` maps each device to its free share."""
 
     cpus: float
     memory_bytes: float
     gpus: Mapping[str, float]
 
     def without(self, demand: Demand, devices: tuple[str, ...]) -> Free:
-        """Return what is left when one more run of a demand has these devices."""
+        """Return what is left after one more run of a demand, with these devices."""
         gpus = dict(self.gpus) | {uuid: self.gpus[uuid] - demand.gpu_share for uuid in devices}
         return Free(self.cpus - demand.cpus, self.memory_bytes - demand.memory_bytes, gpus)
 
-    def kept_for(self, demand: Demand) -> Free:
-        """Return what others may take while a run of a demand, the next in turn, waits for what it lacks."""
+    def reserving(self, demand: Demand) -> Free:
+        """Return what is left for others while the next run of a demand waits for missing resources."""
         left = self.without(demand, ())
         return replace(left, gpus={} if demand.gpus else self.gpus)
 
@@ -66,10 +66,10 @@ class Choice:
 def choose(demands: list[Demand], *, free: Free, at_most: int) -> list[Choice]:
     """Choose the runs to start, in order.
 
-    The highest priority goes first; among equals each next slot goes to the sweep with the smallest
-    part of its own concurrency in use, so that none waits for another to end. A sweep of lower
-    priority gets only what those above it leave. A run that lacks something keeps what it needs
-    free until it has all of it: smaller ones that slip by would starve it for ever.
+    The highest priority goes first; among equals, each slot goes to the sweep that uses the smallest share of its own
+    concurrency, so that no sweep waits for another to end. A sweep of lower priority gets only what those above it
+    leave. A run that lacks a resource reserves what it needs until all of it is free: otherwise smaller runs would
+    start before it for ever.
     """
     chosen: list[Choice] = []
     taken = dict.fromkeys((demand.sweep_id for demand in demands), 0)
@@ -88,7 +88,7 @@ def choose(demands: list[Demand], *, free: Free, at_most: int) -> list[Choice]:
         devices = _fitting(first, free)
         if devices is None:
             waiting.add(first.sweep_id)
-            free = free.kept_for(first)
+            free = free.reserving(first)
             continue
         free = free.without(first, devices)
         chosen.append(Choice(first.ready[taken[first.sweep_id]], devices))
@@ -113,11 +113,11 @@ def lease(free: Mapping[str, float], count: int, share: float) -> tuple[str, ...
     """Choose devices for one run; None when too few are free.
 
     Args:
-        free: the free part of each device, in the driver's order.
-        count: how many devices; -1 for all that there are.
-        share: what part of each the run takes.
+        free: the free share of each device, in the driver's order.
+        count: how many devices; -1 for all.
+        share: the share of each device that the run takes.
 
-    Devices that are in use already go first, so that whole ones stay free for runs that need those.
+    Devices in use go first, so that whole devices stay free for runs that need them.
     """
     wanted = len(free) if count == ALL else count
     able = [uuid for uuid, part in free.items() if part + _TOLERANCE >= share]
@@ -127,7 +127,7 @@ def lease(free: Mapping[str, float], count: int, share: float) -> tuple[str, ...
 
 
 class GpuPool:
-    """The leases of this host's GPUs, in memory; after a restart `hold` is called for each live attempt."""
+    """The leases of this host's GPUs, in memory only; after a restart `hold` is called for each live attempt."""
 
     def __init__(self, reader: GpuReader, clock: Clock) -> None:
         self._read = reader
@@ -137,12 +137,12 @@ class GpuPool:
         self._read_at: float | None = None
 
     def hold(self, attempt_id: int, uuids: tuple[str, ...], share: float) -> None:
-        """Note that an attempt holds devices."""
+        """Record that an attempt uses devices."""
         if uuids:
             self._leases[attempt_id] = (uuids, share)
 
     def devices(self) -> tuple[str, ...]:
-        """List the devices of this host, as they were not long ago."""
+        """List the devices of this host, read at most 30 seconds ago."""
         now = self._clock.monotonic()
         if self._read_at is None or now - self._read_at > _READ_SECONDS:
             self._devices = tuple(gpu.uuid for gpu in self._read())
@@ -150,11 +150,11 @@ class GpuPool:
         return self._devices
 
     def free(self, live: Collection[int]) -> dict[str, float]:
-        """Compute the free part of each device, dropping the leases of attempts that are not live any more."""
-        self._leases = {number: held for number, held in self._leases.items() if number in live}
+        """Return the free share of each device, and drop the leases of attempts that are not live any more."""
+        self._leases = {number: lease for number, lease in self._leases.items() if number in live}
         free = dict.fromkeys(self.devices(), 1.0)
         for uuids, share in self._leases.values():
             for uuid in uuids:
-                if uuid in free:  # one that the driver has lost is nobody's
+                if uuid in free:  # the driver may have lost it
                     free[uuid] -= share
         return free

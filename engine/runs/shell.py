@@ -1,4 +1,4 @@
-"""A container on a competition with a shell in the agent's place, to see what an agent meets; nothing of it is kept."""
+"""Open a container like an agent's, with a shell in the agent's place; nothing of it is kept."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _BEGIN = 'cd "$AGENT_DIR"; eval "$(conda shell.bash hook)"; conda activate agent
 def open_shell(
     state_dir: Path, competition: Competition, spec: SweepSpec, agent: Agent, *, terminal: bool
 ) -> Iterator[list[str]]:
-    """Make the containers, yield the command that attaches to the shell, and leave nothing of them.
+    """Create the containers, yield the command that attaches to the shell, and remove the containers at the end.
 
     Args:
-        state_dir: where the containers' folders lie while the shell is open.
-        competition: whose dataset is mounted.
-        spec: the sweep whose edition, data and network it has.
-        agent: whose image is used, and whose variables are set but for those that are secrets.
-        terminal: whether somebody types; else the shell reads what it is given and ends.
+        state_dir: for the containers' folders while the shell is open.
+        competition: its dataset is mounted.
+        spec: gives edition, data directory and network.
+        agent: its image is used, and its variables are set, except secrets.
+        terminal: whether the shell is interactive; otherwise it reads its input and ends.
 
     Raises:
         Problem: the daemon, an image or the dataset is missing, or a container can't be started.
@@ -80,7 +80,7 @@ def open_shell(
 
 
 def variables(operator: Mapping[str, str]) -> dict[str, str]:
-    """Make the environment for the command of `open_shell`: it must find the daemon that we have found."""
+    """Return the environment for the command of `open_shell`, with the same Docker host as ours."""
     return {**operator, "DOCKER_HOST": find_host(operator)}
 
 
@@ -119,7 +119,7 @@ def _order(competition: Competition, spec: SweepSpec, agent: Agent, prepared: st
 
 
 def _shell(agent: Plan, *, terminal: bool) -> Plan:
-    """Plan the agent's container with a shell in the agent's place, which nobody ends and nobody logs."""
+    """Plan the agent's container with a shell in the agent's place, without a deadline and without a log."""
     return replace(
         agent,
         command=(f"--user={AGENT_USER}", OPEN_HOME, "--shell", "--", "bash", "-c", _BEGIN),
@@ -130,7 +130,7 @@ def _shell(agent: Plan, *, terminal: bool) -> Plan:
 
 
 def _remove_leftovers(client: APIClient, state_dir: Path) -> None:
-    """Remove what killed processes have left."""
+    """Remove the containers and folders of shells whose process was killed."""
     for folder in (state_dir / SHELLS).glob("*"):
         if not locks.is_held(folder / _LOCK):
             remove_temporary_containers(client, _name(folder))

@@ -1,7 +1,7 @@
 """The scoreboard: from outcomes of runs to leaderboard rows that can be trusted, compared and exported.
 
-Everything starts with `Evidence`: the trials behind a row, whether they are runs of our own or
-imported reports. Rows, insight, comparisons and exports are made of it alone.
+Everything starts with `Evidence`: the trials behind a row, whether they are our own runs or
+imported reports. Rows, insight, comparisons and exports are computed from it alone.
 """
 
 from engine.scoreboard.aggregation import aggregate, interim_of, row_of

@@ -1,4 +1,4 @@
-"""Rows from evidence by MLE-bench's rules: percentages over competitions, then mean and standard error over seeds."""
+"""Make rows from evidence by MLE-bench's rules: percentages over competitions, then mean and error over seeds."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def aggregate(
     """Aggregate results over a split, as MLE-bench does.
 
     Args:
-        results: those of other competitions are ignored.
+        results: by competition; competitions outside the split are ignored.
         competitions: the split.
-        pad_missing: count what is missing as no submission, instead of dropping incomplete seeds.
-        seeds: how many seeds to take; all of them by default.
+        pad_missing: count missing results as no submission, instead of dropping incomplete seeds.
+        seeds: how many seeds to use; all of them by default.
 
     Raises:
         DataProblem: a competition has no result, or there are fewer seeds than asked for.
@@ -57,15 +57,15 @@ def aggregate(
 
 
 def complete_seeds(results: Results, competitions: Sequence[str]) -> int:
-    """Count the seeds that every competition has a result of."""
+    """Count the seeds for which every competition has a result."""
     return min((len(results.get(competition, ())) for competition in competitions), default=0)
 
 
 def interim_of(trials: Iterable[Trial], competitions: Collection[str]) -> Interim | None:
-    """Tell how far the runs of some competitions are, and what bounds that sets to their final any-medal percentage.
+    """Return how far the runs of some competitions are, and the bounds of their final any-medal percentage.
 
-    Which seeds make the row is taken to be as MLE-bench takes it once every run has a result: as many as the
-    competition with the fewest has. None where there are no runs.
+    The number of seeds is the one that MLE-bench will use once every run has a result: that of the competition
+    with the fewest. None where there are no runs.
     """
     table: dict[str, list[Trial]] = {competition: [] for competition in competitions}
     for trial in trials:
@@ -91,7 +91,7 @@ def interim_of(trials: Iterable[Trial], competitions: Collection[str]) -> Interi
 
 
 def over_seeds(percentages: Sequence[float]) -> Cell:
-    """Take mean and standard error (sample standard deviation over root n; 0 for one seed)."""
+    """Return mean and standard error (sample standard deviation over root n; 0 for one seed)."""
     n = len(percentages)
     mean = math.fsum(percentages) / n
     if n == 1:
@@ -129,7 +129,7 @@ def measures_on(
     """Aggregate evidence over a split exactly as MLE-bench does; see `aggregate`.
 
     Raises:
-        UsageProblem: its parts were made under conditions that must not be mixed.
+        UsageProblem: its runs were made under conditions that must not be mixed.
         DataProblem: a competition has no result, or there are fewer seeds than asked for.
     """
     if evidence.conflict:
@@ -146,9 +146,9 @@ def row_of(
     pad_missing: bool = False,
     user_splits: Mapping[str, Sequence[str]] | None = None,
 ) -> Row:
-    """Make the row of evidence, with further columns for splits of users; a conflict with itself gets no numbers.
+    """Make the row of evidence, with further columns for user-made splits; without numbers if its conditions conflict.
 
-    With padding, stopped, lost and missing runs count as no medal, instead of their seeds being dropped.
+    With padding, stopped, lost and missing runs count as no medal; otherwise their seeds are dropped.
     """
     splits = {column: registry.splits()[split] for column, split in COLUMNS.items()} | dict(user_splits or {})
     results = {} if evidence.conflict else evidence.results(pad_missing=pad_missing)
@@ -181,7 +181,7 @@ def row_of(
 
 
 def costs_of(evidence: Evidence, competition_id: str | None = None) -> Costs | None:
-    """Add up what model calls have come to, on one competition or all; None where nothing is known of them."""
+    """Add up the costs of model calls, on one competition or all; None where nothing is known of them."""
     known = [
         (trial, trial.costs)
         for trial in evidence.trials
@@ -218,7 +218,7 @@ def _priced_by(source: PriceSource, prices: PriceTable, spending: Spending) -> t
 
 
 def by_category(evidence: Evidence, *, pad_missing: bool = False) -> Mapping[str, Standing]:
-    """Standings by category, each over those of its competitions that the evidence has runs of."""
+    """Return standings by category, each over those of its competitions that the evidence has runs for."""
     covered = evidence.competitions
     members: dict[str, list[str]] = {}
     for competition_id in registry.splits()["split75"]:
@@ -233,7 +233,7 @@ def by_category(evidence: Evidence, *, pad_missing: bool = False) -> Mapping[str
 
 
 def _standing(evidence: Evidence, results: Results, members: Sequence[str], *, pad_missing: bool) -> Standing:
-    """The standing on a split; a part of it is never shown as if it were the whole, unless padded."""
+    """Return the standing on a split; without a figure where it is not fully covered, unless padded."""
     count = len({*members} & {*evidence.competitions})
     interim = None if evidence.conflict else interim_of(evidence.trials, members)
     if not (any(map(results.get, members)) if pad_missing else complete_seeds(results, members)):
@@ -244,10 +244,10 @@ def _standing(evidence: Evidence, results: Results, members: Sequence[str], *, p
 
 @dataclass(frozen=True)
 class CompetitionResult:
-    """One competition of a row: its trials in the order of their seeds, and how often each measure was earned.
+    """One competition of a row: its trials by seed, and how often each measure was earned.
 
     Attributes:
-        measures: over the trials that count; empty where none does.
+        measures: over the trials that count; empty where none counts.
     """
 
     competition_id: str

@@ -1,6 +1,6 @@
-"""The audit trail of a run: everything in the state and in files that led to its outcome, for sceptics to check.
+"""The audit trail of a run: everything in the state and in files that led to its outcome, so that anyone can check it.
 
-It holds hashes of answers, never answers or secrets, and is the same whenever it is made of the same run.
+It contains hashes of answers, never answers or secrets, and is always the same for the same run.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from state.usage.model_calls import ModelUse
 
 _BLOCK = 1 << 20
 _MOST_EVENTS = 100_000
-# What lies in an attempt's directory and says what was asked for, what happened and how it ended.
+# The files of an attempt's directory that record its order, its events and how it ended.
 _FILES = (protocol.ORDER, protocol.EVENTS, protocol.EXIT, protocol.VALIDATIONS)
 
 
 @dataclass(frozen=True)
 class AuditedSubmission:
-    """A snapshot with its grade as the state has them, and the hash of its file now; empty: it can't be read."""
+    """A snapshot and its grade from the state, and the hash of its file now; empty: the file can't be read."""
 
     submission: Submission
     file_sha256: str
@@ -43,10 +43,11 @@ class AuditedSubmission:
 
 @dataclass(frozen=True)
 class AuditedAttempt:
-    """An attempt as the state has it, and hashes of the files in its directory by name; empty: it can't be read.
+    """An attempt from the state, and the hashes of the files in its directory.
 
     Attributes:
-        model_use: what its model calls have used, by model.
+        files: hashes by file name; an empty hash: the file can't be read.
+        model_use: the tokens of its model calls, by model.
     """
 
     attempt: Attempt
@@ -62,7 +63,7 @@ class AuditedAttempt:
 
 @dataclass(frozen=True)
 class AuditedDataset:
-    """What agents worked on, with hashes of its files; empty: they are not here."""
+    """The dataset that agents worked on, with hashes of its files; empty: the files are not on this machine."""
 
     dataset: Dataset | None
     descriptions: str
@@ -75,8 +76,8 @@ class RunAudit:
     """Everything behind the outcome of one run.
 
     Attributes:
-        sweep: what was asked for, with the agent's hash as its version; this machine's paths are left out.
-        events: in order.
+        sweep: the sweep's options, with the agent's hash as its version, without this machine's paths.
+        events: in order of time.
     """
 
     run: Run
@@ -87,11 +88,11 @@ class RunAudit:
 
     @property
     def final(self) -> AuditedSubmission | None:
-        """The submission that the run's outcome is the grade of."""
+        """The submission whose grade is the run's outcome."""
         return self.attempts[-1].final if self.attempts else None
 
     def differences(self) -> tuple[str, ...]:
-        """List where files and records do not agree with each other."""
+        """List where files and records contradict each other."""
         found = []
         if [one.attempt.number for one in self.attempts] != list(range(1, self.run.attempts + 1)):
             found.append(f"it counts {self.run.attempts} attempts and has {len(self.attempts)}")
@@ -105,7 +106,7 @@ class RunAudit:
                 if not one.file_sha256:
                     found.append(f"{what} can't be read")
                 elif one.file_sha256 != one.submission.sha256:
-                    found.append(f"{what} is not what was handed in")
+                    found.append(f"{what} is not the file that was submitted")
         final = self.final
         if self.run.state is RunState.FINISHED and final is not None:
             graded = final.submission
@@ -114,7 +115,7 @@ class RunAudit:
         return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON's object."""
+        """Return it as a JSON object."""
         return asdict(self) | {"differences": list(self.differences())}
 
 
@@ -139,16 +140,16 @@ def audit_of(database: Database, run_id: int) -> RunAudit:
 
 
 def audits_of(state_dir: Path, evidence: Evidence) -> tuple[RunAudit, ...]:
-    """Gather the audit trails of own runs, in the order in which they count; none of what was imported as reports."""
-    numbers = [trial.run_id for trial in evidence.trials if trial.run_id is not None]
-    if not numbers:
+    """Gather the audit trails of own runs, in the order in which they count; imported reports have none."""
+    run_ids = [trial.run_id for trial in evidence.trials if trial.run_id is not None]
+    if not run_ids:
         return ()
     with closing(state_database.open_for_reading(state_dir)) as database:
-        return tuple(audit_of(database, number) for number in numbers)
+        return tuple(audit_of(database, run_id) for run_id in run_ids)
 
 
 def answers_hash(folder: DatasetFolder, competition_id: str) -> str:
-    """Return the SHA-256 of a dataset's answers; empty where they are not here."""
+    """Return the SHA-256 of a dataset's answers; empty where they are not on this machine."""
     return file_hash(folder.prepared / registry.get(competition_id).answers)
 
 
@@ -160,7 +161,7 @@ def file_hash(path: Path) -> str:
             while block := stream.read(_BLOCK):
                 digest.update(block)
     except (DataProblem, OSError):
-        return ""  # which is what the audit says of it
+        return ""  # `differences` reports the empty hash
     return digest.hexdigest()
 
 
@@ -177,11 +178,11 @@ def _dataset(database: Database, run: Run, sweep: Sweep) -> AuditedDataset:
 
 def _attempt(database: Database, attempt: Attempt, spec: SweepSpec) -> AuditedAttempt:
     state_dir = database.path.parent
-    handed_in = submissions.of_attempt(database, attempt.id)
+    snapshots = submissions.of_attempt(database, attempt.id)
     names = (*_FILES, protocol.MODEL_CALLS) if spec.gateway else _FILES
     return AuditedAttempt(
         attempt=attempt,
         files={name: file_hash(state_dir / attempt.directory / name) for name in names},
-        submissions=tuple(AuditedSubmission(one, file_hash(state_dir / one.path)) for one in handed_in),
+        submissions=tuple(AuditedSubmission(one, file_hash(state_dir / one.path)) for one in snapshots),
         model_use=tuple(model_calls.of_attempt(database, attempt.id)),
     )

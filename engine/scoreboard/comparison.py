@@ -1,4 +1,4 @@
-"""Two experiments compared by competition, with an exact permutation test."""
+"""Compare two experiments by competition, with an exact permutation test."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from competitions import registry
 from engine.scoreboard.model import COLUMNS, OBFUSCATED, USUAL, Evidence, Measure, differences
 from foundation.problems import DataProblem, UsageProblem
 
-# Below this chance a difference is usually called significant.
+# The p-value below which a difference is usually called significant.
 SIGNIFICANT = 0.05
-# Differences are counted in whole units of 1/scale; beyond this scale they are rounded to it.
+# The exact test counts in whole units of 1/scale; a finer scale is rounded to this one.
 _FINEST_SCALE = 10_000
 
 
@@ -55,7 +55,8 @@ class Difference:
     Attributes:
         first, second: mean percentage over these competitions.
         p_value: two-sided, exact: how often the sum is as large when the signs of the differences are random.
-        competitions: how many, and how many of them do not come out even.
+        competitions: how many there are.
+        deciding: on how many of them the experiments differ.
     """
 
     first: float
@@ -72,14 +73,15 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two experiments, on the competitions that both have results of.
+    """Two experiments, on the competitions that both have results for.
 
     Attributes:
         caveats: in what respects their conditions differ.
-        duels: every common competition, those that decide first.
-        overall: over all of them; `by_column` over those of each column's split that are common.
-        left_out: competitions of which only one has results.
-        descriptions: which kind each of them had; empty: unknown.
+        duels: every common competition, the largest difference first.
+        overall: over all common competitions.
+        by_column: over the common competitions of each column's split.
+        left_out: competitions for which only one experiment has results.
+        descriptions: which kind of descriptions each experiment used; empty: unknown.
     """
 
     first: str
@@ -94,7 +96,7 @@ class Comparison:
 
     @property
     def worth_of_names(self) -> str:
-        """What knowing which competition it is was worth, where just one of the two did not; empty otherwise."""
+        """How much knowing the competition's name was worth, where exactly one experiment hid it; otherwise empty."""
         if set(self.descriptions) != {USUAL, OBFUSCATED}:
             return ""
         sign, count = 1 if self.descriptions[0] == USUAL else -1, self.overall.competitions
@@ -106,27 +108,27 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """Which of A, the first, and B, the second, is ahead, and whether chance alone could explain it."""
+        """Which experiment is ahead, A (the first) or B (the second), and whether chance alone could explain it."""
         whole = self.overall
         if not whole.deciding:
             return "they are even on every competition"
         if not whole.points:
-            return "they come out even, though not on the same competitions"
+            return "they are even overall, though not on each competition"
         chance = "hardly chance" if whole.p_value < SIGNIFICANT else "may well be chance"
         ahead = "A" if whole.points > 0 else "B"
         return f"{ahead} is ahead by {abs(whole.points):.1f} points: {chance} (p = {whole.p_value:.3f})"
 
     @property
     def deciding(self) -> tuple[Duel, ...]:
-        """The competitions that do not come out even, most decisive first."""
+        """The competitions on which the experiments differ, the largest difference first."""
         return tuple(duel for duel in self.duels if duel.difference)
 
 
 def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY_MEDAL) -> Comparison:
-    """Compare two experiments, paired by competition; each seed that counts is taken.
+    """Compare two experiments, paired by competition, using every seed that counts.
 
     Raises:
-        UsageProblem: their editions or kinds of data differ, or one is in conflict with itself.
+        UsageProblem: their editions or kinds of data differ, or the conditions within one of them do.
         DataProblem: they have no competition in common.
     """
     for evidence in (first, second):
@@ -139,7 +141,7 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
     ours, theirs = _sides(first, measure), _sides(second, measure)
     common = sorted(ours.keys() & theirs.keys(), key=str.lower)
     if not common:
-        raise DataProblem(f"{first.name} and {second.name} have results of no competition in common")
+        raise DataProblem(f"{first.name} and {second.name} have no competition with results in common")
     duels = [
         Duel(
             competition_id=name,
@@ -166,9 +168,9 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
 
 
 def permutation_p_value(differences_of_pairs: Sequence[Fraction]) -> float:
-    """The share of all ways to swap the members of pairs that give a sum at least as far from zero.
+    """Return the share of all ways to swap the members of pairs whose sum is at least as far from zero.
 
-    Exact: instead of sampling, it counts for every reachable sum how many ways lead to it.
+    This is exact, not sampled: it counts for every reachable sum how many ways lead to it.
     """
     scale = min(math.lcm(*(value.denominator for value in differences_of_pairs)), _FINEST_SCALE)
     steps = [abs(round(value * scale)) for value in differences_of_pairs]

@@ -1,4 +1,4 @@
-"""Exports of a row: its text with a disclosure of its conditions, a bundle of its reports, a data frame of its runs."""
+"""Export a row: as text with a disclosure of its conditions, a bundle of its reports, or a data frame of its runs."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _FORMAT = "mlebench-console bundle"
 _VERSION = 1
 _UNKNOWN = "not known"
 
-# The headings of the published leaderboard, with its own wording.
+# The headings of the published leaderboard, word for word.
 _HEADINGS = (
     "Agent",
     "LLM(s) used",
@@ -100,28 +100,29 @@ _PADDED_FOOTNOTE = "Computed by padding incomplete seeds with failing scores."
 
 @dataclass(frozen=True)
 class Disclosure:
-    """The conditions under which a row came about.
+    """The conditions under which a row was made.
 
     Attributes:
-        seeds: complete seeds, and how many were asked for (None: unknown).
+        seeds_done: complete seeds; None: unknown.
+        seeds_planned: seeds that the sweeps asked for; None: unknown.
         rerolled: runs that were relaunched though the agent itself had failed, as `competition, seed n`.
-        classified: failures whose class somebody gave by hand, as `competition, seed n: class by whom: why`.
+        classified: failures that a person classified, as `competition, seed n: class by whom: why`.
         lost: runs that count for nothing: lost to infrastructure, or stopped by an operator.
         absent: competitions of the benchmark's 75 without a single run.
-        unavailable: those of the absent that are no longer offered, with the reason; they count all the same.
+        unavailable: absent competitions that are no longer offered, with the reason; they still count.
         excluded: competitions that the edition leaves out, with the reason.
-        defects: known defects of the edition that touch a competition of the row.
+        defects: known defects of the edition that affect a competition of the row.
         hardware: the processors, memory and GPUs of a run.
-        machines: descriptions of the runs' machines, each once.
+        machines: the distinct machines of its runs, as text.
         images: digests of the images that the agent ran in, each with what it was built from where that is known.
         test_feedback: whether the agent could learn its score on the test set; None: unknown.
-        isolated: runs that were kept from answers and network, and how many there are; None: unknown.
-        not_held: limits that nothing held where runs ran, each list of them once.
-        runtimes: in what runs ran whose sweeps leave that to their hosts, each once.
-        model_calls: how the model calls of how many runs were counted, in words; empty: unknown.
-        tokens, model_costs: what they have come to, in words; empty: unknown.
-        integrity: what detectors and people say of own runs; None: there are none.
-        descriptions: `obfuscated` where they did not tell which competition it is; empty: unknown.
+        isolated: how many runs could reach neither answers nor network, of how many; None: unknown.
+        not_held: the distinct lists of limits that nothing enforced.
+        runtimes: the distinct runtimes that hosts chose, of sweeps that leave the choice to them.
+        model_calls: how model calls were counted and in how many runs, as text; empty: unknown.
+        tokens, model_costs: of these calls, as text; empty: unknown.
+        integrity: results of detectors and reviews of own runs; None: there are none.
+        descriptions: `obfuscated` where they hid the competition's name; empty: unknown.
     """
 
     edition: str
@@ -154,7 +155,7 @@ class Disclosure:
     integrity: IntegritySummary | None = None
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List everything as pairs of a name and a text, in reading order."""
+        """List all conditions as pairs of a name and a text, in reading order."""
         return (
             *((("data", "synthetic: a demo, not a result"),) if self.demo else ()),
             ("edition", self.edition),
@@ -187,12 +188,12 @@ class Disclosure:
 
     @staticmethod
     def _integrity(summary: IntegritySummary) -> tuple[tuple[str, str], ...]:
-        told = [("integrity", summary.in_words())]
+        facts = [("integrity", summary.in_words())]
         if summary.flagged:
-            told.append(("runs that detectors flag, none of them excluded", _listed(summary.flagged)))
+            facts.append(("runs that detectors flag, none of them excluded", _listed(summary.flagged)))
         if summary.reviewed:
-            told.append(("findings reviewed by hand", _listed(summary.reviewed)))
-        return tuple(told)
+            facts.append(("findings reviewed by hand", _listed(summary.reviewed)))
+        return tuple(facts)
 
     def _isolation(self) -> str:
         counted = _UNKNOWN if self.isolated is None else _of(*self.isolated)
@@ -206,7 +207,10 @@ def _image(provenance: Provenance) -> str:
 
 
 def disclose(evidence: Evidence, row: Row) -> Disclosure:
-    """Gather what a reader must know to trust a row; our own agents never learn a score, of others it is unknown."""
+    """Gather the conditions of a row.
+
+    Agents of our own runs never learn a score; for imported reports that is unknown.
+    """
     found = [trial.provenance for trial in evidence.trials if trial.provenance is not None]
     isolated = [one.isolated for one in found if one.isolated is not None]
     edition = _known_edition(evidence.conditions.edition)
@@ -267,7 +271,7 @@ def _model_calls(costs: Costs | None, network: str) -> str:
 
 
 def _known_edition(name: str) -> Edition:
-    """The edition by whose defects a row is read; one that is not known here is read as v1."""
+    """Return the edition of a name; an unknown one counts as v1."""
     return "corrected" if name == "corrected" else "v1"
 
 
@@ -287,7 +291,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 class RowFormat(StrEnum):
-    """What a row can be written as."""
+    """The formats of an exported row."""
 
     MARKDOWN = "markdown"
     CSV = "csv"
@@ -296,12 +300,12 @@ class RowFormat(StrEnum):
 
     @property
     def suffix(self) -> str:
-        """The ending of such a file's name."""
+        """The suffix of a file of this format."""
         return {"markdown": ".md", "latex": ".tex"}.get(self, f".{self}")
 
 
 def row_text(row: Row, disclosure: Disclosure, form: RowFormat = RowFormat.MARKDOWN) -> str:
-    """Write a row with the headings of the published leaderboard, and its disclosure."""
+    """Return a row with the headings of the published leaderboard, and its disclosure."""
     return {
         RowFormat.MARKDOWN: _markdown,
         RowFormat.CSV: _csv,
@@ -311,7 +315,7 @@ def row_text(row: Row, disclosure: Disclosure, form: RowFormat = RowFormat.MARKD
 
 
 def _row_cells(row: Row) -> tuple[str, ...]:
-    """The row under the headings of the published leaderboard."""
+    """Return the cells of a row under the headings of the published leaderboard."""
     return (
         row.name if row.agent == row.name or not row.agent else f"{row.agent} ({row.name})",
         row.llms,
@@ -334,7 +338,7 @@ def _mark(available: bool | None) -> str:
 
 
 def _extra(row: Row) -> tuple[tuple[str, str], ...]:
-    """The columns beyond the published ones: user-made splits, what a partial row has runs of, and measured costs."""
+    """Return the columns beyond the published ones: user-made splits, a partial row's own competitions, and costs."""
     made = [(name, _cell(standing)) for name, standing in row.columns.items() if name not in COLUMNS]
     whole = all(standing.cell is not None for standing in row.columns.values())
     if row.own is not None and row.own.cell is not None and not whole:
@@ -390,7 +394,7 @@ def _markdown_safe(text: str) -> str:
 
 
 def _csv(row: Row, disclosure: Disclosure) -> str:
-    """One line as in the published leaderboard.csv's columns, the disclosure as comment lines above it."""
+    """Return one line with the columns of the published leaderboard.csv, below the disclosure as comment lines."""
     agent = spreadsheet_text(row.agent or row.name)
     values = {"table": row.table, "agent": agent, "llms": spreadsheet_text(row.llms)}
     for column in COLUMNS:
@@ -415,7 +419,7 @@ def _json(row: Row, disclosure: Disclosure) -> str:
 
 
 def row_document(row: Row, disclosure: Disclosure) -> dict[str, Any]:
-    """The row with full precision, every measure and 95 % interval, and its disclosure."""
+    """Return the row with full precision, every measure and 95 % interval, and its disclosure."""
     return {
         "agent": row.agent,
         "name": row.name,
@@ -432,7 +436,7 @@ def row_document(row: Row, disclosure: Disclosure) -> dict[str, Any]:
 
 
 def columns_document(row: Row) -> dict[str, Any]:
-    """The numbers of a row as they stand in JSON documents, by the columns' names."""
+    """Return the numbers of a row as they stand in JSON documents, by column name."""
     columns = dict(row.columns) | ({} if row.own is None else {"own": row.own})
     return {
         name: {
@@ -447,7 +451,7 @@ def columns_document(row: Row) -> dict[str, Any]:
 
 
 def measures_document(measures: Mapping[Measure, Cell]) -> dict[str, Any]:
-    """Percentages as they stand in JSON documents, by the measures' names."""
+    """Return percentages as they stand in JSON documents, by measure name."""
     return {
         measure.value: {
             "mean": cell.mean,
@@ -460,7 +464,7 @@ def measures_document(measures: Mapping[Measure, Cell]) -> dict[str, Any]:
 
 
 def _latex(row: Row, disclosure: Disclosure) -> str:
-    """A table body line for the columns up to the date, the disclosure as comments."""
+    """Return a line of a LaTeX table for the columns up to the date, with the disclosure as comments."""
     facts = [f"% {name}: {visible(text)}" for name, text in disclosure.facts()]
     headings = " & ".join(heading.replace("%", r"\%") for heading in _HEADINGS[:8])
     cells = " & ".join(visible(cell).translate(_LATEX_SPECIAL) for cell in _row_cells(row)[:8])
@@ -468,7 +472,7 @@ def _latex(row: Row, disclosure: Disclosure) -> str:
     return "\n".join([*facts, *notes, f"% {headings}", rf"{cells} \\", ""])
 
 
-# The bundle behind a row, whose `runs` folder MLE-bench's own aggregation reads
+# The bundle of a row, whose `runs` folder MLE-bench's own aggregation can read
 
 
 def write_bundle(
@@ -480,17 +484,17 @@ def write_bundle(
     with_files: bool = False,
     state_dir: Path | None = None,
 ) -> Path:
-    """Write a bundle into a new folder, which appears in one step, and return its manifest.
+    """Write a bundle into a new folder, which appears in one step, and return the path of its manifest.
 
-    With a padded row, missing results are in the reports too. With a state directory, audit trails and final
-    submissions of own runs come along, so that the bundle can be verified. With files, so do logs and code.
+    For a padded row, the reports contain the missing results too. With a state directory, the bundle gets audit
+    trails and final submissions of own runs, so that it can be verified. With files, it gets logs and code.
 
     Raises:
-        UsageProblem: the folder exists, or the evidence is in conflict with itself.
-        DataProblem: it has no result, or the folder can't be written.
+        UsageProblem: the folder exists, or the runs of the evidence can't share a row.
+        DataProblem: there is no result, or the folder can't be written.
     """
     if folder.exists():
-        raise UsageProblem(f"{folder} exists", "", "Name a new folder.")
+        raise UsageProblem(f"{folder} already exists", "", "Give the name of a new folder.")
     if evidence.conflict:
         raise UsageProblem(f"{evidence.name} does not make a row", evidence.conflict)
     disclosure = disclose(evidence, row)
@@ -526,7 +530,7 @@ def write_bundle(
 
 
 def _cost_lines(evidence: Evidence) -> Iterator[Sequence[object]]:
-    """Make a table of what the model calls of each run came to; a cost that is not known is empty."""
+    """Yield the lines of a table of each run's model calls, tokens and cost; an unknown cost is empty."""
     tokens = [field.name for field in fields(Usage)]
     calls = ("calls", "errors", "limited", "refused", "estimated")
     yield (
@@ -559,7 +563,7 @@ def verify_bundle(folder: Path) -> dict[str, object]:
     """Check a bundle's files against its manifest, and return the manifest.
 
     Raises:
-        DataProblem: it is not a bundle, or a file is missing, changed or not listed, by name.
+        DataProblem: it is not a bundle, or files are missing, changed or not listed; it names them.
     """
     manifest, wrong = check_files(folder)
     if wrong:
@@ -568,7 +572,7 @@ def verify_bundle(folder: Path) -> dict[str, object]:
 
 
 def check_files(folder: Path) -> tuple[dict[str, object], list[str]]:
-    """Return a bundle's manifest, and the names of files that are missing, changed or not listed in it.
+    """Return a bundle's manifest, and the names of files that are missing, changed or not listed.
 
     Raises:
         DataProblem: it is not a bundle.
@@ -587,12 +591,12 @@ def check_files(folder: Path) -> tuple[dict[str, object], list[str]]:
 
 
 def snapshot_path(sha256: str) -> str:
-    """Name the file of a final submission in a bundle."""
+    """Return the path within a bundle of a final submission."""
     return f"{AUDIT}/submissions/{sha256}.csv"
 
 
 def _write_audits(folder: Path, audits: Sequence[RunAudit], state_dir: Path) -> None:
-    """Write the audit trail of each run, in the order in which they count, and the final submissions."""
+    """Write the audit trail of each run, numbered in the order in which runs count, and the final submissions."""
     if audits:
         (folder / snapshot_path("")).parent.mkdir(parents=True)
     for place, audit in enumerate(audits, start=1):
@@ -600,7 +604,7 @@ def _write_audits(folder: Path, audits: Sequence[RunAudit], state_dir: Path) -> 
         write_json(folder / AUDIT / name, audit.to_dict())
         final = audit.final
         if final is None or final.file_sha256 != final.submission.sha256:
-            continue  # the audit says that it is not what was handed in
+            continue  # the audit reports that the file is not the one that was submitted
         target = folder / snapshot_path(final.file_sha256)
         shutil.copyfile(state_dir / final.submission.path, target, follow_symlinks=False)
 
@@ -613,13 +617,13 @@ def write_runs(
     now: float,
     with_files: bool = False,
 ) -> tuple[int, int]:
-    """Write a run group with its grading report for each seed, and their mapping; return how many runs and groups.
+    """Write a run group with its report for each seed, and their mapping; return the numbers of runs and groups.
 
     Raises:
-        DataProblem: the evidence has no result.
+        DataProblem: there is no result.
         OSError: the folder can't be written.
     """
-    # The k-th result of a competition is seed k, whatever number its run had.
+    # The k-th result of a competition is seed k, whatever its run's own seed number.
     groups: list[list[tuple[Trial, frozenset[Measure]]]] = []
     seeds: Counter[str] = Counter()
     for trial, earned in evidence.counted(pad_missing=pad_missing):
@@ -637,8 +641,8 @@ def write_runs(
         for trial, earned in members:
             run_id = run_id_for(trial.competition_id, evidence.name, seed)
             success = trial.earned is not None and not trial.failure
-            left = trial.provenance if with_files else None
-            exported.append(_exported(run_id, success=success, left=left))
+            provenance = trial.provenance if with_files else None
+            exported.append(_exported(run_id, success=success, provenance=provenance))
             reports.append(report_of(trial, earned, evidence.conditions.edition, run_id))
         folder = write_group(runs_dir, name, exported)
         write_json(folder / f"{name.partition('_')[0]}{REPORT_SUFFIX}", BatchReport(tuple(reports)).to_dict())
@@ -647,15 +651,17 @@ def write_runs(
     return seeds.total(), len(groups)
 
 
-def _exported(run_id: str, *, success: bool, left: Provenance | None) -> ExportedRun:
-    if left is None or not left.folder.is_dir():
+def _exported(run_id: str, *, success: bool, provenance: Provenance | None) -> ExportedRun:
+    if provenance is None or not provenance.folder.is_dir():
         return ExportedRun(run_id, success)
-    snapshot = left.graded[-1].path if left.graded else None
-    return ExportedRun(run_id, success, left.folder, snapshot if snapshot and snapshot.is_file() else None)
+    snapshot = provenance.graded[-1].path if provenance.graded else None
+    return ExportedRun(
+        run_id, success, provenance.folder, snapshot if snapshot and snapshot.is_file() else None
+    )
 
 
 def report_of(trial: Trial, earned: frozenset[Measure], edition: str, run_id: str) -> Report:
-    """A trial as a report; its flags are what it was counted for, nothing is graded again."""
+    """Return a trial as a report; its flags are the measures that it earned, nothing is graded again."""
     message = trial.text if trial.earned is not None else f"counted as no medal (padding): {trial.text}"
     judgement = Judgement("no_file", None, message)
     if Measure.VALID in earned:
@@ -690,7 +696,10 @@ def _sha256(path: Path) -> str:
 
 
 def trials_frame(evidence: Evidence) -> pd.DataFrame:
-    """Make one line for each trial, in the order in which they count; a measure is missing where nothing counts."""
+    """Return a data frame with one line per trial, in the order in which they count.
+
+    The measures of a trial that counts for nothing are missing values.
+    """
     import pandas as pd
 
     trials = evidence.trials

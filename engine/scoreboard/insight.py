@@ -1,4 +1,4 @@
-"""What evidence says beyond its row: pass@k, shorter limits, endings, noise between seeds, flags, effort and cost."""
+"""Measures beyond the row: pass@k, shorter limits, endings, noise between seeds, flags, effort and cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.scoreboard.aggregation import aggregate, costs_of
 from engine.scoreboard.model import Cell, Costs, Evidence, Measure, Trial, results_of
 from engine.settings import Prices
 
-# Best first, then what the agent failed at, then what it is not to blame for.
+# Best first, then the agent's own failures, then failures that are not the agent's.
 ENDINGS = (
     "gold",
     "silver",
@@ -36,15 +36,15 @@ ENDINGS = (
 )
 # The shorter limits to estimate, as far as they are below the real one.
 _HOURS = (1.0, 2.0, 4.0, 8.0, 12.0)
-# For limits below them all, as a demo has, these fractions of the real one instead.
+# Used instead where the real limit is below all of these, as in a demo: fractions of the real limit.
 _FRACTIONS = (0.125, 0.25, 0.5, 0.75)
 
 _SIGNIFICANCE = 0.05
 _POWER = 0.8
 _SEEDS = (1, 2, 3, 5, 10, 20)
-# Fewer seeds than this flag no competition.
+# The fewest seeds from which a competition is flagged.
 _ENOUGH_SEEDS = 3
-# A score far beyond the cut-off of gold would leave no room for the others.
+# The cap of the plotted score: one far beyond the cut-off of gold would squeeze all others together.
 _FURTHEST = 150.0
 
 
@@ -63,8 +63,8 @@ class PassAtK:
 def pass_at_k(evidence: Evidence, *, measure: Measure = Measure.ANY_MEDAL) -> tuple[PassAtK, ...]:
     """Estimate pass@k, without bias, for every k up to the most seeds that a competition has.
 
-    Each competition gives 1 - C(n - c, k) / C(n, k) for n seeds of which c earned the measure. A k that
-    only some competitions have seeds for is over fewer of them, which `competitions` says.
+    Each competition gives 1 - C(n - c, k) / C(n, k) for n seeds of which c earned the measure. Competitions with
+    fewer than k seeds are left out; `competitions` says how many remain.
     """
     counts = [
         (len(seeds), sum(measure in earned for earned in seeds)) for seeds in evidence.results().values()
@@ -81,7 +81,7 @@ def pass_at_k(evidence: Evidence, *, measure: Measure = Measure.ANY_MEDAL) -> tu
 
 @dataclass(frozen=True)
 class TimePoint:
-    """The row at one limit; `full` is the limit that the runs really had."""
+    """The any-medal percentage at one time limit; `full` marks the limit that the runs really had."""
 
     hours: float
     cell: Cell
@@ -89,10 +89,10 @@ class TimePoint:
 
 
 def shorter_limits(evidence: Evidence) -> tuple[TimePoint, ...]:
-    """Aggregate what our own trials had counted for at shorter limits, then at the real one.
+    """Aggregate what our own trials had earned at shorter limits, then at the real one.
 
-    A submission that was replaced before the next snapshot was never graded, and an agent that knows of
-    a shorter limit would work otherwise: it is an estimate from below. Empty where no seed is complete.
+    This underestimates: a submission that was replaced before the next snapshot was never graded, and an agent that
+    knows of a shorter limit would work differently. Empty where no seed is complete.
     """
     trials = [trial for trial in evidence.trials if trial.earned is not None and trial.run_id is not None]
     final = results_of((trial.competition_id, trial.earned) for trial in trials)
@@ -113,7 +113,7 @@ def shorter_limits(evidence: Evidence) -> tuple[TimePoint, ...]:
 
 @dataclass(frozen=True)
 class EndingsOfSplit:
-    """How many runs of a split ended how; endings that no run had are left out."""
+    """How many runs of a split had each ending; endings without runs are left out."""
 
     split: str
     runs: int
@@ -121,7 +121,7 @@ class EndingsOfSplit:
 
 
 def ending_of(trial: Trial) -> str:
-    """How a trial ended, one of `ENDINGS`."""
+    """Return how a trial ended, one of `ENDINGS`."""
     if not trial.ended:
         return "not ended"
     if trial.failure:
@@ -167,11 +167,11 @@ class Stability:
     """How alike the seeds of one row are.
 
     Attributes:
-        competitions: those with at least two seeds, on which everything here rests.
-        flipping: of them, those that earned the measure in some seeds and not in others.
+        competitions: how many have at least two seeds; only these are used.
+        flipping: those of them that earned the measure in some seeds and not in others.
         seed_rates: the percentage of each complete seed.
-        seed_deviation: the standard deviation of one seed's percentage that the flips of single competitions
-            lead to; steadier than that of a few seed_rates.
+        seed_deviation: the standard deviation of one seed's percentage, estimated from the flips of single
+            competitions, which is more stable than that of a few seed_rates.
         detectable: at 5 % significance and 80 % power, on these competitions.
     """
 
@@ -212,7 +212,7 @@ def stability_of(evidence: Evidence) -> Stability | None:
     )
 
 
-# Results that say less than they seem to
+# Results to read with care
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Flag:
 
 
 def flags_of(evidence: Evidence) -> tuple[Flag, ...]:
-    """Flag the competitions of an experiment, by competition."""
+    """Return the flags of an experiment's competitions, in the order of their names."""
     flags: list[Flag] = []
     for competition_id, seeds in sorted(evidence.results().items(), key=lambda found: found[0].lower()):
         competition = registry.get(competition_id)
@@ -257,7 +257,7 @@ class Effort:
     """Hours and medals of an experiment.
 
     Attributes:
-        runs: how many runs have a known duration; hours and medals are of these.
+        runs: how many runs have a known duration; hours and medals are counted over these.
         gpu_hours: None where it is unknown how many GPUs a run had.
     """
 
@@ -268,12 +268,12 @@ class Effort:
 
     @property
     def run_hours_per_medal(self) -> float | None:
-        """Hours of runs for one medal; None without a medal."""
+        """Run hours per medal; None without a medal."""
         return self.run_hours / self.medals if self.medals else None
 
     @property
     def gpu_hours_per_medal(self) -> float | None:
-        """Hours of GPUs for one medal; None without a medal, or where GPUs are unknown."""
+        """GPU hours per medal; None without a medal, or where GPUs are unknown."""
         return self.gpu_hours / self.medals if self.medals and self.gpu_hours is not None else None
 
 
@@ -291,7 +291,7 @@ def effort_of(evidence: Evidence) -> Effort:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the hours of an experiment have cost; what a model's provider charged is not included."""
+    """The cost of an experiment's hours, without the charges of model providers."""
 
     total: float
     per_medal: float | None
@@ -318,22 +318,22 @@ def cost_of(effort: Effort, prices: Prices) -> Cost | None:
 
 @dataclass(frozen=True)
 class PricedRun:
-    """A run with what its model calls cost, in US dollars.
+    """A run and the cost of its model calls in US dollars.
 
     Attributes:
-        way_to_gold: how far its score is on the way from the median to the cut-off of gold, in percent; 0 where it is
-            not above the median or there is none, at most 150.
+        percent_to_gold: where its score lies between the median (0) and the cut-off of gold (100), in percent; 0
+            without a score or at the median or below, at most 150.
     """
 
     competition_id: str
     ending: str
     cost: float
-    way_to_gold: float
+    percent_to_gold: float
 
 
 @dataclass(frozen=True)
 class CompetitionCosts:
-    """What the model calls of a competition's runs have come to."""
+    """The costs of the model calls of one competition's runs."""
 
     competition_id: str
     costs: Costs
@@ -345,12 +345,12 @@ def priced_runs(evidence: Evidence) -> tuple[PricedRun, ...]:
     for trial in evidence.trials:
         spending = None if trial.costs is None or not trial.counts else trial.costs.measured
         if spending is not None and spending.cost is not None:
-            way = _way_to_gold(trial)
-            found.append(PricedRun(trial.competition_id, ending_of(trial), spending.cost, way))
+            percent = _percent_to_gold(trial)
+            found.append(PricedRun(trial.competition_id, ending_of(trial), spending.cost, percent))
     return tuple(sorted(found, key=lambda run: run.cost))
 
 
-def _way_to_gold(trial: Trial) -> float:
+def _percent_to_gold(trial: Trial) -> float:
     cuts = registry.get(trial.competition_id).thresholds
     if trial.score is None or not math.isfinite(trial.score):
         return 0.0
@@ -360,7 +360,7 @@ def _way_to_gold(trial: Trial) -> float:
 
 
 def costs_by_competition(evidence: Evidence) -> tuple[CompetitionCosts, ...]:
-    """List what model calls have come to by competition, most tokens a run first; those without any are left out."""
+    """List the costs of model calls by competition, most tokens per run first, without those that made no calls."""
     found = [
         CompetitionCosts(name, costs)
         for name in evidence.competitions
@@ -374,7 +374,7 @@ def costs_by_competition(evidence: Evidence) -> tuple[CompetitionCosts, ...]:
 
 @dataclass(frozen=True)
 class Insight:
-    """Everything that one experiment says beyond its row.
+    """All measures of one experiment beyond its row.
 
     Attributes:
         shorter_limits: empty where submissions over time are unknown.
@@ -394,7 +394,7 @@ class Insight:
     model_costs_by_competition: tuple[CompetitionCosts, ...] = ()
 
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """List what there are numbers for as pairs of a name and a text, apart from endings and flags."""
+        """List the measures that have numbers as pairs of a name and a text, without endings and flags."""
         facts = []
         if self.pass_at_k:
             chances = (f"{one.k}: {one.percent:.1f} % of {one.competitions}" for one in self.pass_at_k)
@@ -438,7 +438,7 @@ class Insight:
         return tuple(facts)
 
     def document(self) -> dict[str, Any]:
-        """Everything as a JSON document."""
+        """Return it as it stands in JSON documents."""
         document = asdict(self)
         for name in ("run_hours_per_medal", "gpu_hours_per_medal"):
             document["effort"][name] = getattr(self.effort, name)
@@ -450,7 +450,7 @@ class Insight:
 
 
 def insight_of(evidence: Evidence, prices: Prices | None = None) -> Insight:
-    """Gather everything that evidence says beyond its row."""
+    """Compute all measures beyond the row."""
     effort = effort_of(evidence)
     return Insight(
         pass_at_k=pass_at_k(evidence),

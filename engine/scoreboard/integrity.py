@@ -1,4 +1,7 @@
-"""What detectors and people say of the runs behind a row: counted, in words, and as a document for bundles."""
+"""Integrity results and reviews of the runs behind a row: counts, summary texts, and the JSON document for bundles.
+
+The detectors that produce these results are in `engine.integrity`.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,18 @@ from engine.scoreboard.model import Evidence, Trial
 from state.integrity import DetectorResult, Finding, Layer, Review, RunIntegrity
 
 PUBLIC_KERNEL = "kaggle.com/code/"
-"""How the source of a passage begins that is somebody else's: its text is not exported."""
+"""Prefix of the source of excerpts from public kernels, whose text belongs to others and is not exported."""
 
 
 @dataclass(frozen=True)
 class LayerCounts:
-    """How many runs a layer has looked at, and what came of it.
+    """How many runs a layer of detectors has examined, and how many it flagged.
 
     Attributes:
-        looked_at: runs that all of its detectors could look at.
+        looked_at: runs that all detectors of the layer could examine.
         flagged: runs with a finding that is suspicious or worse, and that nobody has cleared.
-        models: that were asked.
-        usd: what that cost; None where a price is not known.
+        models: the models that judged runs.
+        usd: the cost of these models; None where a price is not known.
     """
 
     layer: Layer
@@ -31,7 +34,7 @@ class LayerCounts:
     usd: float | None
 
     def in_words(self, runs: int) -> str:
-        """Tell it in one phrase."""
+        """Return the counts as one phrase."""
         if self.models:
             cost = "a cost that is not known" if self.usd is None else f"{self.usd:.2f} $"
             phrase = f"{self.looked_at}/{runs} judged by {', '.join(self.models)} at {cost}"
@@ -44,12 +47,12 @@ class LayerCounts:
 
 @dataclass(frozen=True)
 class IntegritySummary:
-    """What is known of a row's runs; nothing of it excludes a run.
+    """Integrity results of a row's runs; none of them excludes a run.
 
     Attributes:
-        runs: our own that have ended.
+        runs: how many of our own runs have ended.
         flagged: the gravest finding of each flagged run, as `competition, seed n: statement`.
-        reviewed: what people said of findings, as `competition, seed n: cleared by whom: why (statement)`.
+        reviewed: reviews of findings, as `competition, seed n: cleared by whom: why (statement)`.
         cleared: findings that people have cleared.
         confirmed: findings that people have confirmed.
     """
@@ -62,25 +65,25 @@ class IntegritySummary:
     confirmed: int
 
     def in_words(self) -> str:
-        """Tell it in one line."""
+        """Return the summary as one line."""
         if not self.layers:
             return "not looked at"
         parts = [one.in_words(self.runs) for one in self.layers]
         if self.cleared or self.confirmed:
             counts = ((self.cleared, "cleared"), (self.confirmed, "confirmed"))
-            said = ", ".join(f"{count} {what}" for count, what in counts if count)
-            parts.append(f"reviewed by hand: {said}")
+            reviewed = ", ".join(f"{count} {what}" for count, what in counts if count)
+            parts.append(f"reviewed by hand: {reviewed}")
         return "; ".join(parts)
 
 
 def summary_of(evidence: Evidence) -> IntegritySummary | None:
-    """Count what is known of own runs that have ended; None where there are none, or it was not loaded."""
+    """Summarise the integrity results of own runs that have ended; None without such runs or loaded results."""
     known = [
         (trial, trial.integrity) for trial in evidence.trials if trial.integrity is not None and trial.ended
     ]
     if not known:
         return None
-    reviews = [(trial, review) for trial, one in known for review in _counting(one.reviews)]
+    reviews = [(trial, review) for trial, one in known for review in _newest_reviews(one.reviews)]
     return IntegritySummary(
         runs=len(known),
         layers=tuple(_counts(layer, [one for _, one in known]) for layer in Layer if _has(layer, known)),
@@ -98,7 +101,7 @@ def summary_of(evidence: Evidence) -> IntegritySummary | None:
 
 
 def integrity_document(evidence: Evidence) -> list[dict[str, Any]]:
-    """Return all results and reviews for a bundle, without the passages of public kernels, which are others'."""
+    """Return all results and reviews for a bundle, without texts of public kernels, which belong to others."""
     return [
         {
             "competition_id": trial.competition_id,
@@ -156,8 +159,8 @@ def _gravest(known: RunIntegrity) -> Iterator[Finding]:
         yield flags[0]
 
 
-def _counting(reviews: Sequence[Review]) -> list[Review]:
-    """The newest review of each finding."""
+def _newest_reviews(reviews: Sequence[Review]) -> list[Review]:
+    """Return the newest review of each finding."""
     return list({one.finding: one for one in reviews}.values())
 
 

@@ -1,4 +1,4 @@
-"""The scoreboard's data: evidence, that is runs and their conditions, and the rows that `aggregation` makes of it."""
+"""The scoreboard's data classes: evidence (runs and their conditions), and the rows made from it by `aggregation`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from engine.model_costs import CURRENCY, Spending, named
 from environment.gateway.prices import PriceTable
 from state.integrity import RunIntegrity
 
-# What a condition calls descriptions that do, and do not, tell which competition it is.
+# The kinds of descriptions: those that name the competition, and those that hide it.
 USUAL, OBFUSCATED = "usual", "obfuscated"
 
-# The columns of the published leaderboard, and the split that each of them covers.
+# The columns of the published leaderboard, and the split of each.
 COLUMNS: Mapping[str, str] = {"low": "low", "medium": "medium", "high": "high", "all": "split75"}
 
 Table = Literal["own", "imported", "main", "additional"]
 
-# Of a normal distribution, 95 % lies within this many standard deviations of the mean.
+# 95 % of a normal distribution lies within this many standard deviations of the mean.
 _Z_95 = 1.96
 
 
 class Measure(StrEnum):
-    """What can be counted over a split's competitions."""
+    """What is counted over a split's competitions."""
 
     SUBMISSION = "submission"
     VALID = "valid"
@@ -43,7 +43,7 @@ class Measure(StrEnum):
         return self.value.replace("_", " ")
 
 
-# The fields of a report that say what it counts for.
+# The fields of a report, and the measures that they stand for.
 FLAGS: Mapping[str, Measure] = {
     "any_medal": Measure.ANY_MEDAL,
     "gold_medal": Measure.GOLD,
@@ -68,13 +68,13 @@ MEASURES_BY_INTEREST = (
 
 @dataclass(frozen=True)
 class Conditions:
-    """What must be equal for runs to stand in one row.
+    """The conditions that must be equal for runs to share a row.
 
     Attributes:
         hours: the time limit, as text.
         hardware: the processors, memory and GPUs of a run.
         data: `real` or `demo`.
-        descriptions: `usual`, or `obfuscated` where they did not tell which competition it is; empty: unknown.
+        descriptions: `usual`, or `obfuscated` where they hid the competition's name; empty: unknown.
     """
 
     edition: str
@@ -100,7 +100,7 @@ _PLURALS = {
 
 
 def differences(conditions: Iterable[Conditions], *, ignored: Sequence[str] = ()) -> tuple[str, ...]:
-    """List the differences between conditions, one text each; an unknown condition differs from none."""
+    """List the differences between conditions, one text each; an unknown value differs from no other."""
     compared = tuple(conditions)
     found = []
     for name, plural in _PLURALS.items():
@@ -115,12 +115,12 @@ def limit_text(hours: float) -> str:
     return f"{hours:g} h" if hours >= 1 else f"{hours * 60:g} min"
 
 
-# What each seed of a competition counts for, by competition; the k-th result is seed k, whatever number its run had.
+# The measures earned by each seed, by competition; the k-th result is seed k, whatever its run's own seed number.
 Results = Mapping[str, Sequence[frozenset[Measure]]]
 
 
 def results_of(earned: Iterable[tuple[str, frozenset[Measure] | None]]) -> Results:
-    """Group by competition what was earned, in the order given; None counts for nothing."""
+    """Group earned measures by competition, in the order given; None counts for nothing."""
     found: defaultdict[str, list[frozenset[Measure]]] = defaultdict(list)
     for competition_id, measures in earned:
         if measures is not None:
@@ -130,7 +130,7 @@ def results_of(earned: Iterable[tuple[str, frozenset[Measure] | None]]) -> Resul
 
 @dataclass(frozen=True)
 class GradedSubmission:
-    """A snapshot of a submission: when it appeared, in seconds, what it counts for, and its file."""
+    """A graded snapshot of a submission: seconds since the start, the measures that it earns, and its file."""
 
     elapsed_seconds: float
     earned: frozenset[Measure]
@@ -145,12 +145,12 @@ class Provenance:
         folder: the attempt's directory.
         image: the digest of the image that the agent ran in; empty: unknown.
         recipe: what that image was built from; empty: unknown.
-        machine: what it ran on, in words; empty: unknown.
-        isolated: whether it was kept from answers and network; None: unknown.
-        not_held: the limits that nothing held, in words.
-        runtime: in what it ran, where that is not told by the sweep's: `auto` is another on each host.
+        machine: the hardware that it ran on, as text; empty: unknown.
+        isolated: whether it could reach neither answers nor network; None: unknown.
+        not_held: the limits that nothing enforced, as text.
+        runtime: the runtime that a host chose, where the sweep's `auto` leaves that to each host.
         graded: its graded submissions, in order of time.
-        classified: classes of failures of the run that somebody gave by hand, each with who and why.
+        classified: the run's failures that a person classified, each with who and why.
     """
 
     folder: Path
@@ -174,12 +174,12 @@ class Counted(StrEnum):
 
 @dataclass(frozen=True)
 class TrialCosts:
-    """What the model calls of one of our own runs have come to.
+    """The costs of the model calls of one of our own runs.
 
     Attributes:
         spending: of its latest attempt, whose result counts.
         earlier: of the attempts before that.
-        sent_bytes, received_bytes: what has passed by its proxy, if it had one.
+        sent_bytes, received_bytes: the traffic of its proxy, if it had one.
     """
 
     counted: Counted
@@ -237,11 +237,11 @@ class Trial:
         return self.ended and self.earned is not None
 
     def has(self, measure: Measure) -> bool:
-        """Whether it counts for a measure."""
+        """Return whether the trial earned a measure."""
         return self.earned is not None and measure in self.earned
 
     def earned_at(self, seconds: float) -> frozenset[Measure]:
-        """What it would count for, had the agent been stopped then."""
+        """Return the measures that the trial would have earned, had the agent been stopped then."""
         if self.seconds is not None and seconds >= self.seconds:
             return self.earned or frozenset()
         earned: frozenset[Measure] = frozenset()
@@ -254,18 +254,18 @@ class Trial:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that one row is made of, whether runs of our own or imported reports.
+    """Everything that one row is computed from, whether our own runs or imported reports.
 
     Attributes:
         trials: in the order in which they count as seeds.
-        conditions: of the newest part, as the row shows them.
-        conflict: in what respect its parts differ though they must not; then there are no numbers.
-        planned_seeds: how many were asked for; None: unknown.
-        created_at: of the newest part, in seconds since the epoch.
+        conditions: of the newest sweep, as the row shows them.
+        conflict: the differences between its runs that forbid a common row; then there are no numbers.
+        planned_seeds: how many seeds the sweeps asked for; None: unknown.
+        created_at: of the newest sweep, in seconds since the epoch.
         gpus: how many GPUs one run had to itself, a fraction where runs share one; None: unknown.
         unavailable: competitions that are no longer offered, with the reason.
-        prices: by which model calls are priced; None where none were counted here.
-        sweep_ids: our own sweeps that it is made of.
+        prices: of model calls; None where the evidence has no record of model calls.
+        sweep_ids: our own sweeps behind it.
     """
 
     table: Table
@@ -285,11 +285,11 @@ class Evidence:
 
     @property
     def competitions(self) -> tuple[str, ...]:
-        """The competitions that it has runs of."""
+        """The competitions that it has runs for."""
         return tuple(sorted({trial.competition_id for trial in self.trials}, key=str.lower))
 
     def labelled(self, *, agent: str = "", llms: str = "", hours: float | None = None) -> Evidence:
-        """The same evidence with what an operator adds to its row; empty values change nothing."""
+        """Return the evidence with what an operator adds to its row; empty values change nothing."""
         return replace(
             self,
             conditions=replace(self.conditions, agent=agent or self.conditions.agent),
@@ -298,17 +298,17 @@ class Evidence:
         )
 
     def counted(self, *, pad_missing: bool = False) -> tuple[tuple[Trial, frozenset[Measure]], ...]:
-        """The trials that count and what for, in the order in which they count as seeds.
+        """Return the trials that count and the measures that they earned, in the order in which they count as seeds.
 
-        With padding, those that ended and count for nothing count as no medal, behind all others: MLE-bench's
-        padding knows only how many reports a competition lacks, and so puts what is missing last.
+        With padding, trials that ended without a result count as no medal, after all others: MLE-bench's padding
+        knows only how many reports a competition lacks, and so puts the missing ones last.
         """
         found = [(one, one.earned) for one in self.trials if one.earned is not None]
         lost = [one for one in self.trials if one.earned is None and one.ended and pad_missing]
         return (*found, *((one, frozenset()) for one in lost))
 
     def results(self, *, pad_missing: bool = False) -> Results:
-        """What its trials count for; see `counted`."""
+        """Return the measures that its trials earned, by competition; see `counted`."""
         counted = self.counted(pad_missing=pad_missing)
         return results_of((trial.competition_id, earned) for trial, earned in counted)
 
@@ -318,7 +318,7 @@ class Cell:
     """A percentage over seeds: mean, standard error of the mean, and how many seeds (None: unknown).
 
     Attributes:
-        competitions: of how many competitions each seed's percentage is; None: unknown.
+        competitions: how many competitions each seed's percentage is over; None: unknown.
     """
 
     mean: float
@@ -328,17 +328,17 @@ class Cell:
 
     @property
     def has_error(self) -> bool:
-        """Whether its standard error says anything: one seed has none, though MLE-bench writes 0."""
+        """Whether its standard error is meaningful: one seed has none, though MLE-bench writes 0."""
         return self.n != 1
 
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the mean as MLE-bench has it, which may go beyond 0 and 100."""
+        """Return the 95 % interval of the mean as MLE-bench computes it, which may exceed 0 and 100."""
         return self.mean - _Z_95 * self.sem, self.mean + _Z_95 * self.sem
 
     def wilson(self) -> tuple[float, float] | None:
-        """The 95 % interval of Wilson's score for the share of runs, each taken as a trial of its own.
+        """Return the 95 % interval of Wilson's score for the share of runs, each counted as a trial of its own.
 
-        It lies within 0 and 100, and says something of one seed as well. None where the number of runs is not known.
+        It lies within 0 and 100, and is meaningful for one seed too. None where the number of runs is not known.
         """
         if not self.n or not self.competitions:
             return None
@@ -348,27 +348,27 @@ class Cell:
         return 100 * max(0.0, middle - half), 100 * min(1.0, middle + half)
 
     def figures(self, decimals: int = 2, plus_minus: str = "± ") -> str:
-        """Write mean and standard error, and of one seed the mean alone."""
+        """Format mean and standard error; for one seed, the mean alone."""
         mean = f"{self.mean:.{decimals}f}"
         return f"{mean} {plus_minus}{self.sem:.{decimals}f}" if self.has_error else mean
 
     def __str__(self) -> str:
-        """Write it as in the published table."""
+        """Format it as in the published table."""
         return f"{self.mean:.2f} ± {self.sem:.2f}"
 
 
 @dataclass(frozen=True)
 class Interim:
-    """How far runs are before all have a result, and between what their any-medal percentage ends once they have.
+    """How far runs are before all have a result, and the bounds of their final any-medal percentage.
 
     Attributes:
         medals: how many runs have earned a medal.
         ended: how many have ended, with a result or without.
         counted: how many have a result that counts.
         runs: how many there are.
-        seeds: over how many seeds the final figure is.
-        low: the percentage if no run without a result gets a medal.
-        high: that if each of them does.
+        seeds: how many seeds the final figure is over.
+        low: the final percentage if no run without a result gets a medal.
+        high: the final percentage if each of them gets one.
     """
 
     medals: int
@@ -385,23 +385,23 @@ class Interim:
         return self.counted == self.runs > 0
 
     def so_far_in_words(self) -> str:
-        """Tell how many runs have a medal of those that have ended: `14 medals of 41 ended`."""
+        """Return how many of the ended runs have a medal: `14 medals of 41 ended`."""
         if not self.ended:
             return f"none of {self.runs:,} run{'' if self.runs == 1 else 's'} ended"
         return f"{self.medals:,} medal{'' if self.medals == 1 else 's'} of {self.ended:,} ended"
 
     def bounds_in_words(self) -> str:
-        """Tell between what the final percentage lies: `final 6.2 to 88.0 %`."""
+        """Return the bounds of the final percentage: `final 6.2 to 88.0 %`."""
         return f"final {self.low:.1f} to {self.high:.1f} %"
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A row's result on one split: its cell, or, where the split is not covered, how much of it is.
+    """A row's result on one split: its cell, or, where the split is not fully covered, how much of it is.
 
     Attributes:
         cell: percentage with any medal; None where there is none (yet).
-        covered: how many of the split's competitions the row has runs of.
+        covered: how many of the split's competitions the row has runs for.
         of: how many competitions the split has.
         measures: all percentages; empty where `cell` is None and for published rows.
         interim: how far its runs are; None where there are none, or where they can't make a row.
@@ -416,22 +416,22 @@ class Standing:
 
 @dataclass(frozen=True)
 class Costs:
-    """What the model calls of runs have come to: of those whose result counts, with their latest attempts.
+    """The costs of model calls, of the latest attempts of runs whose result counts.
 
     Attributes:
         runs: how many runs there are.
-        measured: of them, those whose calls a gateway has counted.
-        estimated: of the measured ones, those with calls whose tokens are an estimate.
-        by_bytes: of all, those whose calls were counted by bytes only.
-        sent_bytes, received_bytes: of these.
+        measured: how many of them have calls counted by a gateway.
+        estimated: how many of the measured runs have calls with estimated tokens.
+        by_bytes: how many of all runs have calls counted by bytes only.
+        sent_bytes, received_bytes: of the runs counted by bytes.
         spending: of the measured runs.
-        priced: of the measured runs, those whose cost is known.
+        priced: how many of the measured runs have a known cost.
         total: US dollars for the priced runs.
         medals: of the priced runs.
-        aside: what came to no result: of earlier attempts, and of runs that count for nothing.
+        aside: spending without a result: of earlier attempts, and of runs that count for nothing.
         price_date: when the prices were last compared with those of the providers.
-        own_prices: the models that were priced by the operator's own prices.
-        listed_prices: those that were priced by genai-prices, which neither the operator nor the project names.
+        own_prices: the models priced by the operator's own prices.
+        listed_prices: the models priced by genai-prices, as neither the operator nor the project gives their price.
     """
 
     runs: int
@@ -451,39 +451,39 @@ class Costs:
 
     @property
     def tokens_per_run(self) -> float | None:
-        """Tokens of a measured run, on average; None without one."""
+        """Average tokens of a measured run; None without one."""
         return self.spending.tokens / self.measured if self.measured else None
 
     @property
     def per_run(self) -> float | None:
-        """US dollars for a run, over those whose cost is known; None without one."""
+        """US dollars per run, over the runs whose cost is known; None without one."""
         return self.total / self.priced if self.priced else None
 
     @property
     def per_medal(self) -> float | None:
-        """US dollars for a medal, over the runs whose cost is known; None without a medal."""
+        """US dollars per medal, over the runs whose cost is known; None without a medal."""
         return self.total / self.medals if self.medals else None
 
     @property
     def medals_per_100_dollars(self) -> float | None:
-        """Medals for a hundred US dollars, over the runs whose cost is known; None where they cost nothing."""
+        """Medals per hundred US dollars, over the runs whose cost is known; None where they cost nothing."""
         return 100.0 * self.medals / self.total if self.total else None
 
     def counted_in_words(self) -> str:
-        """Tell how the calls of how many runs were counted."""
-        left = self.runs - self.measured - self.by_bytes
+        """Return how the calls were counted, and in how many runs."""
+        uncounted = self.runs - self.measured - self.by_bytes
         parts = [f"counted by the gateway in {self.measured} of {self.runs} runs"]
         if self.estimated:
             parts.append(f"in {self.estimated} of these some tokens are estimated")
         if self.by_bytes:
             passed = f"{self.sent_bytes:,} sent, {self.received_bytes:,} received"
             parts.append(f"counted by bytes only in {self.by_bytes} ({passed})")
-        if left:
-            parts.append(f"not counted in {left}")
+        if uncounted:
+            parts.append(f"not counted in {uncounted}")
         return ", ".join(parts)
 
     def tokens_in_words(self) -> str:
-        """Tell of the tokens; empty where none were measured."""
+        """Return the tokens as text; empty where none were measured."""
         if not self.measured:
             return ""
         usage = self.spending.usage
@@ -494,7 +494,7 @@ class Costs:
         )
 
     def cost_in_words(self) -> str:
-        """Tell what the calls have cost, over how many runs, by which prices; empty where none were measured."""
+        """Return the cost of the calls, over how many runs and by which prices; empty where none were measured."""
         if not self.measured:
             return ""
         parts = (
@@ -502,18 +502,18 @@ class Costs:
         )
         if self.per_medal is not None:
             parts.append(f"{self.per_medal:,.2f} a medal")
-        told = ", ".join(parts) or "not known"
+        text = ", ".join(parts) or "not known"
         if self.priced < self.measured:
             unpriced = named(self.spending.unpriced)
-            told += f", over {self.priced} of {self.measured} measured runs (no price of {unpriced})"
+            text += f", over {self.priced} of {self.measured} measured runs (no price of {unpriced})"
         if self.aside.least_cost:
-            told += f"; beside these {self.aside.least_cost:,.2f} for attempts that came to no result"
+            text += f"; beside these {self.aside.least_cost:,.2f} for attempts without a result"
         own = f", of {named(self.own_prices)} the operator's own" if self.own_prices else ""
         listed = f", of {named(self.listed_prices)} by genai-prices" if self.listed_prices else ""
-        return f"{told}; prices of {self.price_date}{own}{listed}"
+        return f"{text}; prices of {self.price_date}{own}{listed}"
 
     def document(self) -> dict[str, Any]:
-        """Write it as JSON documents have it."""
+        """Return it as it stands in JSON documents."""
         return {
             "runs": self.runs,
             "measured": self.measured,
@@ -545,13 +545,13 @@ class Row:
         name: the agent of a published row; the experiment, or the sweep without one, of our own.
         agent: the agent's id.
         columns: by column name (`COLUMNS`, then the names of user-made splits).
-        own: over exactly the competitions that the row has runs of; None for published rows.
+        own: over exactly the competitions that the row has runs for; None for published rows.
         seeds_done: seeds that every competition of the row has finished; None: unknown.
-        seeds_planned: seeds that were asked for; None: unknown.
-        running: some of its runs have not ended.
-        padded: missing results were counted as no medal.
-        rerolled: runs that were relaunched though the agent itself had failed.
-        conflict: why its runs can't make one row; then it has no cells.
+        seeds_planned: seeds that the sweeps asked for; None: unknown.
+        running: whether some of its runs have not ended.
+        padded: whether missing results were counted as no medal.
+        rerolled: how many runs were relaunched though the agent itself had failed.
+        conflict: why its runs can't share a row; then it has no cells.
         costs: of its model calls; None where nothing is known of them.
     """
 

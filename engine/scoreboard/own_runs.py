@@ -1,4 +1,7 @@
-"""Evidence from our own runs: what the state knows of each experiment, its attempts and their submissions."""
+"""Make evidence from our own runs: each experiment's attempts and submissions as the state records them.
+
+Evidence from imported reports is in `engine.scoreboard.reports`.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True)
 class _Experiment:
-    """The parts of a row: its name, and its sweeps in the order in which their seeds count."""
+    """The name of a row, and its sweeps in the order in which their seeds count."""
 
     name: str
     note: str
@@ -48,7 +51,7 @@ class _Experiment:
 def own_evidence(database: Database, prices: PriceTable | None = None) -> tuple[Evidence, ...]:
     """Gather every experiment, and every sweep that belongs to none, newest first.
 
-    Model calls are priced by the project's prices where no others are given.
+    Without `prices`, model calls are priced by the project's own table.
     """
     ledger = _Ledger(
         model_calls.by_run(database), prices or price_table({}), network_use.latest_by_run(database)
@@ -63,10 +66,10 @@ def own_evidence(database: Database, prices: PriceTable | None = None) -> tuple[
 
 
 def find_evidence(database: Database, name: str, prices: PriceTable | None = None) -> Evidence:
-    """Gather one experiment, or sweep, by its name or an unambiguous beginning of it, with the provenance of its runs.
+    """Gather one experiment or sweep, named in full or by a unique prefix, with the provenance of its runs.
 
     Raises:
-        UsageProblem: there is none, or there are several.
+        UsageProblem: no experiment matches the name, or several do.
     """
     known = _experiments(database, with_members=True)
     found = [one for one in known if one.name == name] or [one for one in known if one.name.startswith(name)]
@@ -99,14 +102,17 @@ def find_evidence(database: Database, name: str, prices: PriceTable | None = Non
         )
     if found:
         several = ", ".join(one.name for one in found[:5])
-        raise UsageProblem(f"'{name}' could be several experiments", several, "Give more of its name.")
+        raise UsageProblem(f"'{name}' matches several experiments", several, "Give more of the name.")
     raise UsageProblem(
         f"there is no experiment or sweep '{name}'", "", "'mlebench-console scoreboard --own' lists them."
     )
 
 
 def _experiments(database: Database, *, with_members: bool = False) -> list[_Experiment]:
-    """All experiments and sweeps without one, newest first; with the members of experiments also alone, if asked."""
+    """List all experiments, and the sweeps that belong to none, newest first.
+
+    With members, each sweep of an experiment is listed on its own too, unless it has the experiment's name.
+    """
     known = {sweep.id: sweep for sweep in sweeps.all_sweeps(database)}
     found: list[_Experiment] = []
     taken: set[str] = set()
@@ -123,14 +129,14 @@ def _experiments(database: Database, *, with_members: bool = False) -> list[_Exp
 
 @dataclass(frozen=True)
 class _Ledger:
-    """What runs have used of models, and what that costs."""
+    """The model calls and network traffic of runs, and the prices of model calls."""
 
     uses: Mapping[int, Sequence[UseOfRun]]
     prices: PriceTable
     traffic: Mapping[int, tuple[int, int]]
 
     def costs_of(self, run: Run, spec: SweepSpec) -> TrialCosts:
-        """Price the model calls of a run."""
+        """Return the costs of a run's model calls."""
         uses, prices = self.uses.get(run.id, ()), prices_for(spec, self.prices)
         return TrialCosts(
             _counted(spec),
@@ -177,7 +183,7 @@ def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) 
 
 
 def _conditions_of(sweep: Sweep, members: Sequence[Run]) -> Conditions:
-    """What a sweep's runs had in common; one run on the demo's data makes all of it no result."""
+    """Return the conditions of a sweep's runs; one run on demo data marks the whole sweep as demo."""
     return Conditions(
         edition=sweep.spec.edition,
         agent=sweep.spec.agent_id,
@@ -191,7 +197,7 @@ def _conditions_of(sweep: Sweep, members: Sequence[Run]) -> Conditions:
 
 
 def _hardware_of(spec: SweepSpec) -> str:
-    """The processors, memory and GPUs of a run, in one line; empty for imported runs."""
+    """Return the processors, memory and GPUs of a run in one line; empty for imported runs."""
     if spec.runtime == IMPORTED:
         return ""
     parts = [f"{spec.cpus:g} CPU"]
@@ -203,9 +209,9 @@ def _hardware_of(spec: SweepSpec) -> str:
 
 
 def trial_of(run: Run) -> Trial:
-    """A run as it counts: a failure of the agent's own is a result without a submission, as in MLE-bench.
+    """Return a run as a trial: an agent's own failure is a result without a submission, as in MLE-bench.
 
-    What infrastructure took away and what an operator stopped counts for nothing until it is run again.
+    A run that infrastructure lost or an operator stopped counts for nothing until it is run again.
     """
     return Trial(
         competition_id=run.competition_id,
@@ -234,7 +240,7 @@ def _earned(run: Run) -> frozenset[Measure] | None:
 
 
 def earned_by(competition_id: str, outcome: Outcome, score: float | None) -> frozenset[Measure]:
-    """What an outcome counts for.
+    """Return the measures that an outcome earns.
 
     A medal is not always above the median: in herbarium-2020 the cut-off of bronze is the median, and a
     tie with it is not above.

@@ -1,4 +1,4 @@
-"""One self-contained HTML page of an experiment: row, disclosure, tables, plots, every run. It loads nothing."""
+"""Write an experiment as one HTML page: row, disclosure, tables, plots, every run. The page loads nothing else."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _INTERVALS = (
 )
 # How many published rows above and below are shown.
 _NEIGHBOURS = 3
-# At most this much of a text that an agent wrote is shown.
+# The most characters shown of a text that an agent wrote.
 _LONGEST = 200
 
 
@@ -48,7 +48,7 @@ def page_of(
     prices: Prices | None = None,
     timeline: Timeline | None = None,
 ) -> str:
-    """Write the page; logs of own runs are linked, not copied. The timeline is of own runs."""
+    """Return the page; logs of own runs are linked, not copied. The timeline covers own runs only."""
     disclosure = disclose(evidence, row)
     insight = insight_of(evidence, prices)
     title = escape(visible(row.name))
@@ -114,7 +114,7 @@ def _heading(row: Row) -> str:
 
 
 def _so_far(standing: Standing) -> str:
-    """What its runs have earned on the competitions that it covers: the figure, or between what it will lie."""
+    """Return what the runs earned on the competitions that they cover: the final figure, or its bounds so far."""
     whose = f"on its own {standing.of} competition{'' if standing.of == 1 else 's'}"
     if standing.cell is not None and (standing.interim is None or standing.interim.is_final):
         seed = "" if standing.cell.has_error else " (1 seed: no ±)"
@@ -125,7 +125,7 @@ def _so_far(standing: Standing) -> str:
 
 
 def _legend(timeline: Timeline | None) -> str:
-    """What the marks of the timeline mean, and what its bars are."""
+    """Explain the marks and bars of the timeline."""
     if timeline is None:
         return ""
     marks = ", ".join(f"{kind} ×{count}" for kind, count in counted_marks(timeline.marks).items())
@@ -137,13 +137,13 @@ def _legend(timeline: Timeline | None) -> str:
 
 
 def _section(title: str, content: str, note: str = "") -> str:
-    """A part of the page, whose content scrolls in itself; nothing without content."""
-    told = f"<p class='about'>{escape(note)}</p>\n" if note else ""
-    return f"<h2>{escape(title)}</h2>\n<div class='wide'>{content}</div>\n{told}" if content else ""
+    """Return a section of the page with content that scrolls by itself; empty without content."""
+    about = f"<p class='about'>{escape(note)}</p>\n" if note else ""
+    return f"<h2>{escape(title)}</h2>\n<div class='wide'>{content}</div>\n{about}" if content else ""
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: int = 0) -> str:
-    """A table of plain text, nothing without rows; its last `numbers` columns are flush right."""
+    """Return a table of plain text, empty without rows; its last `numbers` columns are right-aligned."""
     lines: list[str] = []
     if headings:
         cells = (_cell("th", text, place, len(headings), numbers) for place, text in enumerate(headings))
@@ -160,7 +160,7 @@ def _cell(tag: str, text: str, place: int, width: int, numbers: int) -> str:
 
 
 def _row_table(row: Row, published: Sequence[Row]) -> str:
-    """The row among its neighbours of the published table; a partial one also over its own competitions."""
+    """Return the row among its neighbours in the published table; a partial row also over its own competitions."""
     partial = row.own is not None and row.own.cell is not None and row.columns["all"].cell is None
     own = (f"its own {row.own.of}",) if partial and row.own is not None else ()
 
@@ -202,7 +202,7 @@ def _standings(standings: Mapping[str, Standing]) -> str:
 
 
 def _figures(standing: Standing) -> Iterator[str]:
-    """Every measure; of one that is not final what bounds it, where that is known."""
+    """Yield every measure; for one that is not final its bounds, where they are known."""
     for measure in MEASURES_BY_INTEREST:
         cell, interim = standing.measures.get(measure), standing.interim
         if cell is not None:
@@ -227,7 +227,7 @@ def _plots(evidence: Evidence, row: Row) -> str:
 
 
 def _model_costs(insight: Insight) -> str:
-    """What model calls came to by competition; a cost that is not known is no number."""
+    """Return the table of model calls by competition; an unknown cost is written as such."""
     lines = []
     for one in insight.model_costs_by_competition:
         costs = one.costs

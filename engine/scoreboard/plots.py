@@ -1,4 +1,4 @@
-"""The plots of an experiment, as data that the console draws, and as SVG, PNG and PDF pictures."""
+"""The plots of an experiment: data for the console to draw, and SVG, PNG and PDF pictures."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from foundation.problems import EnvironmentProblem, UsageProblem
 from foundation.text import visible
 from state.lifecycle import Outcome, RunState
 
-# One point is no line.
-_FREE = ("line", "points")
+# The kinds of plots without bars.
+_XY_KINDS = ("line", "points")
+# The fewest points of a series for which a plot is drawn: a line needs two.
 _FEWEST = {"line": 2, "bars": 1, "stacked": 1, "points": 1}
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one kind; `errors` is empty, or one standard error for each point."""
+    """A named series of points; `errors` is empty, or has one standard error for each point."""
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -47,9 +48,8 @@ class Plot:
     """One plot.
 
     Attributes:
-        key: a short name, as files are called by it.
-        kind: `line`; `points`, which no line joins; `bars`, whose x counts the `ticks`; or `stacked` bars, series upon
-            series.
+        key: a short name, used for file names.
+        kind: `line`; `points`, not joined by a line; `bars`, whose x is the number of a tick; or `stacked` bars.
         ticks: the names of bars.
     """
 
@@ -63,7 +63,7 @@ class Plot:
 
 
 def plots_of(evidence: Evidence, row: Row) -> tuple[Plot, ...]:
-    """Make every plot of an experiment that there are numbers for."""
+    """Return every plot of an experiment that has enough numbers."""
     medal, gold, above = Measure.ANY_MEDAL, Measure.GOLD, Measure.ABOVE_MEDIAN
     categories = by_category(evidence, pad_missing=row.padded)
     named = {f"{name} ({standing.covered})": standing for name, standing in categories.items()}
@@ -86,7 +86,7 @@ def plots_of(evidence: Evidence, row: Row) -> tuple[Plot, ...]:
 def _bars(
     key: str, title: str, x: str, y: str, measures: Sequence[Measure], standings: Mapping[str, Standing]
 ) -> Plot:
-    """The measures of the standings that have any, side by side."""
+    """Return a plot of the standings that have measures, one bar for each measure, side by side."""
     known = {name: standing.measures for name, standing in standings.items() if standing.measures}
     series = []
     for measure in measures:
@@ -97,7 +97,7 @@ def _bars(
 
 
 def _errors(cells: Sequence[Cell]) -> tuple[float, ...]:
-    """The standard errors of percentages; nothing where they are of one seed, which has none."""
+    """Return the standard errors of percentages; empty where a percentage is of one seed, which has none."""
     return tuple(cell.sem for cell in cells) if all(cell.has_error for cell in cells) else ()
 
 
@@ -115,7 +115,7 @@ def _pass_at_k(evidence: Evidence) -> Plot:
     series = []
     for measure in (Measure.ANY_MEDAL, Measure.GOLD):
         found = pass_at_k(evidence, measure=measure)
-        # A k that only some competitions have seeds for would be a curve over others.
+        # Where only some competitions have k seeds, the curve would go on over other competitions.
         even = [one for one in found if one.competitions == found[0].competitions]
         series.append(Series(measure.words, tuple((float(one.k), one.percent) for one in even)))
     return Plot("pass", "At least one of k seeds", "line", "k", "% of competitions", tuple(series))
@@ -154,7 +154,7 @@ def _score_by_cost(evidence: Evidence) -> Plot:
     named: dict[str, list[tuple[float, float]]] = {}
     for run in found:
         named.setdefault(run.ending if run.ending in medals else "no medal", []).append(
-            (run.cost, run.way_to_gold)
+            (run.cost, run.percent_to_gold)
         )
     series = tuple(Series(name, tuple(named[name])) for name in (*medals, "no medal") if name in named)
     title = f"Score against cost, {len(found)} runs whose cost is known"
@@ -202,7 +202,7 @@ def _tokens(evidence: Evidence) -> Plot:
 _MOST_BARS = 20
 _WIDTH, _HEIGHT = 560, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 26, 34, 92
-# Distinct also without colour vision; beyond them they begin anew.
+# Distinguishable with colour blindness too; further series start again with the first colour.
 _COLOURS = (
     "#0072b2",
     "#e69f00",
@@ -215,7 +215,7 @@ _COLOURS = (
     "#7f7f7f",
     "#b15928",
 )
-# What a name already says by its colour.
+# The fixed colours of well-known series.
 _NAMED = {
     "gold": "#d4a017",
     "silver": "#9aa5b1",
@@ -229,12 +229,12 @@ _NAMED = {
 
 
 def svg(plot: Plot) -> str:
-    """Draw a plot as an SVG element that needs nothing else, for pages and files."""
+    """Return a plot as a self-contained SVG element, for pages and files."""
     return _Canvas(plot).svg()
 
 
 def nice_step(span: float, most: int = 5) -> float:
-    """The smallest of 1, 2, 5 times a power of ten that divides a span into at most that many parts."""
+    """Return the smallest of 1, 2, 5 times a power of ten that divides a span into at most `most` parts."""
     if span <= 0:
         return 1.0
     magnitude = 10.0 ** math.floor(math.log10(span / most))
@@ -242,12 +242,12 @@ def nice_step(span: float, most: int = 5) -> float:
 
 
 def _colour_of(series: Series, place: int) -> str:
-    """The colour that a series is drawn in."""
+    """Return the colour of a series."""
     return _NAMED.get(series.name, _COLOURS[place % len(_COLOURS)])
 
 
 def _reach(plot: Plot, value: float, error: float) -> tuple[float, float]:
-    """How far an error goes below and above a value: a percentage has none below 0 or above 100."""
+    """Return how far an error bar extends below and above a value: a percentage stays within 0 and 100."""
     above = max(0.0, min(error, 100.0 - value)) if plot.y_label.startswith("%") else error
     return min(error, value), above
 
@@ -262,7 +262,7 @@ class _Canvas:
 
     def svg(self) -> str:
         self._axes()
-        if self.plot.kind in _FREE:
+        if self.plot.kind in _XY_KINDS:
             self._lines()
         else:
             self._bars()
@@ -332,7 +332,7 @@ class _Canvas:
         self._text((_LEFT + _WIDTH - _RIGHT) / 2, below + 16, self.plot.x_label, more=' opacity="0.7"')
 
     def _marked_xs(self) -> list[float]:
-        """What the axis names: the points of a line, and round numbers below points."""
+        """Return the labelled x values: the points of a line, round numbers for a plot of points."""
         if self.plot.kind == "line":
             return sorted({x for series in self.plot.series for x, _ in series.points})
         step = nice_step(self.high_x)
@@ -395,7 +395,7 @@ FORMS = ("svg", "png", "pdf")
 
 
 def picture(plot: Plot, form: str) -> bytes:
-    """Draw a plot as a file's content: SVG here, PNG and PDF with matplotlib, which is an optional extra.
+    """Return a plot as the content of a file: SVG, or with matplotlib, an optional extra, PNG and PDF.
 
     Raises:
         UsageProblem: the form is unknown.
@@ -424,7 +424,7 @@ def picture(plot: Plot, form: str) -> bytes:
         colour = _colour_of(series, place)
         reaches = [_reach(plot, y, error) for y, error in zip(ys, series.errors, strict=False)]
         errors = [[below for below, _ in reaches], [above for _, above in reaches]] if reaches else None
-        if plot.kind in _FREE:
+        if plot.kind in _XY_KINDS:
             line = "-" if plot.kind == "line" else ""
             axes.errorbar(
                 xs, ys, errors, label=series.name, color=colour, marker="o", capsize=2, linestyle=line
@@ -450,12 +450,12 @@ def picture(plot: Plot, form: str) -> bytes:
     if len(plot.series) > 1:
         axes.legend(fontsize="small")
     stream = io.BytesIO()
-    # Without the date of making, so that the same plot is the same file.
+    # Without the creation date, so that the same plot gives the same file.
     figure.savefig(stream, format=form, metadata={"CreationDate": None} if form == "pdf" else None)
     return stream.getvalue()
 
 
-# The timeline of attempts is no plot of series: it has an element of its own.
+# The timeline of attempts is not a `Plot`: it is drawn by code of its own.
 _LANE, _LANE_LABEL, _TIMELINE_WIDTH, _CURVE = 20, 76, 1120, 110
 _FAILED, _LIVE, _STOPPED = "#c62828", "#0b6cb0", "#7f7f7f"
 _OUTCOME_COLOURS = {outcome: _NAMED[outcome.value.replace("_", " ")] for outcome in Outcome}
@@ -464,10 +464,10 @@ _MARK_SIGNS = dict(zip(MarkKind, ("g", "o", "e", "k", "p", "r"), strict=True))
 
 
 def timeline_svg(found: Timeline) -> str:
-    """Draw a timeline as an SVG element: attempts as bars on their lanes, marks, now, the end, medals over time.
+    """Return a timeline as an SVG element: attempts as bars on lanes, marks, now, the end, medals over time.
 
-    Bars are told apart by a sign at their ends as well as by colour, and say on hovering what they are. Nothing
-    where nothing was launched.
+    A sign at the end of each bar repeats what its colour says, and its tooltip describes the attempt. Empty where
+    nothing was launched.
     """
     if not found.lanes:
         return ""
@@ -499,11 +499,11 @@ def timeline_svg(found: Timeline) -> str:
         text(x(at), 14, name, more=' opacity="0.75"')
         upright(at, "currentColor", ' stroke-opacity="0.12"')
     for mark in found.marks:
-        told = f"{mark.kind}, {_moment(mark.at)}: {mark.text}"
+        tooltip = f"{mark.kind}, {_moment(mark.at)}: {mark.text}"
         colour = _FAILED if mark.kind is MarkKind.GPU_LOST else "currentColor"
         parts.append(
             f'<text x="{x(mark.at):.1f}" y="34" text-anchor="middle" fill="{colour}" font-weight="600">'
-            f"{_MARK_SIGNS[mark.kind]}<title>{escape(visible(told))}</title></text>"
+            f"{_MARK_SIGNS[mark.kind]}<title>{escape(visible(tooltip))}</title></text>"
         )
     for place, lane in enumerate(found.lanes):
         y = top + place * _LANE
@@ -537,7 +537,7 @@ def timeline_svg(found: Timeline) -> str:
 
 
 def _timeline_bar(bar: Bar, begin: float, end: float, y: float, now: float) -> str:
-    """One attempt, with its sign where there is room for one, and everything about it on hovering."""
+    """Return the bar of one attempt, with its sign where there is room, and a tooltip that describes it."""
     width = max(2.0, end - begin - 1)
     if bar.state is RunState.FAILED:
         letter = "g" if bar.lost_gpu else "?" if bar.failure is None else bar.failure[0]
@@ -556,12 +556,12 @@ def _timeline_bar(bar: Bar, begin: float, end: float, y: float, now: float) -> s
         colour, sign, became = _STOPPED, "■", bar.state.value
     again = f", attempt {bar.attempt} of {bar.of}" if bar.of > 1 else ""
     hours = (bar.until(now) - bar.begin) / 3600
-    told = (
+    tooltip = (
         f"{bar.competition_id} seed {bar.seed}{again}: {became}, from {_moment(bar.begin)} for {hours:.1f} h"
     )
-    told = visible(f"{told}; {bar.cause}" if bar.cause else told)[:_LONGEST_TITLE]
+    tooltip = visible(f"{tooltip}; {bar.cause}" if bar.cause else tooltip)[:_LONGEST_TITLE]
     drawn = (
-        f'<g><title>{escape(told)}</title><rect x="{begin:.1f}" y="{y + 2}" width="{width:.1f}"'
+        f'<g><title>{escape(tooltip)}</title><rect x="{begin:.1f}" y="{y + 2}" width="{width:.1f}"'
         f' height="{_LANE - 5}" rx="2" fill="{colour}"/>'
     )
     if width >= 9 * len(sign):
@@ -571,12 +571,12 @@ def _timeline_bar(bar: Bar, begin: float, end: float, y: float, now: float) -> s
     return f"{drawn}</g>"
 
 
-# So much of what an agent wrote is enough of a hint.
+# The longest tooltip: a cause may quote what an agent wrote.
 _LONGEST_TITLE = 300
 
 
 def _ink(ground: str) -> str:
-    """Black or white, whichever stands out more from a colour."""
+    """Return black or white, whichever has more contrast with a colour."""
     red, green, blue = (int(ground[place : place + 2], 16) for place in (1, 3, 5))
     return "#000" if 0.299 * red + 0.587 * green + 0.114 * blue > 120 else "#fff"
 

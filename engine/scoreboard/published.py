@@ -1,4 +1,4 @@
-"""The rows of the published leaderboard: those that come with this project, or a newer table."""
+"""The rows of the published leaderboard: the table shipped with this project, or a newer one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.scoreboard.model import COLUMNS, Cell, Row, Standing
 from foundation.files import read_csv, write_bytes
 from foundation.problems import DataProblem, writing
 
-# Where a newer table is kept, below the state directory.
+# The file name of a newer table in the state directory.
 PUBLISHED_NAME = "published.csv"
 
 _TABLES = ("main", "additional")
@@ -38,10 +38,10 @@ def published_rows(state_dir: Path | None = None) -> tuple[Row, ...]:
 
 
 def update_published(state_dir: Path, source: Path) -> tuple[Row, ...]:
-    """Replace the built-in table by a newer one, if it can be read.
+    """Replace the built-in table with a newer one, after checking that it is valid.
 
     Raises:
-        DataProblem: it is not valid, or can't be kept.
+        DataProblem: it is not valid, or can't be saved.
     """
     rows = _read(source)
     with writing(state_dir / PUBLISHED_NAME):
@@ -65,7 +65,7 @@ def _read(path: Path) -> tuple[Row, ...]:
         except (ValueError, TypeError) as error:
             raise DataProblem(f"{path}, row {number}, is not valid", str(error)) from error
     if not rows:
-        raise DataProblem(f"{path} holds no row")
+        raise DataProblem(f"{path} has no rows")
     return tuple(rows)
 
 
@@ -93,5 +93,5 @@ def _row(entry: dict[str, str], sizes: dict[str, int]) -> Row:
 
 
 def _cell(mean: str, sem: str) -> Cell | None:
-    """A published cell; a row may lack a column."""
+    """Return a published cell; None where the row lacks that column."""
     return Cell(float(mean), float(sem), None) if mean else None

@@ -1,4 +1,7 @@
-"""Evidence from MLE-bench's grading reports and tables of outcomes: read from paths, or imported and kept by name."""
+"""Make evidence from MLE-bench's grading reports and tables of outcomes: read from paths, or imported under a name.
+
+Evidence from our own runs is in `engine.scoreboard.own_runs`.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +40,13 @@ from foundation.files import read_csv, write_json
 from foundation.problems import DataProblem, UsageProblem, reading
 from state import database as state_database
 
-# Where imports are kept, below the state directory.
+# The folder of imports in the state directory.
 FOLDER = "imported"
 _ABOUT = "about.json"
 _REPORTS = "reports"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
-# As MLE-bench looks for them.
+# The pattern by which MLE-bench finds the report of a run group.
 _REPORTS_OF_A_GROUP = "*grading_report*.json"
 
 _MOST_NAMED = 5
@@ -53,7 +56,7 @@ _MEDALS = frozenset({Measure.GOLD, Measure.SILVER, Measure.BRONZE})
 
 @dataclass(frozen=True)
 class About:
-    """What reports do not say about themselves."""
+    """What the operator adds about imported reports, which don't contain it."""
 
     name: str
     agent: str = ""
@@ -69,14 +72,14 @@ def load_evidence(
     experiment_id: str | None = None,
     prices: PriceTable | None = None,
 ) -> Evidence:
-    """Load evidence from grading reports, a table of outcomes, a runs folder, a bundle, or by an experiment's name.
+    """Load evidence from grading reports, a table of outcomes, a runs folder, a bundle, or by name.
 
     Args:
-        sources: one name, one table (`.csv`), one folder of run groups, or any number of reports (`.json`)
-            and folders that hold one each.
+        sources: one name of an experiment or import, one table (`.csv`), one folder of run groups, or any number
+            of reports (`.json`) and folders with one report each.
         state_dir: where names are looked up.
-        experiment_id: which experiment of a runs folder with its run_group_experiments.csv.
-        prices: of models, for our own runs; the project's if not given.
+        experiment_id: which experiment to load from a runs folder with a run_group_experiments.csv.
+        prices: of models, for our own runs; by default the project's.
 
     Raises:
         Problem: there is no such source, or it can't be read.
@@ -91,8 +94,8 @@ def load_evidence(
         raise DataProblem(f"{missing[0]} was not found")
     if len(paths) == 1 and paths[0].suffix.lower() == ".csv":
         return _read_outcomes(paths[0], About(paths[0].stem))
-    name = About(experiment_id or (paths[0].stem if len(paths) == 1 else "reports"))
-    evidence = _read_reports(report_files(paths, experiment_id), name)
+    about = About(experiment_id or (paths[0].stem if len(paths) == 1 else "reports"))
+    evidence = _read_reports(report_files(paths, experiment_id), about)
     return replace(evidence, note="; ".join(filter(None, (evidence.note, about_ungraded(paths)))))
 
 
@@ -113,14 +116,16 @@ def _load_by_name(name: str, state_dir: Path | None, prices: PriceTable | None) 
 def import_reports(
     state_dir: Path, paths: Sequence[Path], about: About, *, replace: bool = False
 ) -> Evidence:
-    """Copy grading reports (or one table of outcomes) beside the state, so that they appear on the scoreboard.
+    """Copy grading reports (or one table of outcomes) into the state directory, to show them on the scoreboard.
 
     Raises:
         UsageProblem: the name is not valid, or taken.
         DataProblem: a report can't be read.
     """
     if not _NAME.fullmatch(about.name):
-        raise UsageProblem(f"'{about.name}' can't be a name", "it may hold letters, digits, '.', '_' and '-'")
+        raise UsageProblem(
+            f"'{about.name}' is not a valid name", "names may contain letters, digits, '.', '_' and '-'"
+        )
     home = state_dir / FOLDER / about.name
     if home.exists() and not replace:
         raise UsageProblem(
@@ -140,12 +145,12 @@ def import_reports(
         partial.rename(home)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
-        raise DataProblem(f"{home} can't be made", error.strerror or str(error)) from error
+        raise DataProblem(f"{home} can't be created", error.strerror or str(error)) from error
     return evidence
 
 
 def import_names(state_dir: Path) -> tuple[str, ...]:
-    """The names of the imported experiments."""
+    """List the names of the imported experiments."""
     folder = state_dir / FOLDER
     found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return tuple(name for name in found if not name.startswith("."))
@@ -177,15 +182,15 @@ def read_import(state_dir: Path, name: str) -> Evidence:
 
 
 def remove_import(state_dir: Path, name: str) -> None:
-    """Take an imported experiment off the scoreboard.
+    """Remove an imported experiment.
 
     Raises:
-        UsageProblem: there is none of that name.
+        UsageProblem: there is no import of that name.
     """
     if name not in import_names(state_dir):
         raise UsageProblem(f"there is no import '{name}'")
     home = state_dir / FOLDER / name
-    # Out of sight first, so that a half-removed one is never read.
+    # Renamed first, so that a half-removed import is never read.
     gone = home.with_name(f".{name}.{secrets.token_hex(4)}.removed")
     home.rename(gone)
     shutil.rmtree(gone)
@@ -195,14 +200,15 @@ def remove_import(state_dir: Path, name: str) -> None:
 
 
 def report_files(paths: Sequence[Path], experiment_id: str | None = None) -> tuple[Path, ...]:
-    """List the grading reports that paths lead to.
+    """List the grading reports at some paths.
 
-    Of a bundle, which is verified, or a folder of run groups with their mapping: an experiment's. Of another
-    folder the report in it, or in each folder below it. Files as they are.
+    A bundle, whose checksums are verified, or a folder of run groups with their mapping gives the reports of one
+    experiment. Any other folder gives the report in it, or those in the folders directly below it. A file is a
+    report itself.
 
     Raises:
         UsageProblem: it is not clear which experiment is meant.
-        DataProblem: a folder holds none, a run group holds several, or a bundle has been changed.
+        DataProblem: a folder has no report, a run group has several, or a bundle has been changed.
     """
     if len(paths) == 1 and (paths[0] / RUNS / MAPPING_NAME).is_file():
         verify_bundle(paths[0])
@@ -213,7 +219,7 @@ def report_files(paths: Sequence[Path], experiment_id: str | None = None) -> tup
 
 
 def _reports_of_experiment(runs_dir: Path, experiment_id: str | None) -> tuple[Path, ...]:
-    """The report of every run group of an experiment, in the order in which they count."""
+    """Return the report of every run group of an experiment, in the order in which they count."""
     mapping = runs_dir / MAPPING_NAME
     groups_of = read_mapping(mapping)
     if experiment_id is None and len(groups_of) == 1:
@@ -231,26 +237,26 @@ def _reports_of_experiment(runs_dir: Path, experiment_id: str | None) -> tuple[P
         raise DataProblem(
             f"{len(missing)} of {len(groups)} run groups of {experiment_id} have no report",
             ", ".join(missing[:3]),
-            "Make them with 'mlebench-console make-submission' and 'grade'.",
+            "Create them with 'mlebench-console make-submission' and 'grade'.",
         )
     return tuple(report for report in found.values() if report is not None)
 
 
 def _reports_at(path: Path) -> list[Path]:
-    """The report in a folder, or in each folder below it; a file as it is."""
+    """Return the report in a folder, or those in the folders directly below it; a file is returned as it is."""
     if not path.is_dir():
-        # `runs/*/*.json` also names the groups' own metadata.
+        # The shell pattern `runs/*/*.json` also matches the groups' metadata.
         return [path] if path.name != METADATA else []
     own = _report_of_group(path)
     below = (own,) if own is not None else map(_report_of_group, sorted(path.glob("*/")))
     found = [report for report in below if report is not None]
     if not found:
-        raise DataProblem(f"{path} holds no grading report", f"no file in it ends in {REPORT_SUFFIX}")
+        raise DataProblem(f"{path} has no grading report", f"no file in it ends in {REPORT_SUFFIX}")
     return found
 
 
 def about_ungraded(paths: Sequence[Path]) -> str:
-    """Name the run groups in folders that `report_files` has passed, as they have no report; empty: there are none."""
+    """Name the run groups that `report_files` skips because they have no report; empty: there are none."""
     found = [
         metadata.parent
         for path in paths
@@ -264,13 +270,17 @@ def about_ungraded(paths: Sequence[Path]) -> str:
 
 
 def _report_of_group(folder: Path) -> Path | None:
-    """The report of a run group, None where there is none; which of several would count is for its owner to say."""
+    """Return the report of a run group, None where there is none.
+
+    Raises:
+        DataProblem: there are several; only the operator knows which one counts.
+    """
     found = sorted(folder.glob(_REPORTS_OF_A_GROUP))
     if len(found) > 1:
         raise DataProblem(
-            f"{folder} holds {len(found)} grading reports",
+            f"{folder} has {len(found)} grading reports",
             ", ".join(path.name for path in found[:_MOST_NAMED]),
-            "Keep the one that counts, or name the reports themselves instead of their folder.",
+            "Keep the one that counts, or give the report files instead of the folder.",
         )
     return found[0] if found else None
 
@@ -281,12 +291,12 @@ def _report_of_group(folder: Path) -> Path | None:
 def _read_files(paths: Sequence[Path], about: About) -> Evidence:
     tables = [path for path in paths if path.suffix == ".csv"]
     if tables and len(paths) > 1:
-        raise UsageProblem("a table of outcomes is imported alone")
+        raise UsageProblem("a table of outcomes can't be imported together with other files")
     return _read_outcomes(tables[0], about) if tables else _read_reports(paths, about)
 
 
 def _read_reports(paths: Iterable[Path], about: About) -> Evidence:
-    """Read grading reports in MLE-bench's order: by path as text, within one by competition."""
+    """Read grading reports in MLE-bench's order: by path as text, and within a report by competition."""
     ordered = sorted(paths, key=str)
     if not ordered:
         raise DataProblem(f"there is no grading report of {about.name}")
@@ -300,9 +310,7 @@ def _read_report(path: Path) -> list[dict[str, Any]]:
     if not isinstance(reports, list) or not all(
         isinstance(report, dict) and isinstance(report.get("competition_id"), str) for report in reports
     ):
-        raise DataProblem(
-            f"{path} is not a grading report", 'it has no list "competition_reports" as MLE-bench has it'
-        )
+        raise DataProblem(f"{path} is not a grading report", 'it has no valid list "competition_reports"')
     return sorted(reports, key=lambda report: report["competition_id"])
 
 
@@ -323,7 +331,7 @@ def _read_outcomes(path: Path, about: About) -> Evidence:
 
 
 def _outcome(row: Mapping[str, str]) -> dict[str, Any]:
-    """A line of a table as a report."""
+    """Return a row of a table as a report."""
     values: dict[str, Any] = {"competition_id": row["competition_id"]}
     for flag in FLAGS:
         if row.get(flag):
@@ -335,9 +343,9 @@ def _outcome(row: Mapping[str, str]) -> dict[str, Any]:
     return values
 
 
-def _descriptions(told: str) -> str:
-    """Return which kind of description a report tells of."""
-    return {"unknown": "", OBFUSCATED: OBFUSCATED}.get(told, USUAL)
+def _descriptions(value: str) -> str:
+    """Return the kind of descriptions for a report's `descriptions` field."""
+    return {"unknown": "", OBFUSCATED: OBFUSCATED}.get(value, USUAL)
 
 
 def _evidence(reports: Sequence[Mapping[str, Any]], about: About) -> Evidence:

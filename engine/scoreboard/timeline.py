@@ -1,6 +1,6 @@
-"""The timeline of sweeps: their attempts as intervals on lanes, what happened to all of them, and when they end.
+"""The timeline of sweeps: their attempts as bars on lanes, events that concern many of them, and the expected end.
 
-Everything but `read_timeline` is pure: it computes with attempts and moments, and asks nobody.
+Only `read_timeline` reads the state; everything else here is pure computation.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from state.database import Database
 from state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
 from state.records import HERE, IMPORTED, Attempt, Event, Run, Sweep
 
-# How failures of the infrastructure, and suspicions, tell that a GPU was lost.
+# Matches causes of failures, and suspicions, that say that a GPU was lost.
 _GPU_LOST = re.compile(r"GPU (was )?(lost|failed)|driver does not find GPU", re.IGNORECASE)
 
 
 class MarkKind(StrEnum):
-    """What happened to a host or a sweep as a whole; the value is its name for people, most important first."""
+    """What happened to a host or to a whole sweep; values are names for people, the most important first."""
 
     GPU_LOST = "GPU lost"
     OUTAGE = "provider outage"
@@ -39,7 +39,7 @@ class MarkKind(StrEnum):
     RESUMED = "sweep resumed"
 
 
-# Which events of the state are marks.
+# The events of the state that become marks.
 _MARKED_EVENTS = {
     "engine.started": MarkKind.ENGINE,
     "provider.outage": MarkKind.OUTAGE,
@@ -55,14 +55,15 @@ class Bar:
     """One attempt of a run.
 
     Attributes:
-        attempt: its number; `of` is that of the run's latest one.
-        begin: when its agent started, or where it never did, when it was launched.
-        end: when its agent ended; None while it is there.
-        state: of its run where it is the latest attempt of it, of an earlier one how that ended.
-        outcome: what its submission was worth.
-        standing: of a live one, what it would get if it ended now; None: nothing is graded yet.
+        attempt: its number.
+        of: the number of the run's latest attempt.
+        begin: when its agent started, or, if it never started, when the attempt was launched.
+        end: when its agent ended; None while the attempt is live.
+        state: of a run's latest attempt, the run's state; of an earlier attempt, how that one ended.
+        outcome: the grade of its final submission.
+        standing: the outcome that a live attempt would get if it ended now; None: nothing is graded yet.
         cause: why it failed.
-        node: the host that it ran on; empty for the engine's own.
+        node: the host that it ran on; empty for the engine's own host.
     """
 
     run_id: int
@@ -84,25 +85,25 @@ class Bar:
 
     @property
     def is_live(self) -> bool:
-        """Whether something is being done for it right now."""
+        """Whether the attempt has not ended."""
         return self.end is None
 
     @property
     def lost_gpu(self) -> bool:
-        """Whether its host lost the GPU under it, as far as that is known or suspected."""
+        """Whether it is known or suspected that the attempt failed because its host lost a GPU."""
         return self.failure is not None and _GPU_LOST.search(self.cause) is not None
 
     def until(self, now: float) -> float:
-        """When it ended, or now."""
+        """Return when it ended, or now."""
         return max(self.begin, now if self.end is None else self.end)
 
 
 @dataclass(frozen=True)
 class Lane:
-    """Attempts of which no two were there at the same time, in order of time.
+    """Attempts that don't overlap in time, in order of time.
 
     Attributes:
-        node: the host that they ran on; empty for the engine's own.
+        node: the host that they ran on; empty for the engine's own host.
         number: counts the lanes of a host from 1.
     """
 
@@ -113,7 +114,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened at a moment to more than one attempt, or that ended one from outside."""
+    """An event that concerns more than one attempt, or that ended one from outside."""
 
     at: float
     kind: MarkKind
@@ -126,7 +127,7 @@ class ExpectedEnd:
 
     Attributes:
         at: in seconds since the epoch.
-        at_most: whether nothing has ended yet, so that every run is taken to use its whole time.
+        at_most: whether no run has ended yet, so that every run is assumed to use its whole time limit.
     """
 
     at: float
@@ -135,15 +136,15 @@ class ExpectedEnd:
 
 @dataclass(frozen=True)
 class Timeline:
-    """One sweep or several on one axis of time.
+    """One sweep or several on one time axis.
 
     Attributes:
         now: when it was read.
         begin: when the first attempt began; `now` where there is none.
-        ends: when the last run will have ended; None where nothing is left to do, or where that depends on a person.
-        medals: the moments at which runs ended with a medal, in order, and which.
-        queued: how many runs wait.
-        interim: how far the runs are; its bounds mean something of one sweep only. None where there are no runs.
+        ends: when the last run is expected to end; None where no run is left, or where that depends on a person.
+        medals: when runs ended with a medal, in order, and which medal.
+        queued: how many runs are queued.
+        interim: how far the runs are; its bounds are meaningful for a single sweep only. None where there are no runs.
     """
 
     sweep_ids: tuple[str, ...]
@@ -163,11 +164,11 @@ class Timeline:
 
     @property
     def last(self) -> float:
-        """The latest moment of which something is known."""
+        """When the last bar ends; now for live attempts, or where there are no bars."""
         return max((bar.until(self.now) for bar in self.bars), default=self.now)
 
     def document(self) -> dict[str, Any]:
-        """Write it as JSON documents have it."""
+        """Return it as it stands in JSON documents."""
         return asdict(self)
 
 
@@ -178,7 +179,7 @@ _STEPS = (
 
 
 def time_ticks(begin: float, end: float, most: float) -> list[tuple[float, str]]:
-    """Choose round local times within a span, at most so many, each with its name: `06:00`, or at midnight `03-14`."""
+    """Choose at most `most` round local times within a span, each with its label: `06:00`, or at midnight `03-14`."""
     step = next((step for step in _STEPS if (end - begin) / step <= most), _STEPS[-1])
     offset = time.localtime(begin).tm_gmtoff
     first = math.ceil((begin + offset) / step)
@@ -191,7 +192,7 @@ def time_ticks(begin: float, end: float, most: float) -> list[tuple[float, str]]
 
 
 def lanes_of(bars: Iterable[Bar]) -> tuple[Lane, ...]:
-    """Put each attempt on the first lane of its host that is free when it begins, as slots are given to runs."""
+    """Put each attempt on the first lane of its host that is free when the attempt begins."""
     lanes: defaultdict[str, list[list[Bar]]] = defaultdict(list)
     for bar in sorted(bars, key=lambda bar: (bar.begin, bar.run_id, bar.attempt)):
         of_host = lanes[bar.node]
@@ -210,10 +211,10 @@ def lanes_of(bars: Iterable[Bar]) -> tuple[Lane, ...]:
 def expected_end(
     members: Sequence[Run], *, concurrency: int, limit_seconds: float, now: float
 ) -> ExpectedEnd | None:
-    """Estimate when the last of a sweep's runs ends, if as many as now are live at once until then.
+    """Estimate when the last run of a sweep ends, at the given concurrency.
 
-    A run takes as long as those of its competition that have ended did, else as all that have ended, and before
-    the first of them has, its whole time.
+    A run is expected to take the median time of the ended runs of its competition; without any, that of all ended
+    runs; without any of these, its whole time limit.
     """
     live = [run for run in members if run.is_live]
     queued = sum(run.state is RunState.QUEUED for run in members)
@@ -234,7 +235,7 @@ def expected_end(
     for run in live:
         began = now if run.started_at is None else run.started_at
         end = began + seconds_of(run)
-        # Whoever takes longer than usual may take all of its time.
+        # A run that takes longer than expected may use its whole time limit.
         free.append(max(now, end if end > now else began + limit_seconds))
     last = max(free, default=now)
     free += [now] * (max(1, concurrency) - len(free))
@@ -247,7 +248,7 @@ def expected_end(
 
 
 def end_of_sweep(sweep: Sweep, members: Sequence[Run], now: float) -> ExpectedEnd | None:
-    """Estimate when a sweep ends; None where it has, or where it waits for a person to go on."""
+    """Estimate when a sweep ends; None where it has ended, or where runs wait for an operator to resume it."""
     waits = sweep.state is not SweepState.ACTIVE and any(run.state is RunState.QUEUED for run in members)
     if waits or not sweep.concurrency:
         return None
@@ -261,7 +262,7 @@ def read_timeline(database: Database, chosen: Sequence[Sweep], now: float) -> Ti
     members = {sweep.id: runs.of_sweep(database, sweep.id) for sweep in chosen}
     bars: list[Bar] = []
     for sweep in chosen:
-        if sweep.spec.runtime != IMPORTED:  # of these it is not known when they ran
+        if sweep.spec.runtime != IMPORTED:  # it is not known when imported runs ran
             by_id = {run.id: run for run in members[sweep.id]}
             bars += [
                 _bar(attempt, by_id[attempt.run_id]) for attempt in runs.attempts_of_sweep(database, sweep.id)
@@ -311,7 +312,7 @@ def _bar(attempt: Attempt, run: Run) -> Bar:
     end = attempt.ended_at
     if is_latest and run.state in (RunState.STARTING, RunState.RUNNING):
         end = None
-    elif end is None:  # it was lost before its agent had started
+    elif end is None:  # the attempt was lost before its agent started
         end = run.ended_at if is_latest and run.ended_at is not None else begin
     if attempt.failure_class is not None:
         state = RunState.FAILED

@@ -1,4 +1,4 @@
-"""Verification of a bundle: its scores are computed anew from its submissions, its row from reports and audits."""
+"""Verify a bundle: recompute its scores from its submissions, and its row from its reports and audits."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from foundation.problems import DataProblem
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of checking a bundle.
+    """The result of checking a bundle.
 
     Attributes:
-        scores: how many scores were computed anew and found the same.
+        scores: how many scores were recomputed and found equal.
         unchecked: what could not be checked, each with the reason.
-        differences: what is not as the bundle says, by name.
+        differences: what differs from what the bundle says, one text each.
     """
 
     scores: int
@@ -43,7 +43,7 @@ class Verification:
 
 
 def verify(folder: Path, data_dir: Path | None = None, *, at_once: int = 1) -> Verification:
-    """Check a bundle against itself, and its scores against the prepared data that are here.
+    """Check a bundle for contradictions, and its scores against the prepared data of this machine.
 
     Raises:
         DataProblem: it is not a bundle.
@@ -54,7 +54,7 @@ def verify(folder: Path, data_dir: Path | None = None, *, at_once: int = 1) -> V
     audits = _audits(folder, differences)
     differences += _row_differences(folder, manifest, audits)
     if not audits:
-        unchecked.append(("scores", "the bundle has no audit trail: it was made of imported reports"))
+        unchecked.append(("scores", "the bundle has no audit trail: it was made from imported reports"))
     for audit in audits:
         differences += [f"{_name(audit)}: {text}" for text in audit.differences()]
     scores = _check_scores(folder, audits, data_dir, at_once, unchecked, differences)
@@ -76,20 +76,21 @@ def _row_differences(folder: Path, manifest: Mapping[str, Any], audits: Sequence
     pad = bool(manifest.get("padded"))
     edition = str(manifest.get("edition") or "v1")
     try:
-        told = json.loads((folder / f"row{RowFormat.JSON.suffix}").read_text(encoding="utf-8"))["columns"]
+        row_file = folder / f"row{RowFormat.JSON.suffix}"
+        stated = json.loads(row_file.read_text(encoding="utf-8"))["columns"]
         reported = load_evidence([folder / RUNS])
     except (OSError, ValueError, KeyError, DataProblem) as error:
-        return [f"the row can't be made anew: {error}".replace("\n", " ")]
+        return [f"the row can't be recomputed: {error}".replace("\n", " ")]
     sources = [("its reports", reported)]
     if audits:
         trials = tuple(trial_of(audit.run) for audit in audits)
-        made = Evidence("own", str(manifest.get("experiment_id")), Conditions(edition), trials, 0.0)
-        sources.append(("its audited runs", made))
+        audited = Evidence("own", str(manifest.get("experiment_id")), Conditions(edition), trials, 0.0)
+        sources.append(("its audited runs", audited))
     found = []
     for what, evidence in sources:
-        again = columns_document(row_of(evidence, pad_missing=pad))
-        for column in sorted(told.keys() & again.keys()):
-            if not _are_equal(told[column]["measures"], again[column]["measures"]):
+        computed = columns_document(row_of(evidence, pad_missing=pad))
+        for column in sorted(stated.keys() & computed.keys()):
+            if not _are_equal(stated[column]["measures"], computed[column]["measures"]):
                 found.append(f"the row's column '{column}' does not follow from {what}")
     return found
 
@@ -117,7 +118,7 @@ def _check_scores(
     graded: list[RunAudit] = []
     for audit in audits:
         if audit.final is None:
-            continue  # nothing was handed in, or it does not count
+            continue  # no submission, or none that counts
         request = _request(folder, audit, data_dir)
         if isinstance(request, str):
             unchecked.append((_name(audit), request))
@@ -128,25 +129,26 @@ def _check_scores(
     with Grader(per_process=PER_PROCESS) as grader:
         for place, result in grader.grade_all(requests, at_once=at_once):
             audit, request = graded[place], requests[place]
-            assert audit.final is not None  # those without one were left out
-            told = audit.final.submission
+            assert audit.final is not None  # audits without one were skipped above
+            recorded = audit.final.submission
             if result.judgement is None:
                 unchecked.append((_name(audit), result.problem.cause if result.problem else ""))
                 continue
             report = report_on(request, result.judgement, audit.dataset.descriptions)
             found = (report.score, report.valid_submission, standing_of(report))
-            if _are_equal([*found], [told.score, told.valid, told.standing]):
+            if _are_equal([*found], [recorded.score, recorded.valid, recorded.standing]):
                 scores += 1
             else:
                 differences.append(
-                    f"{_name(audit)}: its score is {found[0]} ({found[2]}), not {told.score} ({told.standing})"
+                    f"{_name(audit)}: its score is {found[0]} ({found[2]}),"
+                    f" not {recorded.score} ({recorded.standing})"
                 )
     return scores
 
 
 def _request(folder: Path, audit: RunAudit, data_dir: Path | None) -> GradeRequest | str:
-    """Return the request to grade a run's final submission anew, or why that can't be done."""
-    assert audit.final is not None  # asked only for those that have one
+    """Return the request to grade a run's final submission again, or why that can't be done."""
+    assert audit.final is not None  # the caller skips audits without one
     submission = audit.final.submission
     if submission.standing is None:
         return "it was never graded"
@@ -154,14 +156,14 @@ def _request(folder: Path, audit: RunAudit, data_dir: Path | None) -> GradeReque
     if not path.is_file():
         return "its submission is not in the bundle"
     if file_hash(path) != submission.sha256:
-        return "its submission in the bundle is not what was handed in"
+        return "its submission in the bundle is not the file that was submitted"
     competition = registry.get(audit.run.competition_id)
     edition = edition_named(audit.sweep.spec.edition)
     dataset = dataset_folder(competition, data_dir, edition)
     if not can_grade(competition, dataset):
-        return f"{competition.id} is not prepared here in edition {edition}"
+        return f"{competition.id} is not prepared on this machine in edition {edition}"
     if audit.dataset.answers_sha256 not in ("", answers_hash(dataset, competition.id)):
-        return f"the answers of {competition.id} here are not those that it was graded with"
+        return f"the answers of {competition.id} on this machine differ from those that it was graded with"
     request = GradeRequest(competition.id, path, dataset.prepared, edition)
     return replace(request, sha256=submission.sha256)
 

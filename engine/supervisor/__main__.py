@@ -1,4 +1,4 @@
-"""`python -m engine.supervisor`: be the engine of one state directory, in the foreground or detached."""
+"""`python -m engine.supervisor`: run the engine of one state directory, in the foreground or detached."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from foundation.locks import FileLock
 from foundation.problems import EnvironmentProblem, Problem, StateProblem
 
 _READY = b"ready"
-_MOST_TOLD = 4096  # what a pipe takes at once
+_MOST_BYTES = 4096  # a pipe takes this much in one write
 _DISK_TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Be the engine until SIGTERM."""
+    """Run the engine until SIGTERM."""
     parser = argparse.ArgumentParser(prog="engine", description="The engine of one state directory.")
     parser.add_argument("--state-dir", type=Path, required=True)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--detach", action="store_true", help="go to the background; return when it works")
-    asked = parser.parse_args(argv)
-    ready = _detach() if asked.detach else None
-    places = Places(asked.config, asked.data_dir.absolute(), asked.state_dir.absolute())
+    options = parser.parse_args(argv)
+    ready = _detach() if options.detach else None
+    places = Places(options.config, options.data_dir.absolute(), options.state_dir.absolute())
     try:
         _run(places, ready)
     except Problem as problem:
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             EnvironmentProblem(
                 f"the engine can't work in {places.state_dir}",
                 why,
-                "Mend that, then start it again: runs go on meanwhile, and nothing is lost.",
+                "Fix that, then start the engine again: live runs continue meanwhile, and nothing is lost.",
             ),
             ready,
         )
@@ -57,28 +57,30 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _end(problem: Problem, ready: IO[bytes] | None) -> int:
-    """Write why the engine ends into its log and, while it was just starting, to whoever waits for it."""
+    """Write why the engine ends to its log and, if it was still starting, to the waiting parent process."""
     write_log(str(problem))
     if ready is not None and not ready.closed:
-        ready.write(problem.in_one_line().encode()[:_MOST_TOLD])
+        ready.write(problem.in_one_line().encode()[:_MOST_BYTES])
     return problem.exit_code
 
 
 def _detach() -> IO[bytes]:
-    """Go on in a child, and return where it says that it works, or why not; the parent waits for that and ends."""
-    said, saying = os.pipe()
+    """Continue in a child process, and return the pipe on which it reports that it is ready, or why not.
+
+    The parent waits for that report, prints a failure, and exits.
+    """
+    reader, writer = os.pipe()
     if os.fork():
-        os.close(saying)
-        told = os.read(said, _MOST_TOLD)  # nothing where the child has died
-        if told != _READY:
-            sys.stdout.buffer.write(told)
+        os.close(writer)
+        report = os.read(reader, _MOST_BYTES)  # empty if the child has died
+        if report != _READY:
+            sys.stdout.buffer.write(report)
             sys.stdout.flush()
-        os._exit(0 if told == _READY else 1)
-    os.close(said)
-    os.dup2(
-        sys.stderr.fileno(), sys.stdout.fileno()
-    )  # whoever started us waits for the end of what the parent says
-    return os.fdopen(saying, "wb", buffering=0)
+        os._exit(0 if report == _READY else 1)
+    os.close(reader)
+    # The caller reads the parent's standard output to its end, so the child must not keep it open.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return os.fdopen(writer, "wb", buffering=0)
 
 
 def _run(places: Places, ready: IO[bytes] | None) -> None:
@@ -94,8 +96,8 @@ def _run(places: Places, ready: IO[bytes] | None) -> None:
     lock = FileLock(lock_path(places))
     if not lock.acquire_soon():
         raise StateProblem(
-            f"another engine works on {places.state_dir}",
-            f"process {lock.path.read_text().strip()} holds {lock.path.name}",
+            f"another engine is running in {places.state_dir}",
+            f"process {lock.path.read_text().strip()} has locked {lock.path.name}",
             "Use that one, or stop it: mlebench-console engine stop",
         )
     share_runs(places)
@@ -108,7 +110,7 @@ def _run(places: Places, ready: IO[bytes] | None) -> None:
     is_owned = owner.exists()
 
     def is_orphaned() -> bool:
-        """Whether the command is gone for whose work alone this state was made."""
+        """Return whether this temporary state was created by a command that has ended."""
         return is_owned and not locks.is_held(owner)
 
     with lock:
@@ -124,7 +126,7 @@ def _run(places: Places, ready: IO[bytes] | None) -> None:
             if ready is not None:
                 ready.write(_READY)
                 ready.close()
-            # What was made anew where the state was is another's.
+            # If the lock file was replaced, the state directory now belongs to another engine.
             supervisor.run(lambda: bool(stops) or not lock.is_in_place() or is_orphaned(), wakeup)
     if is_orphaned():
         shutil.rmtree(places.state_dir)

@@ -1,4 +1,4 @@
-"""The engine's loop over its steps, with the status file and the log that it keeps."""
+"""The engine's loop over its steps, with its status file and its log."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ from state.usage.samples import Samples
 
 WAKE_SECONDS = 0.1
 _BACK_OFF_SECONDS = 5.0
-# So long the loop stands still where another program holds the state: consoles do for milliseconds.
+# The longest wait for another process that locks the state; consoles lock it for milliseconds.
 _LOCK_SECONDS = 0.5
 
 
 @dataclass
 class _Step:
-    """A step of the loop, when it is due, and what is wrong with it at the moment.
+    """A step of the loop, when it is due, and its current problem.
 
     Attributes:
-        every: seconds; 0 each time.
-        writes: whether there is nothing to do for it while the state can't be written.
+        every: seconds between two calls; 0: in each iteration.
+        writes: whether it needs a writable state.
     """
 
     name: str
@@ -70,7 +70,7 @@ class _Step:
 
 
 class Supervisor:
-    """Everything that the engine does, over one open state."""
+    """The engine of one open state: all its steps and their order."""
 
     def __init__(
         self,
@@ -144,10 +144,10 @@ class Supervisor:
         self._status = EngineStatus()
         self._notifier = Notifier(places.config_file, database, clock, lambda: full_disks(self._status))
         self._seen_version = -1
-        self._news: deque[Progressed | Ended] = deque()
+        self._worker_events: deque[Progressed | Ended] = deque()
         self._live = self._queued = self._retrying = 0
         self._steps = [
-            _Step("results of workers", self._take_news, 0.0),
+            _Step("results of workers", self._take_worker_events, 0.0),
             _Step("results of grading", self._grading.take_results, 0.0),
             _Step("requests", self._answer, WAKE_SECONDS),
             _Step("datasets", self._datasets.step, 0.3),
@@ -166,25 +166,25 @@ class Supervisor:
         ]
 
     def recover(self) -> None:
-        """Make the state agree with files and processes after a start, however the last engine ended."""
+        """Reconcile the state with files and processes after a start, however the last engine ended."""
         self._import.recover()
         self._datasets.recover()
         self._starter.recover()
         self._do(next(step for step in self._steps if step.do == self._beat))
-        told = f"engine {os.getpid()} is up"
+        text = f"engine {os.getpid()} is up"
         with self._database.transaction():
-            events.append(self._database, self._clock.now(), "engine.started", told)
-        self._log(told)
+            events.append(self._database, self._clock.now(), "engine.started", text)
+        self._log(text)
 
     def run(self, stopping: Callable[[], bool], wakeup: int) -> None:
-        """Work until told to stop; `wakeup` is readable when a signal has come."""
+        """Run the steps until `stopping` returns true; `wakeup` becomes readable when a signal arrives."""
         self._database.wait_at_most(_LOCK_SECONDS)
         while not stopping():
             for step in self._steps:
                 if self._clock.monotonic() >= step.due_at:
                     self._do(step)
             self._sleep(wakeup)
-        self._log(f"engine {os.getpid()} ends; live runs go on")
+        self._log(f"engine {os.getpid()} ends; live runs continue")
 
     def _do(self, step: _Step) -> None:
         step.problem = ""
@@ -192,7 +192,7 @@ class Supervisor:
         try:
             step.do()
         except UnusableState as problem:
-            # All that write wait, or each would wait for a lock in turn, and nothing be told meanwhile.
+            # All writing steps back off: otherwise each would wait for the lock in turn, and the heartbeat be late.
             self._log(f"step {step.name}", problem)
             step.problem = problem.cause
             for other in self._steps:
@@ -210,24 +210,24 @@ class Supervisor:
             self._seen_version = version
 
     def _host_capacity(self) -> HostCapacity:
-        """Return what runs are given here."""
+        """Return the resources that this host has for runs."""
         gpus = len(self._gpus.devices())
         return HostCapacity(self._settings.cpus, self._settings.memory_bytes, gpus)
 
-    def _take_news(self) -> None:
-        """Take what workers have come to; it stays here until the state has it."""
-        self._news.extend(self._workers.poll())
-        while self._news:
+    def _take_worker_events(self) -> None:
+        """Process the events of workers; each stays in the queue until the state has it."""
+        self._worker_events.extend(self._workers.poll())
+        while self._worker_events:
             try:
-                self._datasets.take_news(self._news[0])
+                self._datasets.take_news(self._worker_events[0])
             except UnusableState:
                 raise
-            except Exception as error:  # noqa: BLE001 - one task's news must not keep the others from being heard
-                self._log(f"news of task {self._news[0].number}", error)
-            self._news.popleft()
+            except Exception as error:  # noqa: BLE001 - an event of one task must not block those of others
+                self._log(f"event of task {self._worker_events[0].number}", error)
+            self._worker_events.popleft()
 
     def _problems(self) -> tuple[str, ...]:
-        """Say what is wrong at the moment."""
+        """List the current problems of all steps."""
         problems = [
             *(step.problem for step in self._steps),
             *(part.problem for part in (self._intake, self._placements, self._starter)),
@@ -235,14 +235,14 @@ class Supervisor:
         return tuple(dict.fromkeys(filter(None, problems)))
 
     def _beat(self) -> None:
-        """Publish how the engine and its host are at this moment."""
-        # Imported here: whatever the engine imports at its start delays its answer that it is up.
+        """Publish the current status of the engine and its host."""
+        # Imported here: imports at the start of the engine delay its report that it is ready.
         import psutil
 
         memory = psutil.virtual_memory()
         state_disk = shutil.disk_usage(existing(self._places.state_dir))
         data_disk = shutil.disk_usage(existing(self._places.data_dir))
-        with suppress(UnusableState):  # some step has met it as well, and it is shown; the last counts stay
+        with suppress(UnusableState):  # other steps report this problem; the last counts stay
             self._live = sum(runs.live_counts(self._database).values())
             self._queued = runs.queued_count(self._database)
             self._retrying = len(runs.to_retry(self._database))
@@ -284,14 +284,14 @@ class Supervisor:
     def _sleep(self, wakeup: int) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(wakeup, selectors.EVENT_READ)
-            for news in (self._workers.fileno(), self._grader.fileno()):
-                if news is not None:
-                    selector.register(news, selectors.EVENT_READ)
+            for descriptor in (self._workers.fileno(), self._grader.fileno()):
+                if descriptor is not None:
+                    selector.register(descriptor, selectors.EVENT_READ)
             selector.select(WAKE_SECONDS)
 
 
 class EngineLog:
-    """Writes the engine's log, which is its standard error, without agents' secrets."""
+    """Writes the engine's log (its standard error) without agents' secrets."""
 
     def __init__(self, redaction: TextRedactor) -> None:
         self._redaction = redaction

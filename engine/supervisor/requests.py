@@ -1,4 +1,4 @@
-"""Execute requests: one method for each kind, in one transaction together with its answer."""
+"""Execute requests of consoles and commands: one method per kind, in one transaction together with the answer."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ _PAUSED = "paused: live runs continue, and no more are started"
 _LONGEST_SNOOZE_SECONDS = 30 * 86_400.0
 _LONGEST_TEXT = 300
 Handler = Callable[[Any, str], Answer | None]
-"""Takes a request's arguments and author; returns None where it is to be asked again, having changed nothing."""
+"""Takes a request's arguments and author; returns None, without changing anything, if it must be called again later."""
 
 
 class RequestDispatcher:
-    """Answers the requests that consoles and commands have filed."""
+    """Executes and answers the requests that consoles and commands have filed."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class RequestDispatcher:
         self._log = log
         self._checks = LaunchChecks(places, capacity)
         self._agents = agents
-        # Whether requests are there that can still be withdrawn.
+        # Whether there are requests that wait for their time and can still be withdrawn.
         self._has_later = False
         self._handlers: dict[str, Handler] = {
             "sweep.launch": self._launch,
@@ -105,11 +105,11 @@ class RequestDispatcher:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a request is to be answered that waits for nothing but this engine, or for its time."""
+        """Whether a request waits for work of this engine, or for its time."""
         return self._agents.is_taking or self._checks.are_waited_for or self._has_later
 
     def step(self) -> None:
-        """Answer everything that is open, oldest first, but for what has to wait."""
+        """Answer all open requests that are due, oldest first."""
         for request in requests.open_requests(self._database, now=self._clock.now()):
             self._answer(request)
         self._has_later = bool(requests.waiting(self._database))
@@ -119,16 +119,16 @@ class RequestDispatcher:
             with self._database.transaction():
                 now = requests.get(self._database, request.id)
                 if now is None or now.state is not RequestState.FILED:
-                    return  # it was withdrawn since it was read
+                    return  # withdrawn since it was read
                 handler = self._handlers.get(request.kind)
                 if handler is None:
                     known = ", ".join(sorted(self._handlers))
-                    raise UsageProblem(f"there is no request '{request.kind}'", "", f"Known are: {known}.")
+                    raise UsageProblem(f"there is no request '{request.kind}'", "", f"Choose one of {known}.")
                 answer = handler(read_arguments(request.kind, request.arguments), request.author)
                 if answer is not None:
                     self._write(request, RequestState.DONE, answer.to_text())
         except UnusableState:
-            raise  # no answer to what was asked: it stays open until the state can be used again
+            raise  # the request stays open until the state can be used again
         except Problem as problem:
             self._write(request, RequestState.REFUSED, RefusedRequest.to_text(problem))
         except Exception as error:  # noqa: BLE001 - one bad request must not keep the others from their answers
@@ -143,7 +143,7 @@ class RequestDispatcher:
     def _launch(self, launch: Launch, _by: str) -> Answer | None:
         own = self._places.data_dir
         refuse_other_data(launch.spec, own)
-        # One data directory to an engine: the state knows datasets by competition and edition alone.
+        # An engine has one data directory: the state identifies datasets by competition and edition alone.
         launch = replace(launch, spec=replace(launch.spec, data_dir=str(own)))
         is_waiting = False
         try:
@@ -157,7 +157,7 @@ class RequestDispatcher:
 
     def _create(self, launch: Launch, checks: list[Check]) -> Answer | None:
         agent = launching.agent_of(launch.spec)
-        # A condition of the row, whether a flag or the agent's own setting asks for it.
+        # Obfuscation is a condition of the row, whether a flag or the agent's own setting requests it.
         obfuscated = launch.spec.obfuscated or wants_obfuscated(agent)
         launch = replace(launch, spec=replace(launch.spec, obfuscated=obfuscated))
         version = self._agents.take(agent.folder)
@@ -217,11 +217,11 @@ class RequestDispatcher:
         now = self._clock.now()
         for run, shown in zip(chosen, arguments.runs, strict=True):
             if sweeps.get(self._database, run.sweep_id).spec.runtime == IMPORTED:
-                raise UsageProblem(f"run {run.id} can't be launched again", "it was imported, not made here")
+                raise UsageProblem(f"run {run.id} can't be relaunched", "it was imported, not run here")
             if not run.has_ended:
-                raise _moved_on(run)
+                raise _has_changed(run)
             if transitions.is_reroll(run) and not shown.reroll:
-                raise _moved_on(run, ", and relaunching it would re-roll its seed")
+                raise _has_changed(run, ", and relaunching it would re-roll its seed")
         for run in chosen:
             transitions.requeued(self._database, run.id, by=by, now=now)
             if sweeps.get(self._database, run.sweep_id).state is SweepState.STOPPED:
@@ -238,19 +238,19 @@ class RequestDispatcher:
         return Answer(f"{_runs(len(chosen))} asked to stop", chosen[0].sweep_id)
 
     def _as_shown(self, arguments: SomeRuns) -> list[Run]:
-        """Read the runs that somebody has decided about.
+        """Read the runs of a request.
 
         Raises:
-            UsageProblem: one has had another attempt since it was shown.
+            UsageProblem: one has had another attempt since the operator saw it.
         """
         chosen = [runs.get(self._database, shown.id) for shown in arguments.runs]
         for run, shown in zip(chosen, arguments.runs, strict=True):
             if run.attempts != shown.attempt:
-                raise _moved_on(run)
+                raise _has_changed(run)
         return chosen
 
     def _stop(self, run: Run, by: str) -> None:
-        """Stop a run: a queued one at once, of a live one the runner ends the agent."""
+        """Stop a run: a queued one at once, a live one by requesting that its runner ends the agent."""
         now = self._clock.now()
         if run.state is RunState.QUEUED:
             transitions.stopped(self._database, run.id, by=by, now=now)
@@ -269,7 +269,7 @@ class RequestDispatcher:
     def _classify(self, arguments: ClassifyRuns, by: str) -> Answer:
         if arguments.class_ not in set(FailureClass):
             known = ", ".join(FailureClass)
-            raise UsageProblem(f"there is no class '{arguments.class_}'", "", f"Known are: {known}.")
+            raise UsageProblem(f"there is no class '{arguments.class_}'", "", f"Choose one of {known}.")
         kind = FailureClass(arguments.class_)
         now = self._clock.now()
         chosen = self._as_shown(arguments)
@@ -303,7 +303,7 @@ class RequestDispatcher:
         return Answer(f"sweep {sweep.id} belongs to experiment {arguments.experiment_id}", sweep.id)
 
     def _set_budget(self, arguments: SetBudget, by: str) -> Answer:
-        """Change what runs share; what was ended by a budget that was used up, and is excused, is queued again."""
+        """Change a shared budget; queue excused runs again that had failed because it was used up."""
         scope, name = arguments.scope, arguments.name
         if scope is BudgetScope.SWEEP:
             name = sweeps.get(self._database, name).id
@@ -312,7 +312,9 @@ class RequestDispatcher:
         known = {(one.scope, one.name): one.limits for one in budgets.all_budgets(self._database)}
         given = {unit: getattr(arguments, unit) for unit in ("calls", "tokens", "usd")}
         if any(value is not None and value < 0 for value in given.values()):
-            raise UsageProblem("a budget is a number above 0", "", "0 takes the limit away.")
+            raise UsageProblem(
+                "a budget can't be negative", "", "Give a number above 0, or 0 to remove the limit."
+            )
         changed = {unit: value or None for unit, value in given.items() if value is not None}
         limits = replace(known.get((scope, name), Limits()), **changed)
         now = self._clock.now()
@@ -328,11 +330,12 @@ class RequestDispatcher:
         now, reason = self._clock.now(), visible(arguments.reason).strip()
         if not reason:
             raise UsageProblem(
-                "an acknowledgement needs a reason", "", "Others see it: say what is known, or done."
+                "an acknowledgement needs a reason", "", "Say what is known or being done: others see it."
             )
         if arguments.seconds is not None and not 0 < arguments.seconds <= _LONGEST_SNOOZE_SECONDS:
             raise UsageProblem(
-                f"nothing can be snoozed for {arguments.seconds:.0f} s", "expected up to 30 days"
+                f"{arguments.seconds:.0f} s is not a valid time to snooze",
+                "expected more than 0, up to 30 days",
             )
         groups = {one.key: one for one in read_causes(self._database, now)}
         group = groups.get(arguments.key)
@@ -343,16 +346,16 @@ class RequestDispatcher:
             )
         text = visible(text)[:_LONGEST_TEXT]
         until = None if arguments.seconds is None else now + arguments.seconds
-        made = Acknowledgement(arguments.key, text, by, now, reason[:_LONGEST_TEXT], until)
+        acknowledgement = Acknowledgement(arguments.key, text, by, now, reason[:_LONGEST_TEXT], until)
         sweep_ids = () if group is None else group.sweep_ids
         sweep_id = sweep_ids[0] if len(sweep_ids) == 1 else None
-        acknowledgements.acknowledge(self._database, made, sweep_id=sweep_id)
+        acknowledgements.acknowledge(self._database, acknowledgement, sweep_id=sweep_id)
         if until is None:
-            return Answer("acknowledged: it is out of the way until something new joins it")
+            return Answer("acknowledged: hidden until a new run joins it")
         return Answer(f"snoozed until {time.strftime('%Y-%m-%d %H:%M', time.localtime(until))}")
 
     def _may_be_acknowledged(self, arguments: AcknowledgeCause) -> bool:
-        """Whether this is no cause of runs, or one of runs that have been launched again since it was shown."""
+        """Return whether the key is no cause of runs, or one whose runs were relaunched since the operator saw it."""
         if not arguments.text:
             return False
         if arguments.key.partition("-")[0] in OTHER_CONCERNS:
@@ -365,7 +368,7 @@ class RequestDispatcher:
         return Answer("no longer acknowledged")
 
     def _requeue_excused(self, changed: Budget, by: str, now: float) -> int:
-        """Queue again what was excused of sweeps all of whose budgets have room; returns how many runs that is."""
+        """Queue excused runs again in the sweeps whose budgets all have room; return how many runs."""
         queued = 0
         for sweep_id in budgets.sweeps_of(self._database, changed):
             shared = budgets.of_sweep(self._database, sweep_id)
@@ -379,15 +382,19 @@ class RequestDispatcher:
         return queued
 
 
-def _moved_on(run: Run, means: str = "") -> UsageProblem:
-    """Make the problem that a run is no longer as it was when somebody decided about it."""
+def _has_changed(run: Run, means: str = "") -> UsageProblem:
+    """Return the problem that a run has changed since the operator saw it."""
     attempt = f", attempt {run.attempts}" if run.attempts else ""
     state = f"{run.state} ({run.failure_class})" if run.failure_class is not None else run.state
-    return UsageProblem(f"run {run.id} has moved on", f"it is now {state}{attempt}{means}", "Look again.")
+    return UsageProblem(
+        f"run {run.id} has changed meanwhile",
+        f"it is now {state}{attempt}{means}",
+        "Check it, then try again.",
+    )
 
 
 def _annotated(change: Annotation) -> str:
-    """Say what has become of notes and tags, behind "is" or "are"."""
+    """Describe a change of notes and tags, as the end of a sentence with "is" or "are"."""
     parts = [f"tagged {', '.join(change.add)}"] if change.add else []
     parts += [f"no longer tagged {', '.join(change.remove)}"] if change.remove else []
     if change.note is not None:

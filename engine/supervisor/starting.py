@@ -1,4 +1,7 @@
-"""Start queued runs as slots come free, and queue failures of the infrastructure again."""
+"""Start queued runs as slots become free, and queue infrastructure failures again.
+
+The choice among runs is made in `engine.runs.scheduling`.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ _LONGEST_WAIT_SECONDS = 900.0
 
 @dataclass(frozen=True)
 class _HandOver:
-    """An attempt on its way to the runner, with the devices that it holds."""
+    """An attempt to be passed to its runner, with its GPUs."""
 
     sweep: Sweep
     run: Run
@@ -48,7 +51,7 @@ class _HandOver:
 
 
 class Starter:
-    """Decides what starts and gives it to the runner; the state records the intent before anything else exists."""
+    """Starts runs: records each attempt in the state before anything else exists, then passes it to a runner."""
 
     def __init__(
         self,
@@ -77,11 +80,11 @@ class Starter:
 
     @property
     def problem(self) -> str:
-        """Say what can't be handed over at the moment; empty when everything can."""
+        """What can't be passed to a runner at the moment; empty without a problem."""
         return str(self._troubles)
 
     def recover(self) -> None:
-        """After a start: give the runner what was recorded but never reached it."""
+        """After a start of the engine, pass on attempts that were recorded but never reached a runner."""
         self._placements.recover()
         without_order: list[tuple[Sweep, Run, Attempt]] = []
         for attempt in runs.live_attempts(self._database):
@@ -92,21 +95,23 @@ class Starter:
                 continue
             try:
                 order = launching.read_order(self._places.state_dir, attempt)
-            except Problem as problem:  # another's directory, or an order that can't be read: intake shows it
+            except (
+                Problem
+            ) as problem:  # another attempt's directory, or an unreadable order: intake reports it
                 self._log(f"run {run.id} can't go on", problem)
                 continue
             if order is None:
                 without_order.append((sweep, run, attempt))
             else:
                 self._hand_over(_HandOver(sweep, run, attempt, order.gpu_uuids))
-        for sweep, run, attempt in without_order:  # what the others hold is known only now
+        for sweep, run, attempt in without_order:  # last, because now the GPUs of all others are known
             wanted = _gpus_of_host(sweep.spec)
             free = self._free_gpus() if wanted else {}
             devices = lease(free, wanted, 1 / sweep.spec.runs_per_gpu) or ()
             self._hand_over(_HandOver(sweep, run, attempt, devices))
 
     def step(self) -> None:
-        """Start what may start now, but in no sweep of which a run waits to be handed over."""
+        """Start the runs that may start now, except in sweeps with a run that could not be passed on yet."""
         self._hand_over_waiting()
         everything = sweeps.with_work(self._database)
         live = runs.occupying_counts(self._database)
@@ -134,11 +139,11 @@ class Starter:
         self._start_all(choose(demands, free=free, at_most=_MOST_STARTS_A_STEP))
 
     def _start_on(self, name: str, active: Mapping[str, Sweep], live: Mapping[str, int]) -> None:
-        """Start what another placement has room for, whatever this host has."""
+        """Start as many runs as another placement has room for, regardless of this host's resources."""
         try:
             room = self._placements.named(name).room(name)
         except Problem as problem:  # its table is gone from config.toml
-            self._log(f"the runs of placement {name} wait", problem)
+            self._log(f"no runs start on placement {name}", problem)
             return
         at_most = _MOST_STARTS_A_STEP if room is None else min(room, _MOST_STARTS_A_STEP)
         if not at_most:
@@ -199,17 +204,17 @@ class Starter:
         self._hand_over(_HandOver(sweep, run, attempt, gpu_uuids))
 
     def _hand_over(self, handover: _HandOver) -> None:
-        """Hand over an attempt with its devices; what a disk refuses is tried again, and keeps them meanwhile.
+        """Pass an attempt to its runner; after an error of the disk it keeps its GPUs and is tried again.
 
-        Anything else fails the run and pauses its sweep: the next ones would meet the same. An agent that may live
-        already is not failed.
+        Any other error fails the run and pauses its sweep, because the next runs would fail the same way. An attempt
+        whose agent may already be running is never failed here.
         """
         sweep, run, attempt = handover.sweep, handover.run, handover.attempt
         self._waiting[attempt.id] = handover
         self._gpus.hold(attempt.id, handover.gpu_uuids, 1 / sweep.spec.runs_per_gpu)
         try:
             if _gpus_of_host(sweep.spec) and not handover.gpu_uuids:
-                raise EnvironmentProblem("its GPUs are not free any more", "others use them")
+                raise EnvironmentProblem("its GPUs are not free any more", "other runs use them")
             launching.hand_over(
                 self._placements.of(attempt),
                 self._places.state_dir,
@@ -220,11 +225,11 @@ class Starter:
                 self._models_of(sweep),
                 images_folder(self._places),
             )
-        except Exception as error:  # noqa: BLE001 - whatever it is, the run must not stay starting unseen
-            self._log(f"run {run.id} can't be given to the runner", error)
+        except Exception as error:  # noqa: BLE001 - any error must be shown, or the run would stay STARTING for ever
+            self._log(f"run {run.id} can't be passed to its runner", error)
             claim = self._places.state_dir / attempt.directory / protocol.CLAIM
             if isinstance(error, OSError) or claim.exists():
-                self._troubles.note(attempt.id, f"run {run.id} waits to be given to the runner: {error}")
+                self._troubles.note(attempt.id, f"run {run.id} can't be passed to its runner yet: {error}")
                 return
             text = f"it can't be started: {error}".replace("\n", " ")
             now = self._clock.now()
@@ -253,7 +258,7 @@ class Starter:
         self._troubles.clear(attempt.id)
 
     def _hand_over_waiting(self) -> None:
-        """Try again what could not be handed over; what was stopped meanwhile never reaches the runner."""
+        """Retry attempts that could not be passed on; those stopped meanwhile never reach the runner."""
         for handover in list(self._waiting.values()):
             attempt = handover.attempt
             run = runs.get(self._database, attempt.run_id)
@@ -281,12 +286,12 @@ class Starter:
 
 
 def _gpus_of_host(spec: SweepSpec) -> int:
-    """Return how many of this host's GPUs a run takes; a batch system gives its jobs those of its nodes."""
+    """Return how many of this host's GPUs a run takes; jobs of a batch system use those of its nodes."""
     return spec.gpus if spec.placement == HERE else 0
 
 
 class StartRamp:
-    """Remembers when each sweep last started a run; after a restart it is read from the state."""
+    """Spaces out a sweep's starts; after a restart the time of the last start is read from the state."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -294,7 +299,7 @@ class StartRamp:
         self._started_at: dict[str, float] = {}
 
     def may_start(self, sweep: Sweep, at_most: int) -> int:
-        """Return how many runs of a sweep may start now, of so many that could."""
+        """Return how many runs of a sweep may start now, at most `at_most`."""
         if not sweep.spec.start_ramp_seconds:
             return at_most
         last = self._started_at.get(sweep.id)
@@ -303,11 +308,11 @@ class StartRamp:
         return min(at_most, int(self._clock.monotonic() - last >= sweep.spec.start_ramp_seconds))
 
     def note_start(self, sweep_id: str) -> None:
-        """Take note that a run of a sweep has been started."""
+        """Record that a run of a sweep has been started."""
         self._started_at[sweep_id] = self._clock.monotonic()
 
     def _last_start(self, sweep_id: str) -> float:
-        """The last start by the monotonic clock; a wall clock that was set back counts as just now."""
+        """Return the last start by the monotonic clock; now, if the wall clock was set back since."""
         started = runs.last_launch(self._database, sweep_id)
         since = math.inf if started is None else max(0.0, self._clock.now() - started)
         return self._clock.monotonic() - since
@@ -322,25 +327,25 @@ class Retrier:
         self._seen_at: dict[int, float] = {}
 
     def step(self) -> None:
-        """Queue again what has waited long enough."""
+        """Queue the failed runs again that have waited long enough."""
         waiting: dict[int, float] = {}
         away = outages.unreachable(self._database)
         for run in runs.to_retry(self._database):
             waiting[run.id] = self._seen_at.get(run.id, self._clock.monotonic())
             needed = sweeps.get(self._database, run.sweep_id).spec.gateway if away else ()
-            # Each try counts: none is given to a provider that is known to be away.
+            # The number of retries is limited: don't spend one while a needed provider is unreachable.
             if self._is_due(run, waiting[run.id]) and away.isdisjoint(needed):
                 transitions.requeued(self._database, run.id, by=ENGINE, now=self._clock.now())
                 del waiting[run.id]
         self._seen_at = waiting
 
     def _is_due(self, run: FailedRun, seen_at: float) -> bool:
-        """Whether it has waited since it failed, or since it was first seen where the wall clock was set back."""
+        """Return whether a run has waited long enough since it failed, or was first seen if the clock was set back."""
         now = self._clock.now()
         waited = max(now - (run.ended_at or now), self._clock.monotonic() - seen_at)
         return waited >= wait_seconds(run.failures)
 
 
 def wait_seconds(failures: int) -> float:
-    """Return how long to wait after so many failures: twice as long each time, up to a limit."""
+    """Return how long to wait after a number of failures: twice as long each time, up to a limit."""
     return min(_FIRST_WAIT_SECONDS * 2.0 ** (failures - 1), _LONGEST_WAIT_SECONDS)

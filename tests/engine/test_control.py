@@ -85,7 +85,7 @@ def test_a_second_engine_is_refused_in_clear_words(harness: Harness) -> None:
         control.start(harness.places)
     second = subprocess.run(engine_command(harness.places), capture_output=True, text=True, check=False)
     assert second.returncode == StateProblem.exit_code
-    assert "another engine works on" in second.stderr
+    assert "another engine is running in" in second.stderr
     assert len(second.stderr.strip().splitlines()) == 2
     assert control.status(harness.places).running
 

@@ -224,7 +224,7 @@ def test_a_final_submission_that_is_told_of_late_is_waited_for_and_graded(world:
     protocol.write(world.folder(0) / protocol.EXIT, replace(ENDED, submission_sequence=2))
     world.step_for(20)
     assert world.run(0).state is RunState.RUNNING
-    assert "does not tell of snapshots/2.csv" in world.intake.problem
+    assert "has no event of snapshots/2.csv" in world.intake.problem
     world.report(0, second, ENDED)
     world.step_for(60)
     assert world.run(0).state is RunState.GRADING
@@ -269,7 +269,7 @@ def test_a_final_submission_whose_file_is_lost_too_fails_its_run_at_last(world: 
     assert world.run(0).is_live
     world.step_for(100)
     assert world.run(0).failure_class is FailureClass.INFRASTRUCTURE
-    assert "snapshots/1.csv, is not there" in world.run(0).failure_text
+    assert "snapshots/1.csv, is missing" in world.run(0).failure_text
     assert not world.placements.here.is_placed(world.attempts[0])
 
 

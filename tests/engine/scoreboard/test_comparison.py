@@ -58,7 +58,7 @@ def test_only_seeds_that_count_and_competitions_in_common_are_compared() -> None
     assert [duel.competition_id for duel in found.duels] == [LEAF]
     assert found.duels[0].first.seeds == 1
     assert found.left_out == (CACTUS, SPOOKY)
-    with pytest.raises(DataProblem, match="no competition in common"):
+    with pytest.raises(DataProblem, match="no competition with results in common"):
         compare(evidence("a", {LEAF: "+"}), evidence("b", {CACTUS: "+"}))
 
 

@@ -169,8 +169,8 @@ def test_insight_tells_medals_for_money_and_tokens_by_competition(database: Data
     assert [one.competition_id for one in insight.model_costs_by_competition] == [LEAF, SPOOKY]
     assert insight.document()["model_costs_by_competition"][SPOOKY]["cost_per_run"] == pytest.approx(3)
     empty, gold = priced_runs(found)
-    assert (empty.ending, empty.way_to_gold) == ("no submission", 0.0)
-    assert 100 <= gold.way_to_gold <= 150
+    assert (empty.ending, empty.percent_to_gold) == ("no submission", 0.0)
+    assert 100 <= gold.percent_to_gold <= 150
 
 
 def test_costs_are_drawn_and_stand_on_the_page(database: Database) -> None:

@@ -74,9 +74,9 @@ def test_an_experiments_reports_count_in_the_order_of_their_paths(runs_dir: Path
 @pytest.mark.parametrize("name", ["2024-10-07_grading_report.json", "grading_report_old.json"])
 def test_two_reports_in_a_run_group_are_refused_by_name_as_in_mle_bench(runs_dir: Path, name: str) -> None:
     (runs_dir / "1_a" / name).write_text("{}")
-    with pytest.raises(DataProblem, match=rf"1_a holds 2 grading reports: .*{name}"):
+    with pytest.raises(DataProblem, match=rf"1_a has 2 grading reports: .*{name}"):
         load_evidence([runs_dir], experiment_id="one")
-    with pytest.raises(DataProblem, match="1_a holds 2 grading reports"):
+    with pytest.raises(DataProblem, match="1_a has 2 grading reports"):
         load_evidence([runs_dir / "1_a"])
     assert load_evidence([runs_dir / "1_a" / "2024-10-08_grading_report.json"]).competitions
 
@@ -171,7 +171,7 @@ def test_a_broken_table_of_outcomes_is_named(tmp_path: Path, text: str, said: st
 def test_nothing_that_can_be_meant_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="no experiment, import or file 'mine'"):
         load_evidence(["mine"], state_dir=tmp_path)
-    with pytest.raises(DataProblem, match="holds no grading report"):
+    with pytest.raises(DataProblem, match="has no grading report"):
         load_evidence([tmp_path])
 
 
@@ -202,7 +202,7 @@ def test_imported_reports_keep_their_order_whatever_they_are_called(tmp_path: Pa
 
 @pytest.mark.parametrize("name", ["../x", ".hidden", "", "a/b", "x" * 101])
 def test_a_name_that_is_a_path_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageProblem, match="can't be a name"):
+    with pytest.raises(UsageProblem, match="is not a valid name"):
         import_reports(tmp_path, [OPERAND], About(name))
 
 

@@ -106,7 +106,7 @@ def test_an_audit_names_a_submission_that_is_not_what_was_handed_in_and_files_th
     (place / protocol.EXIT).unlink()
     assert audit_of(state, finished[0].id).differences() == (
         "attempt 1 has no exit.json",
-        "submission 1 of attempt 1 is not what was handed in",
+        "submission 1 of attempt 1 is not the file that was submitted",
     )
 
 
@@ -147,7 +147,9 @@ def test_a_row_that_does_not_follow_from_its_reports_is_named(folder: Path, prep
 def test_what_can_not_be_checked_is_told_with_the_reason(folder: Path, tmp_path: Path) -> None:
     found = verify(folder, tmp_path / "nothing")
     assert (found.scores, found.differences) == (0, ())
-    assert {why for _, why in found.unchecked} == {f"{COMPETITION} is not prepared here in edition v1"}
+    assert {why for _, why in found.unchecked} == {
+        f"{COMPETITION} is not prepared on this machine in edition v1"
+    }
     for path in (folder / Path(snapshot_path("x")).parent).iterdir():
         path.unlink()
     sign(folder)

@@ -99,7 +99,7 @@ def test_a_run_that_a_full_disk_kept_from_its_runner_starts_once_there_is_room(w
     waiting = world.live()
     assert {run.state for run, _ in waiting} == {RunState.STARTING}
     assert {run.sweep_id for run, _ in waiting} == {"s", "other"}
-    assert "waits to be given to the runner: [Errno 28] No space left" in world.starter.problem
+    assert "passed to its runner yet: [Errno 28] No space left" in world.starter.problem
     assert all(sweep.state is SweepState.ACTIVE for sweep in sweeps.all_sweeps(world.state))
     world.trouble = None
     world.step_for(120)

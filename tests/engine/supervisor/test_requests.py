@@ -361,7 +361,7 @@ def test_a_relaunch_counts_as_a_reroll_only_when_it_was_the_agents_own_failure(r
     again = [runs.get(requester.state, run.id) for run in (ours, theirs)]
     assert [run.state for run in again] == [RunState.QUEUED, RunState.QUEUED]
     assert [run.rerolls for run in again] == [0, 1]
-    with pytest.raises(RefusedRequest, match=f"run {ours.id} has moved on: it is now queued"):
+    with pytest.raises(RefusedRequest, match=f"run {ours.id} has changed meanwhile: it is now queued"):
         requester.ask("run.relaunch", runs=requester.shown(ours))
 
 
@@ -376,9 +376,11 @@ def test_a_relaunch_that_was_free_when_it_was_asked_never_becomes_a_reroll(reque
     fail(requester.state, retried.id, FailureClass.CRASH)
     other = {"class": "crash", "note": ""}
     requester.ask("run.classify", runs=requester.shown(corrected), **other)
-    with pytest.raises(RefusedRequest, match=r"has moved on: it is now failed \(crash\), attempt 2") as told:
+    with pytest.raises(
+        RefusedRequest, match=r"has changed meanwhile: it is now failed \(crash\), attempt 2"
+    ) as told:
         requester.ask("run.relaunch", runs=questions[0])
-    assert told.value.next_step == "Look again."
+    assert told.value.next_step == "Check it, then try again."
     with pytest.raises(RefusedRequest, match="relaunching it would re-roll its seed"):
         requester.ask("run.relaunch", runs=questions[1])
     assert [run.rerolls for run in runs.of_sweep(requester.state, "dummy-1")] == [0, 0]
@@ -398,7 +400,7 @@ def test_what_was_decided_about_one_attempt_does_not_meet_the_next(requester: Re
         transitions.failed(requester.state, attempt.id, Failure(FailureClass.CRASH, "it failed"), now=5)
     more = {"class": "infrastructure"} if kind == "run.classify" else {}
     before = runs.get(requester.state, run.id)
-    with pytest.raises(RefusedRequest, match=f"run {run.id} has moved on"):
+    with pytest.raises(RefusedRequest, match=f"run {run.id} has changed meanwhile"):
         requester.ask(kind, runs=shown, **more)
     assert runs.get(requester.state, run.id) == before
 
@@ -507,7 +509,7 @@ def test_raising_a_budget_queues_again_for_free_what_its_end_had_excused(request
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"scope": "sweep", "name": "s", "calls": -1}, "a budget is a number above 0"),
+        ({"scope": "sweep", "name": "s", "calls": -1}, "a budget can.t be negative"),
         ({"scope": "experiment", "name": "x", "calls": 1}, "there is no experiment 'x'"),
         ({"scope": "sweep", "name": "nobody", "calls": 1}, "there is no sweep 'nobody'"),
     ],
