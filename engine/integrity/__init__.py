@@ -1,5 +1,5 @@
-"""Integrity: was a score earned? Detectors look at runs and show what they find; people decide what it means.
+"""Integrity: was a score earned? Detectors examine runs and show findings; people decide what they mean.
 
-`material` is what they look at, `results` how what they find is kept; `windows` is what of it a model
-reads, `judge` what that is asked, `endpoint` how. Nothing here excludes a run.
+`material` is the input of detectors, `results` stores their findings; `windows` selects the text that a model reads,
+`judge` asks the model questions about it, `endpoint` sends the calls. Nothing here excludes a run.
 """

@@ -1,6 +1,6 @@
-"""What Python code says by its syntax: imports, calls, texts and tables of literals, with their lines.
+"""Extract facts from Python code by its syntax: imports, calls, strings and tables of literals, with their lines.
 
-The code is hostile: nothing of it is run, all of it is bounded, and what is no Python is counted.
+The code is hostile: it is never run, all work is bounded, and lines that are not Python are counted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from state.integrity import Excerpt
 _MOST_EXCERPT = 1_500
 _MOST_BLOCKS = 2_000
 _MOST_TEXT = 1 << 20
-# What is only printed or raised does nothing.
+# Strings passed to these functions are only shown.
 _SAYS = frozenset(
     {"print", "input", "warn", "debug", "info", "warning", "error", "exception", "critical", "log"}
 )
@@ -26,7 +26,7 @@ _STARTS_STATEMENT = re.compile(r"[^\s)\]}#]")
 
 @dataclass(frozen=True)
 class Import:
-    """A module that is imported, by its whole name."""
+    """An imported module, by its full name."""
 
     module: str
     line: int
@@ -34,7 +34,7 @@ class Import:
 
 @dataclass(frozen=True)
 class Call:
-    """A call, by the whole name of what is called as far as the file shows it."""
+    """A call, by the full name of the callee as far as the file shows it."""
 
     name: str
     line: int
@@ -44,10 +44,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Text:
-    """A text, put together where it is written in pieces.
+    """A string, joined where it is written in pieces.
 
     Attributes:
-        is_prose: it documents, or is only printed.
+        is_prose: whether it is a docstring, or only printed or raised.
     """
 
     value: str
@@ -58,11 +58,11 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """A list, tuple, set or mapping that is written out.
+    """A literal list, tuple, set or mapping.
 
     Attributes:
-        keys: of a mapping, or the first of each pair; else nothing.
-        values: how many values it has.
+        keys: the keys of a mapping, the first value of each pair, or else the constants of the list.
+        values: how many entries it has.
     """
 
     keys: tuple[str, ...]
@@ -73,10 +73,10 @@ class Table:
 
 @dataclass
 class CodeFacts:
-    """What a file says.
+    """The facts of a file.
 
     Attributes:
-        unparsed: how many of its lines are no Python.
+        unparsed: how many of its lines are not Python.
     """
 
     imports: list[Import] = field(default_factory=list)
@@ -88,7 +88,7 @@ class CodeFacts:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of Python that an agent has left; of a notebook its code cells, one after the other.
+    """A Python file that an agent wrote; of a notebook, its code cells one after the other.
 
     Attributes:
         path: below the attempt's directory.
@@ -105,30 +105,30 @@ class SourceFile:
 
     @cached_property
     def facts(self) -> CodeFacts:
-        """What it says by its syntax."""
+        """The facts of its syntax."""
         facts = CodeFacts()
         for tree in _trees(self.lines, facts):
             _read(tree, facts)
         return facts
 
     def excerpt(self, first_line: int, last_line: int) -> Excerpt:
-        """Return a passage of it, cut where it is long."""
+        """Return some of its lines, cut off if they are long."""
         passage = "\n".join(self.lines[first_line - 1 : last_line])
         return Excerpt(self.path, first_line, max(first_line, last_line), passage[:_MOST_EXCERPT])
 
 
 def _parse(text: str) -> ast.Module | None:
-    """Parse Python; None for what is none, or is nested too deeply."""
+    """Parse Python; None for text that is not Python, or is nested too deeply."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of invalid escapes and the like: it is others' code
+            warnings.simplefilter("ignore")  # the agent's code may have invalid escapes and the like
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
 def _trees(lines: list[str], facts: CodeFacts) -> Iterator[ast.Module]:
-    """Parse a file as a whole or, so that one wrong line hides nothing else, by its top-level blocks."""
+    """Parse a file as a whole, or by top-level blocks if that fails, so that one wrong line hides nothing else."""
     whole = _parse("\n".join(lines))
     if whole is not None:
         yield whole
@@ -159,7 +159,7 @@ def _read(tree: ast.Module, facts: CodeFacts) -> None:
                 facts.imports.append(Import(f"{node.module}.{name.name}", node.lineno))
                 names[name.asname or name.name] = f"{node.module}.{name.name}"
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            prose.add(id(node.value))  # a docstring, or a text that is used for nothing
+            prose.add(id(node.value))  # a docstring, or an unused string
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise):
             prose.update(id(each) for each in ast.walk(node))
@@ -167,8 +167,8 @@ def _read(tree: ast.Module, facts: CodeFacts) -> None:
             called = _dotted(node.func, names)
             if called.rpartition(".")[2] in _SAYS:
                 prose.update(id(each) for each in ast.walk(node))
-            given = (*node.args, *(one.value for one in node.keywords))
-            texts = tuple(text for one in given if (text := folded(one)) is not None)
+            arguments = (*node.args, *(one.value for one in node.keywords))
+            texts = tuple(text for one in arguments if (text := folded(one)) is not None)
             facts.calls.append(Call(called, node.lineno, node.end_lineno or node.lineno, texts))
             if called in ("__import__", "importlib.import_module") and texts:
                 facts.imports.append(Import(texts[0], node.lineno))
@@ -187,7 +187,7 @@ def _read(tree: ast.Module, facts: CodeFacts) -> None:
 
 
 def _dotted(node: ast.expr, names: dict[str, str]) -> str:
-    """Write what is called with its module's whole name; what comes of a call or an index is `()`."""
+    """Return the full dotted name of a callee; the result of a call or an index is written `()`."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -197,7 +197,7 @@ def _dotted(node: ast.expr, names: dict[str, str]) -> str:
 
 
 def folded(node: ast.expr) -> str | None:
-    """Put together a text that is written in pieces; None for what is none. What is not known of it is `{}`."""
+    """Return a string that may be written in pieces, with `{}` for unknown parts; None for other expressions."""
     if isinstance(node, ast.Constant):
         value = node.value
         if isinstance(value, bytes):
@@ -228,7 +228,7 @@ def folded(node: ast.expr) -> str | None:
 
 
 def _table(node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> Table | None:
-    """Read a literal of at least ten entries whose entries are constants, or pairs that begin with one."""
+    """Read a literal with at least ten entries that are constants, or pairs that begin with a constant."""
     if isinstance(node, ast.Dict):
         entries = [one for one in node.keys if one is not None]
         keys = [_constant(one) for one in entries]
@@ -244,7 +244,7 @@ def _table(node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> Table | None:
     found = tuple(key for key in keys if key is not None)
     if len(found) < 10 and plain < 10:
         return None
-    # A list of ids counts by what it holds, a list of values by how many there are.
+    # For a list of ids its content matters, for a list of values only their number.
     listed = found or tuple(text for one in entries if (text := _constant(one)) is not None)
     return Table(listed, len(entries), node.lineno, node.end_lineno or node.lineno)
 

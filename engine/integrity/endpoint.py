@@ -1,7 +1,7 @@
-"""A model's endpoint, asked by plain HTTP: tries again, keeps answers by what was asked, and holds to a budget.
+"""A client of a model's HTTP endpoint with retries, a cache of answers and a budget.
 
-It knows nothing of what is asked. The key is in the request's header and nowhere else: not in what is kept, nor in what
-is said of failures.
+It does not know what the calls are about. The key is in the request's header and nowhere else: neither in the cache
+nor in messages about failures.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ TRIES = 5
 LONGEST_WAIT = 120.0
 _FIRST_WAIT = 2.0
 _TEMPORARY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_NEVER = {401: "it does not accept the key", 403: "the key may not use it", 404: "it is not there"}
+# Statuses after which no call can succeed.
+_PERMANENT = {401: "it does not accept the key", 403: "the key may not use it", 404: "it does not exist"}
 _MOST_ANSWER_BYTES = 16 << 20  # the probabilities of a long document's tokens
 _MOST_SAID = 300
 _CONNECT_SECONDS = 30.0
@@ -55,20 +56,20 @@ class Model:
     key: str = field(default="", repr=False)
 
     def __str__(self) -> str:
-        """Write it as it is chosen."""
+        """Return it as PROVIDER/MODEL."""
         return f"{self.provider.name}/{self.name}"
 
     @property
     def chat_api(self) -> Api:
-        """The kind of call by which it is asked a question."""
+        """The API for questions to this model."""
         return Api.MESSAGES if self.provider.dialect == Dialect.ANTHROPIC else Api.CHAT
 
 
 def model_named(text: str, config_file: Path, operator: Mapping[str, str]) -> Model:
-    """Find a model by provider and name, such as `openai/gpt-4o-mini`; keys are among the operator's variables.
+    """Return a model by provider and name, such as `openai/gpt-4o-mini`, with its key from the operator's variables.
 
     Raises:
-        Problem: it is not written so, its provider is not known or speaks another dialect, or its key is not set.
+        Problem: the text has another form, the provider is unknown or speaks another dialect, or the key is not set.
     """
     name, _, model = text.partition("/")
     if not name or not model:
@@ -92,7 +93,7 @@ def model_named(text: str, config_file: Path, operator: Mapping[str, str]) -> Mo
 
 
 class NoAnswer(Exception):
-    """A call came to nothing, and why; its `status` is 0 where nothing was answered."""
+    """A call failed, and why; `status` is 0 where there was no HTTP answer."""
 
     def __init__(self, why: str, status: int = 0) -> None:
         super().__init__(why)
@@ -102,11 +103,11 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True)
 class Spent:
-    """What calls have come to.
+    """The total of calls, tokens and cost.
 
     Attributes:
         dollars: None where the price of the model is not known.
-        kept: answers that were there already, and cost nothing now.
+        kept: how many answers came from the cache, and cost nothing now.
     """
 
     calls: int = 0
@@ -117,7 +118,7 @@ class Spent:
 
 
 class Endpoint:
-    """Asks one model, between `open` and `close`."""
+    """Sends calls to one model, between `open` and `close`."""
 
     def __init__(
         self,
@@ -129,22 +130,22 @@ class Endpoint:
         jobs: int = 4,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """Ask nothing yet.
+        """Create it without sending anything.
 
         Args:
-            model: which.
-            prices: what its tokens cost.
-            kept: the folder of earlier answers.
-            budget: what new answers may cost together, in US dollars.
-            jobs: how many calls are under way at once.
-            sleep: waits before another try.
+            model: the model to call.
+            prices: of its tokens.
+            kept: the cache folder.
+            budget: the limit for the cost of all new answers, in US dollars.
+            jobs: how many calls are sent at the same time.
+            sleep: waits before a retry.
 
         Raises:
-            UsageProblem: there is a budget, and nobody knows what the model costs.
+            UsageProblem: there is a budget, and the model's price is not known.
         """
         if budget is not None and prices.price_of(model.name) is None:
             raise UsageProblem(
-                f"a budget can't be held with {model}",
+                f"a budget is not possible with {model}",
                 "its price is not known",
                 f'Add [model_prices."{model.name}"] with input and output to config.toml.',
             )
@@ -160,28 +161,28 @@ class Endpoint:
         self.spent = Spent()
 
     async def open(self) -> None:
-        """Make a session."""
+        """Open the HTTP session."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENCE_SECONDS)
         self._session = aiohttp.ClientSession(
             cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout, trust_env=True
         )
 
     async def close(self) -> None:
-        """Close it."""
+        """Close the HTTP session."""
         await self._session.close()
 
     def key_of(self, asked: Json) -> str:
-        """Return what names an answer: a hash of the endpoint, the model and everything that is asked."""
+        """Return the cache key of an answer: a hash of the endpoint, the model and the whole request."""
         content = msgspec.json.encode([self.model.provider.url, self.model.name, asked], order="sorted")
         return hashlib.sha256(content).hexdigest()
 
     def is_kept(self, key: str) -> bool:
-        """Whether an answer is there already."""
-        return self._place(key).exists()
+        """Return whether an answer is cached."""
+        return self._path(key).exists()
 
     def kept_answer(self, key: str) -> Json | None:
-        """Return an earlier answer, which costs nothing now; None: there is none."""
-        path = self._place(key)
+        """Return a cached answer, and count it; None where there is none."""
+        path = self._path(key)
         if not path.exists():
             return None
         with reading(path):
@@ -190,26 +191,26 @@ class Endpoint:
         return answer
 
     def keep(self, key: str, answer: Json) -> None:
-        """Keep an answer, so that it need never be paid for again."""
-        path = self._place(key)
+        """Cache an answer, so that it is not paid for again."""
+        path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_bytes(path, msgspec.json.encode(answer), durable=False)
 
     def cost_of(self, input_tokens: int, output_tokens: int) -> float | None:
-        """Compute what so many tokens cost in US dollars; None where the model's price is not known."""
+        """Return the cost of tokens in US dollars; None where the model's price is not known."""
         return self._prices.cost([(self.model.name, Usage(input_tokens, output_tokens=output_tokens))])
 
     async def ask(
         self, api: Api, body: Json, *, characters: int, most_output: int
     ) -> tuple[Json, float | None]:
-        """Send a call; waits and tries again where that may help.
+        """Send a call, with retries after temporary failures.
 
         Returns:
-            The answer, and what it cost in US dollars, if that is known.
+            The answer, and its cost in US dollars, if that is known.
 
         Raises:
-            NoAnswer: nothing came of it.
-            OverBudget: it was not sent, since the budget does not allow it.
+            NoAnswer: the call failed.
+            OverBudget: it was not sent, because the budget does not allow it.
             EnvironmentProblem: no call to this endpoint can succeed.
         """
         async with self._free:
@@ -226,7 +227,7 @@ class Endpoint:
             return answer, self._count(call_id, api, answer, characters)
 
     async def _with_retries(self, api: Api, body: Json) -> Json:
-        failure = NoAnswer("it was not asked")
+        failure = NoAnswer("no call was sent")
         for number in range(TRIES):
             try:
                 return await self._ask_once(api, body)
@@ -258,16 +259,16 @@ class Endpoint:
             if not isinstance(value, dict):
                 raise _Temporary("its answer is not a JSON object", status)
             return value
-        said = self._said(value, text)
-        if status in _NEVER:
-            raise EnvironmentProblem(f"{self.model} can't be asked", f"{_NEVER[status]} ({said})")
-        if status == 429 and "insufficient_quota" in said:
+        message = self._error_message(value, text)
+        if status in _PERMANENT:
+            raise EnvironmentProblem(f"{self.model} can't be asked", f"{_PERMANENT[status]} ({message})")
+        if status == 429 and "insufficient_quota" in message:
             raise EnvironmentProblem(
-                f"{self.model} can't be asked", f"the account has no money left ({said})"
+                f"{self.model} can't be asked", f"the account has no money left ({message})"
             )
         if status in _TEMPORARY:
-            raise _Temporary(f"status {status} ({said})", status, _retry_after(headers))
-        raise NoAnswer(f"status {status} ({said})", status)
+            raise _Temporary(f"status {status} ({message})", status, _retry_after(headers))
+        raise NoAnswer(f"status {status} ({message})", status)
 
     def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json"}
@@ -279,7 +280,7 @@ class Endpoint:
             headers["authorization"] = f"Bearer {self.model.key}"
         return headers
 
-    def _said(self, value: Any, text: bytes) -> str:
+    def _error_message(self, value: Any, text: bytes) -> str:
         error = value.get("error", value) if isinstance(value, dict) else None
         if isinstance(error, dict):
             words = [str(error[name]) for name in ("code", "type", "message") if error.get(name)]
@@ -314,12 +315,12 @@ class Endpoint:
         )
         return cost
 
-    def _place(self, key: str) -> Path:
+    def _path(self, key: str) -> Path:
         return self._kept / key[:2] / f"{key}.json"
 
 
 class _Temporary(Exception):
-    """What may go better at the next try."""
+    """A failure after which a retry may succeed."""
 
     def __init__(self, text: str, status: int = 0, retry_after: float | None = None) -> None:
         super().__init__(text)
@@ -337,7 +338,7 @@ async def _limited(answer: aiohttp.ClientResponse) -> bytes:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read for how long to wait: in seconds or until a date."""
+    """Return the seconds to wait of a Retry-After header, which has seconds or a date; None without a valid one."""
     text = headers.get("retry-after", "")
     try:
         return max(0.0, float(text))
@@ -354,7 +355,7 @@ Item = TypeVar("Item")
 
 
 async def all_of(work: Sequence[Awaitable[Item]]) -> list[Item]:
-    """Do work at once and return what it comes to in order; the first failure ends the rest."""
+    """Run awaitables concurrently and return their results in order; the first failure cancels the rest."""
     tasks = [asyncio.ensure_future(one) for one in work]
     try:
         return list(await asyncio.gather(*tasks))

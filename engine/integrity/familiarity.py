@@ -1,7 +1,7 @@
-"""Familiarity: how well a model knows the texts of competitions, and whether an experiment did better where it does.
+"""Familiarity: how well a model knows the texts of competitions, and its correlation with an experiment's results.
 
-As MLE-bench measures it: the mean probability that a model gives to the true tokens at sampled places of a text. A
-server that tells the probabilities of a prompt is asked once for a piece of text; of others each place is a call.
+It is measured as in MLE-bench: the mean probability that a model gives to the true tokens at sampled places of a text.
+A server that returns the probabilities of a prompt needs one call per piece of text; other servers one per place.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ MOST_PLACES = 1000
 PERMUTATIONS = 9_999
 _VERSION = 1
 _PIECE = 12_000
-_CONTEXT = 2_000  # of a piece, what only leads up to it
+_CONTEXT = 2_000  # characters at the start of a piece that are not counted
 _MOST_BYTES = 4 << 20
-_TOP = (10, 5)  # tokens told of at each place; some servers tell of no more than five
+_TOP = (10, 5)  # alternatives to request at each place; some servers return at most five
 _DRAWN_MOST = 1.25
 _WORD = re.compile(r"\s*\S+")
 _SUFFIXES = (".md", ".txt")
 
 
 class Method(StrEnum):
-    """How a server tells how probable the tokens of a text are."""
+    """How a server returns the probabilities of a text's tokens."""
 
     PROMPT = "prompt_logprobs"
     ECHO = "echo"
@@ -68,8 +68,8 @@ class DocumentFamiliarity:
     """How well a model knows a document.
 
     Attributes:
-        probability: the mean over `places`; None where nothing was answered.
-        problem: why not.
+        probability: the mean over `places`; None where there was no answer.
+        problem: why there was none.
     """
 
     document: str
@@ -101,7 +101,7 @@ class CompetitionFamiliarity:
 
 @dataclass(frozen=True)
 class Correlation:
-    """Whether an experiment did better where a model is more familiar.
+    """The correlation of an experiment's performance with a model's familiarity.
 
     Attributes:
         rho: Spearman's rank correlation.
@@ -119,9 +119,9 @@ class Correlation:
 def documents_of(
     competition: Competition, data_dir: Path, edition: Edition, given: Path | None = None
 ) -> tuple[list[Document], str]:
-    """Gather a competition's description and the documents that the operator gives, and say whose description it is.
+    """Return a competition's description and the operator's documents, and the origin of the description.
 
-    Given are `<id>.md`, `<id>.txt` or any such files in a folder `<id>`, below `given`.
+    The operator's documents are `<id>.md`, `<id>.txt` and all such files in a folder `<id>`, in the folder `given`.
     """
     found: list[Document] = []
     folder = dataset_folder(competition, data_dir, edition)
@@ -141,21 +141,21 @@ def documents_of(
             with reading(path):
                 text = path.read_text(encoding="utf-8")
             if len(text) > _MOST_BYTES:
-                raise DataProblem(f"{path} is too long", f"it has {len(text):,} characters", "Cut it.")
+                raise DataProblem(f"{path} is too long", f"it has {len(text):,} characters", "Shorten it.")
             found.append(Document(competition.id, path.relative_to(given).as_posix(), text))
     return [one for one in found if one.text.strip()], whose
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """A part of a document; its first `context` characters only lead up to it."""
+    """A part of a document; its first `context` characters are not counted."""
 
     text: str
     context: int
 
 
 def _drawn(found: Sequence[Item], most: int, text: str) -> list[Item]:
-    """Draw some of what was found in a text by lot, the same ones each time."""
+    """Draw a random sample of items found in a text, always the same one for the same text."""
     draw = random.Random(hashlib.sha256(text.encode()).digest())  # noqa: S311 - nobody gains by foreseeing it
     return draw.sample(found, min(most, len(found)))
 
@@ -192,24 +192,24 @@ class Reader:
         self.method: Method | None = None
 
     def estimate(self, documents: Iterable[Document]) -> tuple[int, int]:
-        """Count the calls and tokens that documents need where a server tells the probabilities of a prompt."""
+        """Count the calls and tokens that documents need from a server that returns probabilities of a prompt."""
         pieces = [piece for one in documents for piece in _pieces(one.text)]
         left = [piece for piece in pieces if not self._endpoint.is_kept(self._key(piece))]
         return len(left), sum(estimated_tokens(len(piece.text)) for piece in left)
 
     async def familiarity(self, document: Document) -> DocumentFamiliarity:
-        """Return how well the model knows a document; what goes wrong is told with it."""
+        """Return how well the model knows a document, or the problem of measuring it."""
         try:
             found = await self._probabilities(document)
         except (NoAnswer, OverBudget) as failure:
             return DocumentFamiliarity(document.name, None, problem=str(failure))
         if not found:
-            return DocumentFamiliarity(document.name, None, problem="it has no tokens that count")
+            return DocumentFamiliarity(document.name, None, problem="it has no tokens to count")
         chosen = _drawn(found, self._places, document.text)
         return DocumentFamiliarity(document.name, fmean(chosen), len(chosen))
 
     async def _probabilities(self, document: Document) -> list[float]:
-        """Return the probabilities of a document's tokens, or of sampled places of it."""
+        """Return the probabilities of a document's tokens, or of sampled places in it."""
         found: list[float] = []
         for piece in _pieces(document.text):
             kept = self._endpoint.kept_answer(self._key(piece))
@@ -225,7 +225,7 @@ class Reader:
         return self._endpoint.key_of({"version": _VERSION, "text": piece.text, "context": piece.context})
 
     async def _of_prompt(self, piece: _Piece) -> Json | None:
-        """Return the probabilities of a piece's tokens and keep them; None where the server does not tell them."""
+        """Return and cache the probabilities of a piece's tokens; None where the server does not return them."""
         methods = [self.method] if self.method is not None else [Method.PROMPT, Method.ECHO]
         for method in methods:
             more: Json = {"prompt_logprobs": 0} if method is Method.PROMPT else {"echo": True, "logprobs": 1}
@@ -246,12 +246,12 @@ class Reader:
                 self._endpoint.keep(self._key(piece), kept)
                 return kept
         if self.method is not None:
-            raise NoAnswer("it no longer tells the probabilities of a prompt")
+            raise NoAnswer("it no longer returns the probabilities of a prompt")
         self.method = Method.PLACES
         return None
 
     async def _of_places(self, text: str) -> list[float]:
-        """Ask for the next token at sampled words, each in a call of its own."""
+        """Return the probability of the next token at sampled words, with one call each."""
         words = [(found.start(), found[0]) for found in _WORD.finditer(text)][1:]
         chosen = _drawn(words, self._places, text)
         return await all_of([self._of_place(text, start) for start, _ in chosen])
@@ -271,12 +271,12 @@ class Reader:
             self._top = _TOP[-1]
             answer = await self._next_token(before, self._top)
         try:
-            told = answer["choices"][0]["logprobs"]["top_logprobs"][0]
-            true = [token for token in told if token.strip() and after.startswith(token)]
-            # Of several the longest: that is how the text would have been cut into tokens.
-            probability = math.exp(min(0.0, float(told[max(true, key=len)]))) if true else 0.0
+            logprobs = answer["choices"][0]["logprobs"]["top_logprobs"][0]
+            true = [token for token in logprobs if token.strip() and after.startswith(token)]
+            # The longest of several, as the model would have tokenised the text.
+            probability = math.exp(min(0.0, float(logprobs[max(true, key=len)]))) if true else 0.0
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-            raise NoAnswer("it tells no probabilities (logprobs)") from None
+            raise NoAnswer("it returns no probabilities (logprobs)") from None
         self._endpoint.keep(key, {"probability": round(probability, 6)})
         return probability
 
@@ -287,11 +287,10 @@ class Reader:
 
 
 def _of_prompt_logprobs(answer: Json, piece: _Piece) -> list[float] | None:
-    """Read vLLM's probabilities of a prompt: for each token but the first a table with that token alone."""
+    """Read vLLM's probabilities of a prompt: for each token except the first, a table with that token alone."""
     try:
-        told = answer["choices"][0]["prompt_logprobs"]
         found, place = [], 0
-        for entry in told:
+        for entry in answer["choices"][0]["prompt_logprobs"]:
             if entry is None:
                 continue
             (token,) = entry.values()
@@ -304,10 +303,10 @@ def _of_prompt_logprobs(answer: Json, piece: _Piece) -> list[float] | None:
 
 
 def _of_echo(answer: Json, piece: _Piece) -> list[float] | None:
-    """Read the probabilities of a prompt that is given back with its answer."""
+    """Read the probabilities of a prompt that the server echoes in its answer."""
     try:
-        told = answer["choices"][0]["logprobs"]
-        logprobs, offsets = told["token_logprobs"], told["text_offset"]
+        table = answer["choices"][0]["logprobs"]
+        logprobs, offsets = table["token_logprobs"], table["text_offset"]
         inside = [
             _probability(logprob)
             for logprob, offset in zip(logprobs, offsets, strict=True)
@@ -315,7 +314,7 @@ def _of_echo(answer: Json, piece: _Piece) -> list[float] | None:
         ]
     except (KeyError, IndexError, TypeError, ValueError):
         return None
-    # A server that does not echo tells of the one token that it has written.
+    # A server that does not echo returns only the one token that it has generated.
     return inside if len(inside) > 1 else None
 
 
@@ -332,10 +331,10 @@ def measure(
     places: int = MOST_PLACES,
     report: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> tuple[list[CompetitionFamiliarity], Method | None]:
-    """Measure how well a model knows documents, by competition, and say by which method.
+    """Measure how well a model knows documents, by competition; return the method too.
 
     Raises:
-        EnvironmentProblem: the endpoint can't be asked; what it has answered before is kept.
+        EnvironmentProblem: the endpoint can't be used; its earlier answers are cached.
     """
     reader = Reader(endpoint, places)
     by_competition: dict[str, list[DocumentFamiliarity]] = {}
@@ -348,7 +347,7 @@ def measure(
     async def measure_all() -> None:
         await endpoint.open()
         try:
-            # The first one finds out the method, which the others then need not.
+            # The first document determines the method for all others.
             await measure_one(documents[0])
             await all_of([measure_one(one) for one in documents[1:]])
         finally:
@@ -370,7 +369,7 @@ def measure(
 def with_performance(
     found: Sequence[CompetitionFamiliarity], evidence: Evidence, data_dir: Path
 ) -> list[CompetitionFamiliarity]:
-    """Add how well an experiment did on each competition; sample submissions are graded for it."""
+    """Add an experiment's performance on each competition; this grades the sample submissions."""
     edition = edition_named(evidence.conditions.edition)
     scores: dict[str, list[float | None]] = {}
     for trial in evidence.trials:
@@ -381,7 +380,7 @@ def with_performance(
     made = []
     for one in found:
         if one.competition_id not in scores:
-            made.append(replace(one, problem="the experiment has no result of it"))
+            made.append(replace(one, problem="the experiment has no result for it"))
             continue
         sample = samples[one.competition_id]
         if isinstance(sample, str):
@@ -389,14 +388,14 @@ def with_performance(
             continue
         gold = registry.get(one.competition_id).thresholds.gold
         if math.isclose(gold, sample):
-            made.append(replace(one, problem="its sample submission scores as gold does"))
+            made.append(replace(one, problem="its sample submission has the score of gold"))
             continue
         made.append(replace(one, performance=performance(scores[one.competition_id], sample, gold)))
     return made
 
 
 def performance(scores: Sequence[float | None], sample: float, gold: float) -> float:
-    """Return the mean of where scores lie between the sample submission's, 0, and gold, 1; no score counts as 0."""
+    """Return the mean position of scores between the sample submission's (0) and gold (1); no score counts as 0."""
     return fmean(
         0.0 if score is None or not math.isfinite(score) else (score - sample) / (gold - sample)
         for score in scores
@@ -404,7 +403,7 @@ def performance(scores: Sequence[float | None], sample: float, gold: float) -> f
 
 
 def sample_scores(names: Sequence[str], data_dir: Path, edition: Edition) -> Mapping[str, float | str]:
-    """Grade the sample submissions of prepared datasets: the score, or why there is none."""
+    """Grade the sample submissions of prepared datasets; return each score, or why there is none."""
     found: dict[str, float | str] = {}
     requests = []
     for name in names:
@@ -414,7 +413,9 @@ def sample_scores(names: Sequence[str], data_dir: Path, edition: Edition) -> Map
             path = folder.prepared / competition.sample_submission
             requests.append(request_for(path, name, data_dir=data_dir, edition=edition, follow_links=True))
         else:
-            found[name] = "its dataset is not prepared here, so that its sample submission can't be graded"
+            found[name] = (
+                "its dataset is not prepared on this machine, so its sample submission can't be graded"
+            )
     with Grader(per_process=PER_PROCESS) as grader:
         for place, result in grader.grade_all(requests):
             judgement, name = result.judgement, requests[place].competition_id
@@ -450,14 +451,14 @@ def correlation(found: Iterable[CompetitionFamiliarity]) -> Correlation | None:
 
 
 def plot_of(found: Iterable[CompetitionFamiliarity], model: str, related: Correlation | None) -> Plot:
-    """Plot performance against familiarity; what lies beyond sample submission or gold is drawn at the edge."""
+    """Plot performance against familiarity; scores below the sample submission or far above gold are clipped."""
     points = tuple(
         (one.probability, min(_DRAWN_MOST, max(0.0, one.performance)))
         for one in found
         if one.probability is not None and one.performance is not None
     )
-    told = "" if related is None else f", rho {related.rho:+.2f}, p {related.p_value:.3f}"
-    title = f"Familiarity and performance{told}"
+    figures = "" if related is None else f", rho {related.rho:+.2f}, p {related.p_value:.3f}"
+    title = f"Familiarity and performance{figures}"
     x_label = f"mean probability of true tokens, {model}"
     y_label = "score: 0 at the sample submission or below, 1 at gold"
     return Plot("familiarity", title, "points", x_label, y_label, (Series("competitions", points),))

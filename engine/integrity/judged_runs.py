@@ -1,4 +1,7 @@
-"""Runs before a judge: what of them it may read, what that will cost, what is kept of it, and MLE-bench's own form."""
+"""Judge runs: choose the windows to read, estimate the cost, save the results, and write MLE-bench's own format.
+
+The questions and the calls themselves are in `engine.integrity.judge`.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,9 @@ from foundation.files import csv_text, write_text
 from foundation.problems import writing
 from state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
 
-# The folder below the state's where answers are kept.
+# The folder of cached answers, in the state directory.
 ANSWERS = "answers"
-# Runs that are judged at once, and then taken into the state.
+# How many runs are judged concurrently before their results are saved.
 AT_ONCE = 4
 _PREFIX = "judge-"
 _MOST_EXCERPTS = 10
@@ -43,7 +46,7 @@ _MOST_EXCERPTS = 10
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """A run with the windows that are read of it, of `total`."""
+    """A run and the windows of it that the judge reads, out of `total`."""
 
     subject: Subject
     windows: tuple[Window, ...]
@@ -60,9 +63,9 @@ def gather(
     *,
     again: bool = False,
 ) -> Iterator[JudgedRun | None]:
-    """Yield for each run what is to be read of it; None for one that has been judged so already.
+    """Yield the windows to read of each run; None for a run with current results.
 
-    Lines in which other detectors have found something are read first.
+    Windows with lines in which other detectors have found something are preferred.
     """
     rules = rules_for(questions)
     asked = hash_of_questions(questions, model, most)
@@ -83,7 +86,7 @@ def gather(
 
 
 def estimate(chosen: Iterable[JudgedRun], endpoint: Endpoint, questions: Sequence[Question]) -> Estimate:
-    """Reckon what judging will come to."""
+    """Estimate the calls, tokens and cost of judging."""
     return Judge(endpoint, tuple(questions)).estimate(window for one in chosen for window in one.windows)
 
 
@@ -94,10 +97,10 @@ def _detectors(questions: Sequence[Question]) -> tuple[str, ...]:
 def look(
     chosen: Sequence[JudgedRun], endpoint: Endpoint, questions: Sequence[Question], clock: Clock
 ) -> Iterator[LookedAt]:
-    """Judge runs, leave what is found beside them, and yield each that is done.
+    """Judge runs, save the results in their directories, and yield each finished run.
 
     Raises:
-        EnvironmentProblem: the endpoint can't be asked; what it has answered before is kept.
+        EnvironmentProblem: the endpoint can't be used; its earlier answers are cached.
     """
     judge = Judge(endpoint, tuple(questions))
     with asyncio.Runner() as runner:
@@ -115,7 +118,7 @@ def look(
 
 
 def _results_of(one: JudgedRun, judgement: Judgement, judge: Judge, clock: Clock) -> list[DetectorResult]:
-    # What was not answered is asked again by the next look.
+    # Without a content hash, an incomplete judgement is made again the next time.
     content = one.content if judgement.is_complete else ""
     share = None if judgement.dollars is None else judgement.dollars / len(_detectors(judge.questions))
 
@@ -143,7 +146,7 @@ def _results_of(one: JudgedRun, judgement: Judgement, judge: Judge, clock: Clock
 
 
 def _addressing(windows: Sequence[Window], judgement: Judgement) -> tuple[Finding, ...]:
-    """Return the findings that a run talks to its judge: those of rules, and those of two readings, are suspicious."""
+    """Return the findings of lines that address the judge; certain ones are suspicious, others are notes."""
     lines: dict[Excerpt, bool] = lines_for_judges(windows)
     for excerpt, is_sure in judgement.addressed:
         lines[excerpt] = lines.get(excerpt, False) or is_sure
@@ -160,11 +163,11 @@ def _addressing(windows: Sequence[Window], judgement: Judgement) -> tuple[Findin
     return tuple(found)
 
 
-# What MLE-bench's detector writes
+# The format of MLE-bench's detector
 
 
 def verdict_of(result: DetectorResult) -> Verdict:
-    """Return what a kept result says to its question."""
+    """Return the verdict of a saved result."""
     if result.problem or (result.findings and not result.severity.is_flag):
         return Verdict.UNSURE
     return Verdict.YES if result.findings else Verdict.NO
@@ -182,9 +185,9 @@ class DetectorRow:
 def write_mlebench_format(
     folder: Path, rows: Sequence[DetectorRow], questions: Sequence[Question], now: float
 ) -> tuple[Path, Path]:
-    """Write the table and the summary that MLE-bench's rule violation detector writes; returns their paths.
+    """Write the table and the summary of MLE-bench's rule violation detector; return their paths.
 
-    As there, what was not decided is an empty cell, and counts as no in the summary.
+    As in MLE-bench, an undecided answer is an empty cell, and counts as no in the summary.
     """
     columns = {f"{_PREFIX}{one.id}": f"{one.kind}_{one.column}" for one in questions}
     heading = ["competition_id", "submission_path"]
@@ -212,17 +215,19 @@ def write_mlebench_format(
 
 
 def _as_answered(result: DetectorResult | None) -> tuple[str, Verdict]:
-    """Return a verdict in the words in which MLE-bench's detector answers."""
+    """Return a verdict and its text in the wording of MLE-bench's detector."""
     if result is None:
         return "", Verdict.UNSURE
     verdict = verdict_of(result)
-    said = "; ".join(finding.statement for finding in result.findings) or "Nothing of the kind was found"
+    statements = (
+        "; ".join(finding.statement for finding in result.findings) or "Nothing of the kind was found"
+    )
     where = [
         f"{one.source}:{one.first_line}: {one.text}"
         for finding in result.findings
         for one in finding.excerpts
         if finding.severity.is_flag
     ]
-    text = "\n".join([f"{result.problem or said} ({result.coverage}, {result.model}).", *where])
+    text = "\n".join([f"{result.problem or statements} ({result.coverage}, {result.model}).", *where])
     final = "" if verdict is Verdict.UNSURE else f" The final answer is {verdict}."
     return f"{text}{final}", verdict

@@ -1,6 +1,6 @@
-"""Public kernels on Kaggle: which there are, downloading them, and the fingerprints of those that are here.
+"""Public kernels on Kaggle: the list of known ones, their download, and the fingerprints of downloaded ones.
 
-Their texts stay on the operator's disk and are never exported: most are licensed, all are somebody's.
+Their texts stay on the operator's disk and are never exported, because they belong to others.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ _PAUSE_SECONDS = 0.5
 
 
 class KernelSource(Protocol):
-    """Whoever delivers kernels."""
+    """A source of kernels, such as Kaggle's API."""
 
     def kernel(self, ref: str) -> PublishedKernel:
-        """Return a kernel by its author and name."""
+        """Return a kernel by `author/name`."""
 
 
 @dataclass(frozen=True)
 class FetchedKernel:
-    """What became of fetching a kernel.
+    """The outcome of downloading a kernel.
 
     Attributes:
         outcome: `ok`, `not python`, `private` (403), `gone` (404) or `unreadable`.
-        sha256: of its Python; empty where there is none.
-        version: Kaggle's number of it.
+        sha256: of its Python code; empty where there is none.
+        version: its version number on Kaggle.
     """
 
     ref: str
@@ -67,13 +67,13 @@ class FetchedKernel:
 
 @cache
 def known_kernels() -> Mapping[str, Sequence[str]]:
-    """Return the names of the public kernels that this project knows, by competition."""
+    """Return the public kernels that this project knows, as `author/name`, by competition."""
     content = files("engine.integrity").joinpath("kernels.toml").read_text(encoding="utf-8")
     return tomllib.loads(content)
 
 
 def fetched(folder: Path, competition_id: str) -> dict[str, FetchedKernel]:
-    """Read what became of a competition's kernels so far, by their names."""
+    """Read the download outcomes of a competition's kernels, by their names."""
     found: dict[str, FetchedKernel] = {}
     for line in read_lines(folder / competition_id / _FETCHED):
         with suppress(msgspec.ValidationError):  # a line of another version: fetched again
@@ -91,12 +91,12 @@ def fetch(
     pause: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.time,
 ) -> Generator[FetchedKernel, None, None]:
-    """Download the kernels that are not here, one after the other with a pause, and yield what became of each.
+    """Download missing kernels, one after the other with a pause, and yield the outcome of each.
 
-    It may be interrupted: what was fetched, or is not to be had, is not asked for again unless `again` is given.
+    It may be interrupted and continued: downloaded kernels are skipped, and unavailable ones too without `again`.
 
     Raises:
-        Problem: Kaggle can't be reached, or accepts no credentials.
+        Problem: Kaggle can't be reached, or does not accept the credentials.
     """
     for competition_id in competition_ids:
         home = folder / competition_id
@@ -139,10 +139,10 @@ def _file_name(ref: str) -> str:
 
 
 def text_of(folder: Path, competition_id: str, ref: str) -> str:
-    """Read a kernel that is here.
+    """Read a downloaded kernel.
 
     Raises:
-        DataProblem: it is not, or can't be read.
+        DataProblem: it was not downloaded, or can't be read.
     """
     with reading_untrusted(
         folder / competition_id / _file_name(ref), max_bytes=4 * MOST_CODE_BYTES
@@ -156,9 +156,9 @@ class KernelIndex:
 
     Attributes:
         refs: the kernels, by their numbers.
-        hashes: all fingerprints in order, those of each kernel once.
-        owners: the number of the kernel that each belongs to.
-        digest: of what they were made from.
+        hashes: all fingerprints, sorted, each once per kernel.
+        owners: the number of the kernel of each fingerprint.
+        digest: of the kernels that they were made from.
     """
 
     refs: tuple[str, ...]
@@ -167,7 +167,7 @@ class KernelIndex:
     digest: str
 
     def without(self, dropped: Hashes) -> KernelIndex:
-        """Leave out fingerprints that many competitions share."""
+        """Return the index without fingerprints that many competitions share."""
         keep = ~winnowing.is_in(self.hashes, dropped)
         return KernelIndex(self.refs, self.hashes[keep], self.owners[keep], self.digest)
 
@@ -177,13 +177,13 @@ class KernelIndex:
         return np.bincount(owners, minlength=len(self.refs))
 
     def of(self, number: int) -> Hashes:
-        """Return the fingerprints of one kernel, in order."""
+        """Return the fingerprints of one kernel, sorted."""
         found: Hashes = self.hashes[self.owners == number]
         return found
 
 
 def index_of(folder: Path, competition_id: str) -> KernelIndex:
-    """Return the fingerprints of the kernels that are here; made anew only when another one is.
+    """Return the fingerprints of the downloaded kernels, from a file that is rewritten when the kernels change.
 
     Raises:
         DataProblem: a kernel, or the file of fingerprints, can't be read or written.
@@ -196,7 +196,7 @@ def index_of(folder: Path, competition_id: str) -> KernelIndex:
     digest = hashlib.sha256(made_from.encode()).hexdigest()
     path = folder / competition_id / _FINGERPRINTS
     refs = tuple(one.ref for one in here)
-    # None yet, or damaged: made anew.
+    # A missing or damaged file is written again below.
     with (
         suppress(OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError),
         np.load(path, allow_pickle=False) as kept,
@@ -219,7 +219,7 @@ def _tokens(folder: Path, competition_id: str, ref: str) -> Tokens:
 
 
 def competitions_here(folder: Path) -> list[str]:
-    """Name the competitions of which kernels were fetched."""
+    """List the competitions with downloaded kernels."""
     if not folder.is_dir():
         return []
     with reading(folder):
@@ -227,9 +227,9 @@ def competitions_here(folder: Path) -> list[str]:
 
 
 def common_fingerprints(sets: Sequence[Hashes]) -> Hashes:
-    """Return the fingerprints that three or more competitions share, given those of each one: starters, imports.
+    """Return the fingerprints that three or more competitions share, such as those of imports and starter code.
 
-    Of 598 public notebooks, 99 % of the unrelated pairs are at most 0.17 alike without them, and 0.85 with them.
+    Of 598 public notebooks, 99 % of the unrelated pairs have a similarity of at most 0.17 without them, 0.85 with them.
     """
     if not sets:
         return np.empty(0, np.uint64)

@@ -1,4 +1,4 @@
-"""What detectors look at: one run with its code, its log and its submission, read as the hostile files they are."""
+"""The input of detectors: a run with its code, log and submission, all read as hostile files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from state.database import Database
 from state.records import Attempt, Run, Submission, SweepSpec
 from state.submissions import HandedIn
 
-# A script beyond it is data: of 598 public notebooks the largest had 909 kB, with its pictures.
+# A larger script is data: of 598 public notebooks the largest had 909 kB, with its pictures.
 MOST_CODE_BYTES = 2_000_000
 _MOST_NOTEBOOK_BYTES = 8 << 20
 _MOST_FILES = 2_000
@@ -36,7 +36,7 @@ _MOST_TOTAL_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class Code:
-    """The Python files that an agent has left, and what was not read, with the reason."""
+    """The Python files that an agent wrote, and what was not read, with the reason."""
 
     files: tuple[SourceFile, ...]
     unread: tuple[str, ...]
@@ -45,11 +45,11 @@ class Code:
 
 @dataclass(frozen=True)
 class Subject:
-    """A run that detectors look at: its latest attempt.
+    """A run that detectors examine: its latest attempt.
 
     Attributes:
         folder: the attempt's directory.
-        handed_in: its submissions, first to latest.
+        submissions: from first to latest.
         twins: other runs whose final submission has the same bytes.
     """
 
@@ -58,7 +58,7 @@ class Subject:
     spec: SweepSpec
     folder: Path
     state_dir: Path
-    handed_in: tuple[Submission, ...] = ()
+    submissions: tuple[Submission, ...] = ()
     twins: tuple[HandedIn, ...] = ()
 
     @property
@@ -73,36 +73,36 @@ class Subject:
 
     @property
     def dataset(self) -> DatasetFolder:
-        """The folder of the data that it worked on, which may be gone."""
+        """The folder of its dataset, which may have been removed."""
         edition = edition_named(self.spec.edition)
         return dataset_folder(self.competition, self.spec.data_dir or None, edition)
 
     @property
     def final(self) -> Submission | None:
         """Its final submission."""
-        return next((one for one in self.handed_in if one.final), None)
+        return next((one for one in self.submissions if one.final), None)
 
     @property
     def log(self) -> Path:
-        """The log of what its agent printed."""
+        """The log of its agent's output."""
         return self.folder / protocol.LOG
 
     @cached_property
     def code(self) -> Code:
-        """The Python that it has left in `code/`."""
+        """The Python code in `code/`."""
         return read_code(self.folder, protocol.CODE)
 
     @cached_property
     def validations(self) -> tuple[dict[str, Any], ...]:
-        """Its calls of the validation server, as that has noted them."""
+        """Its calls of the validation server, as recorded by the server."""
         return tuple(read_lines(self.folder / protocol.VALIDATIONS))
 
     @cached_property
     def predictions(self) -> Predictions:
-        """What its final submission predicts.
+        """The predictions of its final submission.
 
         Raises:
-            DataProblem: it can't be read, or is no table.
+            DataProblem: it can't be read, or is not a table.
         """
         final = self.final
         if final is None:
@@ -111,19 +111,19 @@ class Subject:
 
     @cached_property
     def content(self) -> str:
-        """A hash of all that detectors look at: code, log, calls and submissions."""
+        """A hash of everything that detectors examine: code, log, calls and submissions."""
         total = hashlib.sha256()
         for one in self.code.files:
             total.update(f"{one.path}\0{one.text}\0".encode("utf-8", "replace"))
         for name in (protocol.LOG, protocol.VALIDATIONS, protocol.USAGE, protocol.TRAFFIC):
             total.update(file_hash(self.folder / name).encode() + b"\0")
-        total.update(json.dumps([[one.sha256, one.final] for one in self.handed_in]).encode())
+        total.update(json.dumps([[one.sha256, one.final] for one in self.submissions]).encode())
         total.update(json.dumps([[one.run_id, one.sha256] for one in self.twins]).encode())
         return total.hexdigest()
 
 
 def subjects(database: Database, run_ids: Collection[int]) -> list[Subject]:
-    """Gather the runs that can be looked at: those that have ended and had an attempt."""
+    """Return the runs that can be examined: those that have ended and had an attempt."""
     state_dir = database.path.parent
     shared: dict[str, list[HandedIn]] = {}
     for one in submissions.handed_in_by_several(database):
@@ -137,16 +137,16 @@ def subjects(database: Database, run_ids: Collection[int]) -> list[Subject]:
             continue
         if run.sweep_id not in specs:
             specs[run.sweep_id] = sweeps.get(database, run.sweep_id).spec
-        handed_in = tuple(submissions.of_attempt(database, attempt.id))
-        final = next((one.sha256 for one in handed_in if one.final), "")
+        own = tuple(submissions.of_attempt(database, attempt.id))
+        final = next((one.sha256 for one in own if one.final), "")
         twins = tuple(one for one in shared.get(final, ()) if one.run_id != run_id)
         folder = state_dir / attempt.directory
-        found.append(Subject(run, attempt, specs[run.sweep_id], folder, state_dir, handed_in, twins))
+        found.append(Subject(run, attempt, specs[run.sweep_id], folder, state_dir, own, twins))
     return found
 
 
 def read_code(folder: Path, below: str) -> Code:
-    """Read the Python files and notebooks below a folder; links are not followed, and all is bounded."""
+    """Read the Python files and notebooks in a folder tree; links are not followed, and all work is bounded."""
     files: list[SourceFile] = []
     unread: list[str] = []
     total = entries = 0
@@ -156,7 +156,7 @@ def read_code(folder: Path, below: str) -> Code:
             continue
         name = _printable(path.relative_to(folder))
         if len(files) >= _MOST_FILES or total >= _MOST_TOTAL_BYTES:
-            unread.append(f"{name}: there is more code than is read")
+            unread.append(f"{name}: there is more code than the limit")
             break
         try:
             text = read_source(path)
@@ -169,10 +169,10 @@ def read_code(folder: Path, below: str) -> Code:
 
 
 def read_source(path: Path, *, with_commands: bool = False) -> str:
-    """Read the Python of a script, or of a notebook's code cells; what is not Python in them is left out, or kept.
+    """Read the code of a script, or of a notebook's code cells; IPython commands become empty lines, or are kept.
 
     Raises:
-        DataProblem: it can't be read, is too large, or is no notebook.
+        DataProblem: it can't be read, is too large, or is not a notebook.
     """
     is_notebook = path.suffix == ".ipynb"
     limit = _MOST_NOTEBOOK_BYTES if is_notebook else MOST_CODE_BYTES
@@ -193,10 +193,10 @@ def decoded(content: bytes) -> str:
 
 
 def code_of_notebook(content: bytes, name: str = "the notebook", *, with_commands: bool = False) -> str:
-    """Return a notebook's code cells, an empty line between them; commands of IPython leave empty lines, or stay.
+    """Return a notebook's code cells with an empty line between them; IPython commands become empty lines, or are kept.
 
     Raises:
-        DataProblem: it is no notebook.
+        DataProblem: it is not a notebook.
     """
     try:
         notebook = json.loads(content)
@@ -227,7 +227,7 @@ def _is_command(line: str) -> bool:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Read a file of JSON lines that runner or servers have written, in pieces."""
+    """Yield the values of a file of JSON lines that the runner or a server has written, read in pieces."""
     offset = 0
     while True:
         piece = jsonlines.read(path, offset)
@@ -238,12 +238,12 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _printable(path: Path) -> str:
-    """Write a name that need not be UTF-8."""
+    """Return a path as text, even if it is not UTF-8."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
 def walk_files(folder: Path, unread: list[str]) -> Iterator[Path]:
-    """Go through the regular files below a folder in a settled order; links are named as unread."""
+    """Yield the regular files in a folder tree, sorted; links are added to `unread`."""
     seen = 0
     if folder.is_symlink():
         unread.append(f"{folder.name}: it is a link")

@@ -1,4 +1,4 @@
-"""Plagiarism: code of runs compared with public kernels, with runs of other agents and with the agent's own seeds."""
+"""Plagiarism: compare the code of runs with public kernels, runs of other agents, and the agent's other seeds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RUNS = "other-runs"
 DOLOS = "dolos-report"
 _VERSION = 1
 
-# MLE-bench's paper reviews what is more than 60 % alike; its number is Dolos', this one is our own.
+# MLE-bench's paper reviews pairs that are more than 60 % alike by Dolos; our similarity is computed differently.
 FLAG = 0.6
 LEAST_TOKENS = 150
 _NOTED = 0.35
@@ -61,13 +61,13 @@ class Solution:
 
     @cached_property
     def parts(self) -> list[Tokens]:
-        """What is compared: each file and, where there are several, all of them as one."""
+        """The parts to compare: each file and, where there are several, all of them joined."""
         single = [tokens for _, tokens in self.files]
         return single if len(single) < 2 else [*single, winnowing.joined(single)]
 
     @property
     def whole(self) -> Tokens | None:
-        """All of it as one; None where there is too little."""
+        """All files joined; None where there is too little code."""
         return self.parts[-1] if self.parts else None
 
     @cached_property
@@ -83,17 +83,17 @@ def look(
     clock: Clock,
     kernels: Path,
 ) -> Iterator[LookedAt]:
-    """Compare runs with kernels and with other runs, and yield each that is done; those that are current are not.
+    """Compare runs without current results with kernels and other runs, and yield each finished run.
 
     Args:
-        chosen: the runs to look at.
-        others: runs that they are compared with as well.
-        known: what was found before.
-        clock: tells when it was looked.
-        kernels: the folder of the kernels that are here.
+        chosen: the runs to examine.
+        others: further runs to compare them with.
+        known: earlier results.
+        clock: for the time of the results.
+        kernels: the folder of downloaded kernels.
 
     Raises:
-        DataProblem: a kernel that is here can't be read.
+        DataProblem: a downloaded kernel can't be read.
     """
     solutions = {one.run.id: Solution(one) for one in (*others, *chosen)}
     indexes = {name: index_of(kernels, name) for name in competitions_here(kernels)}
@@ -141,11 +141,11 @@ def _shared_by_competitions(solutions: Iterable[Solution], indexes: Mapping[str,
 
 
 def _problem(competition_id: str, index: KernelIndex | None) -> str:
-    """Say why nothing can be said of public kernels; empty where it can, or where none are known."""
+    """Return why a run can't be compared with public kernels; empty where it can, or where none are known."""
     if (index is not None and index.refs) or not known_kernels().get(competition_id):
         return ""
     return (
-        f"no public kernels of {competition_id} are here:"
+        f"no public kernels of {competition_id} are downloaded:"
         f" mlebench-console integrity kernels fetch -c {competition_id}"
     )
 
@@ -162,7 +162,7 @@ def _coverage(solution: Solution, index: KernelIndex | None) -> str:
 def _like_kernels(
     solution: Solution, index: KernelIndex, dropped: Hashes, kernels: Path
 ) -> Iterator[Finding]:
-    """Find the kernels that a solution, or one of its files, is most like."""
+    """Yield the kernels that are most similar to a solution, or to one of its files."""
     sizes = index.counts()
     best: dict[int, Likeness] = {}
     for part in solution.parts:
@@ -187,7 +187,7 @@ def _like_kernels(
 
 
 def _like_runs(solution: Solution, rivals: Sequence[Solution], dropped: Hashes) -> Iterator[Finding]:
-    """Find the runs of other agents, and the other seeds of the same, that a solution is most like."""
+    """Yield the runs of other agents, and other seeds of the same agent, that are most similar to a solution."""
     if solution.whole is None:
         return
     found: list[tuple[Likeness, Solution]] = []
@@ -203,7 +203,7 @@ def _like_runs(solution: Solution, rivals: Sequence[Solution], dropped: Hashes) 
         whose = "the same agent's" if is_own else f"the agent {other.subject.spec.agent_id}'s"
         right = max(other.files, key=lambda each: len(each[1].codes))[0]
         where = SourceFile(f"run {run.id}: {right.path}", right.text)
-        # The same agent tends to write the same again, which is no plagiarism.
+        # An agent tends to write the same code again, which is not plagiarism.
         most = Severity.NOTE if is_own else Severity.SUSPICIOUS
         yield _finding(
             one, f"{whose} run {run.id} (seed {run.seed} of {run.sweep_id})", solution, where, most
@@ -211,7 +211,7 @@ def _like_runs(solution: Solution, rivals: Sequence[Solution], dropped: Hashes) 
 
 
 def _grade(one: Likeness | None) -> tuple[bool, bool, float]:
-    """Order by how grave a likeness is."""
+    """Return a sort key by the gravity of a likeness."""
     if one is None:
         return False, False, 0.0
     return _is_flagged(one), one.similarity >= FLAG, max(one.similarity, one.containment)
@@ -224,7 +224,7 @@ def _is_flagged(one: Likeness) -> bool:
 def _finding(
     one: Likeness, whose: str, solution: Solution, other: SourceFile, most: Severity = Severity.HIGH
 ) -> Finding:
-    """Tell how alike a solution and another text are, with the longest run of equal tokens side by side."""
+    """Return the finding of a likeness, with the longest common run of tokens as excerpts of both texts."""
     severity = Severity.NOTE
     if _is_flagged(one):
         severity = Severity.HIGH if one.similarity >= FLAG else Severity.SUSPICIOUS
@@ -248,12 +248,12 @@ def _finding(
     return Finding(severity, f"its code is like {whose}: {share} (not Dolos' number)", excerpts, numbers)
 
 
-# Reports of Dolos itself, for those who have run it
+# Reports of Dolos, for operators who have run it
 
 
 @dataclass(frozen=True)
 class DolosPair:
-    """Two files that Dolos has compared."""
+    """Two files compared by Dolos."""
 
     left: str
     right: str
@@ -261,7 +261,7 @@ class DolosPair:
 
 
 def read_dolos(path: Path) -> list[DolosPair]:
-    """Read Dolos' own pairs.csv, or the report that MLE-bench's detector writes (a JSONL file).
+    """Read Dolos' own pairs.csv, or the report of MLE-bench's detector (a JSONL file).
 
     Raises:
         DataProblem: it is neither.
@@ -284,7 +284,7 @@ def read_dolos(path: Path) -> list[DolosPair]:
 
 
 def take_dolos(chosen: Sequence[Subject], pairs: Sequence[DolosPair], clock: Clock) -> Iterator[LookedAt]:
-    """Keep what Dolos says of runs: a file is a run's if its path holds the name of the attempt's directory."""
+    """Save Dolos' results for runs; a file belongs to a run if its path contains the attempt's directory."""
     for subject in chosen:
         name = f"/{subject.folder.parent.name}/{subject.folder.name}/"
         own = subject.run.competition_id + name

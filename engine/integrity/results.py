@@ -1,6 +1,6 @@
-"""Results of detectors: which detectors there are, what is still to be looked at, and keeping what they find.
+"""Results of detectors: running a detector, deciding whether its result is current, and saving results.
 
-A command looks, and leaves what it finds beside the run; the engine takes it from there into the state.
+A command saves results in the attempt's directory; the engine takes them from there into the state.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MOST_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class Detector:
-    """A rule that looks at one run alone and yields what it finds.
+    """A rule that examines one run alone and yields findings.
 
     Attributes:
-        name: in lower case with dashes; it is kept with what it finds.
-        version: counts up when it would find something else than before.
+        name: in lower case with dashes; saved with its findings.
+        version: increased whenever its findings may change.
         help: what it looks for, in one line.
     """
 
@@ -44,17 +44,17 @@ class Detector:
 def look_with(
     detectors: Sequence[Detector], layer: Layer, subject: Subject, clock: Clock
 ) -> list[DetectorResult]:
-    """Have detectors look at a run; one that can't says so, and stops none of the others."""
+    """Run detectors on a run; the failure of one becomes the problem of its result, and does not stop the others."""
     found = []
     for detector in detectors:
         findings: tuple[Finding, ...] = ()
         problem = ""
         try:
             findings = tuple(detector.look(subject))
-        except Problem as trouble:
-            problem = trouble.in_one_line()
+        except Problem as error:
+            problem = error.in_one_line()
         except (ValueError, OSError, RecursionError, MemoryError) as error:
-            problem = f"{type(error).__name__}: {error}"[:200]  # hostile material that no rule has foreseen
+            problem = f"{type(error).__name__}: {error}"[:200]  # unforeseen hostile input
         found.append(
             DetectorResult(
                 detector.name,
@@ -70,13 +70,13 @@ def look_with(
 
 
 def is_current(known: RunIntegrity, versions: Mapping[str, int], content: str, *, lasting: str = "") -> bool:
-    """Whether these detectors, in these versions, have looked at this content.
+    """Return whether there are results of these detectors, in these versions, for this content.
 
     Args:
-        known: what they have found.
-        versions: theirs, by their names.
-        content: the hash of what they look at.
-        lasting: a problem that the same content has every time.
+        known: the results so far.
+        versions: of the detectors, by name.
+        content: the hash of the detectors' input.
+        lasting: a problem that would occur again with the same content.
     """
     for name, version in versions.items():
         result = known.result_of(name)
@@ -88,14 +88,14 @@ def is_current(known: RunIntegrity, versions: Mapping[str, int], content: str, *
 
 
 def keep(subject: Subject, layer: Layer, results: Sequence[DetectorResult]) -> LookedAt:
-    """Leave results beside the run, and those of the layer's other detectors as they are.
+    """Save results in the attempt's directory, without changing those of the layer's other detectors.
 
-    The request `integrity.record` with what is returned takes them into the state.
+    The request `integrity.record` with the returned value takes them into the state.
     """
     path = _path(subject.folder, layer)
     fresh = {one.detector for one in results}
     earlier: tuple[DetectorResult, ...] = ()
-    with suppress(DataProblem):  # none, or damaged: what is found now takes its place
+    with suppress(DataProblem):  # a missing or damaged file is replaced
         earlier = kept(subject.folder, layer)
     results = [*(one for one in earlier if one.detector not in fresh), *results]
     if path.parent.is_symlink():  # with the runtime `plain` an agent can put one there
@@ -107,10 +107,10 @@ def keep(subject: Subject, layer: Layer, results: Sequence[DetectorResult]) -> L
 
 
 def kept(folder: Path, layer: Layer) -> tuple[DetectorResult, ...]:
-    """Read what a layer has left in an attempt's directory.
+    """Read the saved results of a layer from an attempt's directory.
 
     Raises:
-        DataProblem: it is not there, or is not what was written.
+        DataProblem: the file is missing or damaged.
     """
     path = _path(folder, layer)
     with reading_untrusted(path, max_bytes=_MOST_BYTES) as stream:
@@ -119,7 +119,7 @@ def kept(folder: Path, layer: Layer) -> tuple[DetectorResult, ...]:
         return msgspec.json.decode(content, type=tuple[DetectorResult, ...])
     except (msgspec.DecodeError, RecursionError) as error:
         raise DataProblem(
-            f"{path} can't be read", str(error), "Look again: mlebench-console integrity run"
+            f"{path} can't be read", str(error), "Run the detectors again: mlebench-console integrity run"
         ) from error
 
 
@@ -131,7 +131,7 @@ class IntegrityRequests:
         self._clock = clock
 
     def record(self, arguments: RecordIntegrity, _by: str) -> Answer:
-        """Take into the state what detectors have left beside runs."""
+        """Take saved results of attempts into the state."""
         state_dir = self._database.path.parent
         for one in arguments.looked_at:
             attempt = runs.attempt(self._database, one.attempt_id)
@@ -139,10 +139,10 @@ class IntegrityRequests:
             integrity.replace_results(
                 self._database, attempt.id, layer, kept(state_dir / attempt.directory, layer)
             )
-        return Answer(f"results for {len(arguments.looked_at)} attempts are taken in")
+        return Answer(f"results of {len(arguments.looked_at)} attempts are recorded")
 
     def review(self, arguments: ReviewFinding, by: str) -> Answer:
-        """Keep what a person says of a finding."""
+        """Record a person's review of a finding."""
         run = runs.get(self._database, arguments.run_id)
         if not arguments.reason.strip():
             raise UsageProblem("a review needs a reason", "it is kept and disclosed with the row")
@@ -162,15 +162,15 @@ class IntegrityRequests:
 
 
 def finding_named(known: RunIntegrity, key: str) -> Finding:
-    """Return the finding of a run that has this key, or an unambiguous beginning of it.
+    """Return the finding of a run with this key, or a unique prefix of one.
 
     Raises:
-        UsageProblem: there is none, or there are several.
+        UsageProblem: no finding matches, or several do.
     """
     found = [one for result in known.results for one in result.findings if key and one.key.startswith(key)]
     if len(found) == 1:
         return found[0]
-    why = f"{len(found)} begin so" if found else ""
+    why = f"{len(found)} findings begin with it" if found else ""
     step = f"'mlebench-console integrity show --runs {known.run_id}' lists its findings."
     raise UsageProblem(f"run {known.run_id} has no finding '{key}'", why, step)
 
@@ -182,4 +182,4 @@ def _path(folder: Path, layer: Layer) -> Path:
 def _layer(name: str) -> Layer:
     with suppress(ValueError):
         return Layer(name)
-    raise UsageProblem(f"there is no layer '{name}'", "", f"Known are: {', '.join(Layer)}.")
+    raise UsageProblem(f"there is no layer '{name}'", "", f"Choose one of {', '.join(Layer)}.")

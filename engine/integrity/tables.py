@@ -1,4 +1,4 @@
-"""Tables that detectors compare: a submission and the sample submission, read row by row within bounds."""
+"""Read a submission or a sample submission for detectors, row by row within limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_ID = 200
 
 @dataclass(frozen=True)
 class Predictions:
-    """The ids of a table and what it predicts for each, as far as it was read.
+    """The ids of a table and the predictions for them, as far as it was read.
 
     Attributes:
         is_whole: whether all rows were read.
@@ -46,10 +46,10 @@ class Predictions:
 
 
 def read_predictions(path: Path) -> Predictions:
-    """Read a table whose first column holds ids.
+    """Read a table whose first column has ids.
 
     Raises:
-        DataProblem: it can't be read, or is no table.
+        DataProblem: it can't be read, or is not a table.
     """
     with reading_untrusted(path) as stream:
         content = stream.read(_MOST_BYTES)
@@ -73,7 +73,7 @@ def read_predictions(path: Path) -> Predictions:
 
 
 def sample_of(path: Path) -> Predictions | None:
-    """Read a sample submission, which many runs share; None where it is not here."""
+    """Read a sample submission, cached because many runs share it; None where it does not exist."""
     try:
         changed = path.stat().st_mtime_ns
     except OSError:
@@ -87,6 +87,6 @@ def _sample(path: Path, _changed: int) -> Predictions:
 
 
 @lru_cache(maxsize=2)
-def telling_ids(sample: Predictions) -> frozenset[str]:
-    """Return the ids that can't stand in a text by chance: not small numbers, nor short words."""
+def distinctive_ids(sample: Predictions) -> frozenset[str]:
+    """Return the ids that don't occur in a text by chance, unlike small numbers or short words."""
     return frozenset(one for one in sample.ids if len(one) >= 5 or (len(one) >= 3 and not one.isalnum()))

@@ -1,4 +1,4 @@
-"""Texts: what an agent printed, logged and wrote, line by line, read as the hostile files they are."""
+"""Read an agent's output, logs and code line by line, as hostile files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TextFile:
 
     Attributes:
         path: below the attempt's directory.
-        lines: without their ends; they are gone through once.
+        lines: without line ends; can be iterated once.
     """
 
     path: str
@@ -38,7 +38,7 @@ class TextFile:
 
 
 def texts_of(subject: Subject) -> Iterator[TextFile]:
-    """Yield what there is to read of a run: what it printed, what it wrote into `logs/`, and its code."""
+    """Yield the texts of a run: its output, the files in `logs/`, and its code."""
     for part in log_parts(subject.log):
         yield TextFile(part.path.relative_to(subject.folder).as_posix(), "log", _lines_in(part.path))
     unread: list[str] = []
@@ -55,7 +55,7 @@ def texts_of(subject: Subject) -> Iterator[TextFile]:
 
 
 def _lines_of_code(subject: Subject, source: SourceFile) -> Iterator[bytes]:
-    """Yield the lines of a source, of a notebook with the commands in it, by the same numbers."""
+    """Yield the lines of a source file; for a notebook including IPython commands, with the same line numbers."""
     lines = source.lines
     if source.path.endswith(".ipynb"):
         with suppress(DataProblem):  # it has changed since it was read
@@ -65,7 +65,7 @@ def _lines_of_code(subject: Subject, source: SourceFile) -> Iterator[bytes]:
 
 
 def _lines_in(path: Path) -> Iterator[bytes]:
-    """Yield a file's lines; of an endless one the beginning, and nothing of what can't be read."""
+    """Yield a file's lines, up to limits for the file and each line; nothing where it can't be read."""
     try:
         with reading_untrusted(path) as stream:
             is_inside = False
@@ -74,4 +74,4 @@ def _lines_in(path: Path) -> Iterator[bytes]:
                     yield piece.rstrip(b"\n")
                 is_inside = not piece.endswith(b"\n")
     except DataProblem:
-        return  # a link, a pipe or a file that has gone: there is nothing to be read
+        return  # a link, a pipe, or a file that no longer exists

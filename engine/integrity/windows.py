@@ -1,7 +1,7 @@
-"""Windows: an agent's logs and code as pieces that a model can read, with the lines that matter found by rules.
+"""Windows: pieces of an agent's logs and code for a model to read, with rules that find the lines that matter.
 
-What an agent wrote is hostile. What is shown of it holds no control, invisible or direction-changing character, no
-token of a chat's form, and a number of ours before each line, so that no line can be taken for one of ours.
+The text is hostile. Shown lines contain no control, invisible or direction-changing characters and no tokens of chat
+templates, and each begins with our line number, so that none can be taken for ours.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from typing import Any
 from engine.integrity.texts import Kind, TextFile
 from foundation.problems import UsageProblem
 
-MARKED = "marked"  # a line that matters by what else is known
-HIDDEN = "hidden"  # a line with suspicious characters that nobody sees
+MARKED = "marked"  # a line with a finding of another detector
+HIDDEN = "hidden"  # a line with suspicious invisible characters
 
 WINDOW_CHARACTERS = 48_000
 OVERLAP_CHARACTERS = 1_500
 _LONGEST_LINE = 1_600
 _HEAD, _TAIL, _AROUND, _MOST_AROUND = 900, 200, 120, 8
-_MOST_OVERWRITTEN = 8  # states of a line of progress
+_MOST_OVERWRITTEN = 8  # states of an overwritten progress line
 _BATCH_LINES = 512
 _FEW_LINES = 16
 _SHORT = 160  # too short to be cut
 _NUMBER_CHARACTERS = 9  # before each line
-_FOLD = 4  # lines of one form that stand for all of them from here on
+_FOLD = 4  # further lines that differ only in digits are folded
 
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[PX^_][^\x1b]{0,4096}\x1b\\|[ -/]*[0-~])"
 )
-# Printable by their category, and yet nothing is seen: variation selectors, joiners and fillers.
+# Invisible although their category is printable: variation selectors, joiners and fillers.
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-# Innocent text has no such run of them: they carry what only a model reads, or turn what a person reads.
+# Runs of these don't occur in innocent text: they carry text that only a model reads, or reverse the visible text.
 _HIDDEN_TEXT = re.compile(
     "[\U000e0020-\U000e007e]{8,}|[\U000e0100-\U000e01ef\ufe00-\ufe0f]{8,}|[\u200b-\u200d\u2060-\u2064\ufeff]{12,}"
     "|[\u202d\u202e\u2066-\u2068]"
 )
 _TAG = re.compile("[\U000e0020-\U000e007e]")
-# Tokens by which models' own chat forms part speakers; a local server reads them wherever they stand.
+# Tokens that separate speakers in chat templates; a local server interprets them anywhere in a prompt.
 _CHAT_TOKEN = re.compile(
     r"<(?=[|｜])|(?<=[|｜])>"
     r"|<(?=/?(?:s|bos|eos|start_of_turn|end_of_turn|im_start|im_end|system|user|assistant|human)>)"
@@ -60,7 +60,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 class Rules:
-    """Patterns by the names of what they look for, in the syntax of RE2: linear in hostile text, whatever they are."""
+    """Named patterns in RE2 syntax, whose run time is linear in hostile text."""
 
     def __init__(self, patterns: Mapping[str, Sequence[str]]) -> None:
         """Compile them.
@@ -75,7 +75,7 @@ class Rules:
         self._any = _compiled("|".join(f"(?:{one})" for one in every)) if every else None
 
     def found(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return for each line the names of those that find something in it."""
+        """Return for each line the names of the patterns that match it."""
         if self._any is None or not self._any.search("\n".join(texts)):
             return [()] * len(texts)
         if len(texts) > _FEW_LINES:
@@ -84,7 +84,7 @@ class Rules:
         return [tuple(name for name, rule in self._rules.items() if rule.search(text)) for text in texts]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return where in a line something is found."""
+        """Return the positions of all matches in a line."""
         return [] if self._any is None else [found.span() for found in self._any.finditer(text)]
 
 
@@ -108,8 +108,8 @@ class Line:
 
     Attributes:
         number: in its file, counted from 1.
-        text: without what is not shown.
-        hidden: what of it could not be seen but be read by a model, where that is suspicious.
+        text: the shown text.
+        hidden: a description of suspicious invisible characters that a model could read; empty without any.
     """
 
     number: int
@@ -119,7 +119,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Passage:
-    """Lines of one file that follow one another."""
+    """Consecutive lines of one file."""
 
     path: str
     lines: tuple[Line, ...]
@@ -127,10 +127,10 @@ class Passage:
 
 @dataclass(frozen=True)
 class Window:
-    """What a model reads at once.
+    """The text that a model reads in one call.
 
     Attributes:
-        hits: the names of the rules that found something here, each with the number of lines.
+        hits: the number of matching lines by rule.
     """
 
     kind: Kind
@@ -144,7 +144,7 @@ class Window:
 
     @cached_property
     def text(self) -> str:
-        """What is shown: each line with a number of its own, files parted by lines without one."""
+        """The shown text: numbered lines, with an unnumbered heading for each file."""
         written, number = [], 0
         for passage in self.passages:
             written.append(f"=== {shown(passage.path)}, from line {passage.lines[0].number}")
@@ -155,7 +155,7 @@ class Window:
 
 
 def shown(text: str) -> str:
-    """Return one line of hostile text as a model may be shown it."""
+    """Return one line of hostile text in a form that is safe to show to a model."""
     if not (text.isascii() and text.isprintable()):
         text = _ANSI.sub("", text).replace("\t", "    ")
         # Format, private, unassigned and control characters are not printable, and nor are unusual spaces.
@@ -167,42 +167,42 @@ def shown(text: str) -> str:
 
 
 def hidden_text(text: str) -> str:
-    """Return what invisible characters of a line say or do, in words; empty where there is nothing suspicious."""
+    """Describe the suspicious invisible characters of a line; empty where there are none."""
     if text.isascii() or not _HIDDEN_TEXT.search(text):
         return ""
-    said = "".join(chr(ord(one) - 0xE0000) for one in _TAG.findall(text)[:200])
-    if said:
-        return f"invisible text: {said}"
+    message = "".join(chr(ord(one) - 0xE0000) for one in _TAG.findall(text)[:200])
+    if message:
+        return f"invisible text: {message}"
     names = {unicodedata.name(one, "unnamed") for one in text if not one.isprintable() or _BLANK.match(one)}
     return f"invisible characters: {', '.join(sorted(names)[:3]).lower()}"
 
 
 def lines_of(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[tuple[Line, tuple[str, ...]]]:
-    """Yield the lines of a file as they are shown, each with the names of the rules that found something in it.
+    """Yield the shown lines of a file, each with the names of the rules that match it.
 
-    Of progress that was written over and over the last state stays, of many lines of one form the first and the last;
-    what is long or encoded is cut, but for what rules find in it.
+    An overwritten progress line is reduced to its last state, many lines that differ only in digits to the first and
+    the last ones; long or encoded parts are cut out, except around matches of rules.
     """
-    form, held, alike = "", None, 0
+    form, last, alike = "", None, 0
     for line, found in _numbered(raw_lines, rules):
         this_form = _DIGITS.sub("0", line.text)
         if this_form == form and not line.hidden:
             alike += 1
             if alike >= _FOLD:
-                held = line, found
+                last = line, found
                 continue
         else:
-            yield from _last_of(held, alike)
-            form, held, alike = this_form, None, 1
+            yield from _last_of(last, alike)
+            form, last, alike = this_form, None, 1
         yield line, found
-    yield from _last_of(held, alike)
+    yield from _last_of(last, alike)
 
 
 def _numbered(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[tuple[Line, tuple[str, ...]]]:
     lines, number = iter(raw_lines), 0
     while batch := [_decoded(raw) for raw in islice(lines, _BATCH_LINES)]:
         texts = [shown(text) for text in batch]
-        # One search for many lines: in most of them nothing is found.
+        # One search for many lines, because most of them have no match.
         hits = rules.found(texts)
         for raw_text, text, found in zip(batch, texts, hits, strict=True):
             number += 1
@@ -210,7 +210,7 @@ def _numbered(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[tuple[Line, 
 
 
 def _decoded(raw: bytes) -> str:
-    """Return a line's text; of what was written over, the last of each form, so that nothing can be hidden so."""
+    """Return a line's text; of overwritten states, the last of each form, so that overwriting can't hide anything."""
     text = raw.rstrip(b"\r").decode("utf-8", "replace")
     if "\r" not in text:
         return text
@@ -220,10 +220,10 @@ def _decoded(raw: bytes) -> str:
     return " / ".join([*([f"[{more:,} more states]"] if more > 0 else []), *last[-_MOST_OVERWRITTEN:]])
 
 
-def _last_of(held: tuple[Line, tuple[str, ...]] | None, alike: int) -> Iterator[tuple[Line, tuple[str, ...]]]:
-    if held is None:
+def _last_of(last: tuple[Line, tuple[str, ...]] | None, alike: int) -> Iterator[tuple[Line, tuple[str, ...]]]:
+    if last is None:
         return
-    line, found = held
+    line, found = last
     left_out = alike - _FOLD
     if left_out:
         yield Line(line.number - left_out, f"[{left_out:,} more lines of this form]"), ()
@@ -231,7 +231,7 @@ def _last_of(held: tuple[Line, tuple[str, ...]] | None, alike: int) -> Iterator[
 
 
 def _cut(text: str, rules: Rules, *, has_hits: bool) -> str:
-    """Shorten what is encoded or long; what rules find in it stays."""
+    """Shorten encoded or long text, keeping the matches of rules."""
     if len(text) < _SHORT:
         return text
     text = _BASE64.sub(
@@ -255,13 +255,13 @@ def windows_of(
     *,
     characters: int = WINDOW_CHARACTERS,
 ) -> Iterator[Window]:
-    """Cut files into windows at the ends of lines; a large file's overlap, small files stand together.
+    """Cut files into windows at line ends; windows of a large file overlap, small files share a window.
 
     Args:
-        files: what is cut; logs and code never stand in one window.
+        files: the files to cut; logs and code never share a window.
         rules: find the lines that matter, by name.
-        marked: lines that matter by what else is known, by file.
-        characters: how large a window is.
+        marked: the numbers of lines with findings of other detectors, by file.
+        characters: the size of a window.
     """
     builders: dict[Kind, _Builder] = {}
     for file in files:
@@ -275,7 +275,7 @@ def windows_of(
 
 
 class _Builder:
-    """Makes the windows of one kind of text."""
+    """Builds the windows of one kind of text."""
 
     def __init__(self, kind: Kind, characters: int) -> None:
         self._kind: Kind = kind
@@ -327,19 +327,19 @@ def _size(line: Line) -> int:
 
 
 def most_telling(windows: Iterable[Window], most: int, seed: str = "") -> tuple[list[Window], int]:
-    """Choose the windows that are read: by what rules found in them, then the first and the last, then in order.
+    """Choose the windows to read: those with matches of rules, then the first and the last, then in order.
 
-    A quarter is drawn by lot, so that lines that are made to be found can't keep the others from being read.
+    A quarter is drawn at random, so that planted matches can't keep all other windows from being read.
 
     Args:
-        windows: all of them; no more than are chosen are ever in memory.
+        windows: all of them; only chosen ones are kept in memory.
         most: how many to choose at most.
-        seed: what decides by lot, the same for the same.
+        seed: of the random choice.
 
     Returns:
-        The chosen ones, in order, and how many there are.
+        The chosen windows, in order, and the total number of windows.
     """
-    draw = random.Random(seed)  # noqa: S311 - the same each time, so that answers are found again
+    draw = random.Random(seed)  # noqa: S311 - reproducible, so that cached answers can be used
     telling: list[tuple[tuple[int, int, bool, int], Window]] = []
     drawn: list[tuple[int, Window]] = []
     total, last = 0, None
@@ -354,8 +354,8 @@ def most_telling(windows: Iterable[Window], most: int, seed: str = "") -> tuple[
             drawn.append((number, window))
         elif (spot := draw.randrange(total)) < len(drawn):
             drawn[spot] = number, window
-    is_there = any(window is last for _, window in telling)
-    if last is not None and total > most > 1 and not telling[0][0][0] and not is_there:
+    has_last = any(window is last for _, window in telling)
+    if last is not None and total > most > 1 and not telling[0][0][0] and not has_last:
         heapq.heapreplace(telling, ((0, 0, True, 1 - total), last))
     by_place = [
         (-place[3], window) for place, window in sorted(telling, key=lambda one: one[0], reverse=True)

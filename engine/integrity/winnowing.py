@@ -1,8 +1,8 @@
-"""Similarity of Python code by its tokens: fingerprints that survive renaming, reformatting and other texts.
+"""Similarity of Python code by its tokens: fingerprints that survive renaming, reformatting and changed strings.
 
-Names, texts and numbers count by their kind alone, comments and layout not at all. Of each window of hashes of
+Names, strings and numbers count by their kind alone, comments and layout not at all. Of each window of hashes of
 K tokens the smallest is kept (winnowing), so that any passage of K + WINDOW - 1 equal tokens is found.
-What comes of it is not Dolos' similarity, which parses and counts otherwise.
+The result is not Dolos' similarity, which parses and counts differently.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-# Shorter than Dolos' 23 and 17: cells that are put into another order keep half of their fingerprints.
+# Shorter than Dolos' 23 and 17: reordered cells keep half of their fingerprints.
 K = 12
 WINDOW = 8
-# Counts up when the same text would get other fingerprints.
+# Increased whenever the fingerprints of the same text change.
 VERSION = 1
 
 _MOST_TOKENS = 100_000
@@ -33,7 +33,7 @@ _IGNORED = frozenset(
         *(tokenize.ENCODING, tokenize.ENDMARKER, tokenize.ERRORTOKEN),
     }
 )
-# What is no Python in a notebook.
+# Lines of a notebook that are not Python.
 _COMMAND = re.compile(r"^\s*[%!?].*$|^.*get_ipython\(\).*$", re.MULTILINE)
 
 Hashes = npt.NDArray[np.uint64]
@@ -56,14 +56,14 @@ class Tokens:
         total = np.zeros(count, np.uint64)
         for place in range(K):
             total = total * _BASE + self.codes[place : place + count]
-        # Mixed, so that the smallest are not those that begin with the smallest token.
+        # Mixed, so that the smallest hashes are not those that begin with the smallest token.
         total ^= total >> np.uint64(31)
         total *= np.uint64(0xD6E8FEB86659FD93)
         return total ^ (total >> np.uint64(29))
 
     @cached_property
     def fingerprints(self) -> tuple[Hashes, Positions]:
-        """The smallest hash of each window, and where it is; each place once."""
+        """The smallest hash of each window and its position, each position once."""
         grams = self.grams
         if len(grams) == 0:
             return grams, np.empty(0, np.int64)
@@ -71,14 +71,14 @@ class Tokens:
             place = int(np.argmin(grams))
             return grams[place : place + 1], np.array([place])
         windows = np.lib.stride_tricks.sliding_window_view(grams[::-1], WINDOW)
-        # The rightmost of equal ones, so that runs of the same token leave few.
+        # The rightmost of equal hashes, so that a run of the same token has few fingerprints.
         places = len(grams) - 1 - (np.arange(len(windows)) + np.argmin(windows, axis=1))
         kept = np.unique(places)
         return grams[kept], kept
 
 
 def tokens_of(text: str) -> Tokens:
-    """Read the tokens of Python code; where it is none, the rest is read from the next line on."""
+    """Read the tokens of Python code; after an error, continue with the next line."""
     codes: list[int] = []
     lines: list[int] = []
     code = _COMMAND.sub("", text)
@@ -104,7 +104,7 @@ def tokens_of(text: str) -> Tokens:
 
 
 def _line_start(text: str, line: int) -> int:
-    """Where a line begins, counted from 0; the end of the text if there is none."""
+    """Return the position of a line, counted from 0; the end of the text if there is no such line."""
     place = 0
     for _ in range(line):
         found = text.find("\n", place)
@@ -122,13 +122,13 @@ def _code(kind: int, text: str) -> int:
         return 2
     elif kind == tokenize.STRING:
         return 3
-    # Of the few keywords and operators; hash() would change with each process.
+    # A number for each keyword or operator; hash() differs between processes.
     return 4 + int.from_bytes(text.encode("utf-8", "replace")[:6])
 
 
 @dataclass(frozen=True)
 class Passage:
-    """The longest run of equal tokens of two texts: how many, and the lines of either side."""
+    """The longest run of equal tokens of two texts: how many, and the first and last line on each side."""
 
     tokens: int
     left: tuple[int, int]
@@ -137,12 +137,12 @@ class Passage:
 
 @dataclass(frozen=True)
 class Likeness:
-    """How alike two sets of fingerprints are.
+    """How similar two sets of fingerprints are.
 
     Attributes:
-        similarity: twice what they share, by what both have.
-        containment: what they share, by what the smaller one has.
-        tokens: how many tokens of the left one what they share covers.
+        similarity: twice the number of shared fingerprints, divided by the sum of both sizes.
+        containment: the number of shared fingerprints, divided by the smaller size.
+        tokens: how many tokens of the left text the shared fingerprints cover.
     """
 
     similarity: float
@@ -151,7 +151,7 @@ class Likeness:
 
 
 def covered(places: Positions) -> int:
-    """Count the tokens that lie in the K tokens from any of these places on."""
+    """Count the tokens covered by the K tokens from each of these positions."""
     if len(places) == 0:
         return 0
     ordered = np.sort(places)
@@ -159,7 +159,7 @@ def covered(places: Positions) -> int:
 
 
 def likeness(left: Tokens, right: Tokens, dropped: Hashes | None = None) -> Likeness:
-    """Compare two texts, but for the fingerprints that are to be dropped, since many have them."""
+    """Compare two texts, without the `dropped` fingerprints, which many texts share."""
     left_hashes, left_places = left.fingerprints
     right_hashes = right.fingerprints[0]
     if dropped is not None and len(dropped):
@@ -178,7 +178,7 @@ def likeness(left: Tokens, right: Tokens, dropped: Hashes | None = None) -> Like
 
 
 def is_in(values: Hashes, ordered: Hashes) -> npt.NDArray[np.bool_]:
-    """Tell which values are among those that are in order, each once."""
+    """Return which values are in `ordered`, a sorted array without duplicates."""
     if len(ordered) == 0:
         return np.zeros(len(values), bool)
     places = np.searchsorted(ordered, values)
@@ -187,11 +187,11 @@ def is_in(values: Hashes, ordered: Hashes) -> npt.NDArray[np.bool_]:
 
 
 def longest_passage(left: Tokens, right: Tokens) -> Passage | None:
-    """Find the longest run of tokens that both have; None where not even K in a row are equal."""
+    """Return the longest common run of tokens; None where no K consecutive tokens are equal."""
     places: dict[int, list[int]] = {}
     for place, value in enumerate(right.grams.tolist()):
         found = places.setdefault(value, [])
-        if len(found) < 20:  # a table of a thousand equal lines must not cost a thousand squared
+        if len(found) < 20:  # so that a table of a thousand equal lines does not take a million steps
             found.append(place)
     best, best_left, best_right = 0, 0, 0
     runs: dict[int, int] = {}
@@ -214,7 +214,7 @@ def _lines(lines: Positions, first: int, count: int) -> tuple[int, int]:
 
 
 def joined(parts: Sequence[Tokens]) -> Tokens:
-    """Put texts together to one; its lines are those of the single texts."""
+    """Join texts to one; its line numbers are those of the single texts."""
     return Tokens(
         np.concatenate([part.codes for part in parts]) if parts else np.empty(0, np.uint64),
         np.concatenate([part.lines for part in parts]) if parts else np.empty(0, np.int64),

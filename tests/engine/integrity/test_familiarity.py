@@ -247,7 +247,7 @@ def test_an_experiments_results_are_set_against_graded_samples(prepared_data: Pa
     first, second = with_performance(unmeasured, evidence("x", {COMPETITION: "+v"}), prepared_data)
     gold = registry.get(COMPETITION).thresholds.gold
     assert first.performance == pytest.approx((0.5 - sample) / (gold - sample))
-    assert second.problem == "the experiment has no result of it"
+    assert second.problem == "the experiment has no result for it"
 
 
 def test_the_plot_has_a_point_for_each_competition_that_has_both() -> None:

@@ -109,7 +109,7 @@ def test_another_agent_s_run_is_flagged_and_the_same_agent_s_is_noted(
     of_kernels, of_runs = look([chosen], tmp_path / "k", (own, rival))
     assert [one.severity for one in of_runs.findings] == [Severity.SUSPICIOUS, Severity.NOTE]
     assert "the agent rival's" in of_runs.findings[0].statement
-    assert "are here: mlebench-console integrity kernels fetch" in of_kernels.problem
+    assert "are downloaded: mlebench-console integrity kernels fetch" in of_kernels.problem
 
 
 def test_runs_are_compared_again_only_when_code_or_kernels_have_changed(
