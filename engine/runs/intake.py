@@ -240,7 +240,7 @@ class Intake:
             self._close(runs.get(self._database, run.id), attempt, folder, look, is_overdue=is_overdue)
 
     def _is_whole(self, attempt: Attempt, look: Look) -> bool:
-        """Tell whether all is taken in of which an attempt's placement knows."""
+        """Return whether everything that the placement knows of an attempt has been taken in."""
         events_offset, _ = runs.report_offsets(self._database, attempt.id)
         if events_offset < look.events_bytes:
             return False
