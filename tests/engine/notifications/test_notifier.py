@@ -322,6 +322,7 @@ def test_what_can_not_be_graded_is_snoozed_by_the_cause_that_is_shown(setup: Set
         problem = f"the answers of {worlds.DEMO[0]} are gone since {attempt_id}"
         transitions.grading_failed(state, attempt_id, problem, retry_at=NOW + 60, now=NOW)
 
+    settle(made)
     fail(first)
     settle(made)
     assert any("are gone" in text for text in setup.post.sent)
