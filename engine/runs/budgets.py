@@ -135,6 +135,7 @@ class SharedBudgets:
         # The last request of each attempt that has request numbers, with its number.
         self._requests: dict[int, tuple[int, AllowanceWanted]] = {}
         self._written: dict[int, RunAllowance] = {}  # the content of each attempt's allowance file
+        self._unwritable: set[int] = set()
         self._known: list[Budget] = []
         self._check_at = 0.0
         self._is_new = True
@@ -237,13 +238,16 @@ class SharedBudgets:
             current[attempt.id] = _run_allowance(more, shared, used_up=bool(missing))
         if allowed:
             budgets.allow(self._database, allowed.values())
+        unwritable, self._unwritable = self._unwritable, set()
         for attempt in living:
             if self._written.get(attempt.id) != current[attempt.id]:
                 path = self._state_dir / attempt.directory / protocol.ALLOWANCE
                 try:
                     files.write_json(path, asdict(current[attempt.id]))
                 except OSError as problem:  # tried again in the next step, without delaying other attempts
-                    self._log(f"{protocol.ALLOWANCE} of attempt {attempt.id} can't be written", problem)
+                    self._unwritable.add(attempt.id)
+                    if attempt.id not in unwritable:
+                        self._log(f"{protocol.ALLOWANCE} of attempt {attempt.id} can't be written", problem)
                 else:
                     self._written[attempt.id] = current[attempt.id]
         for standing in found.values():

@@ -75,7 +75,7 @@ class Starter:
         self.budgets = SharedBudgets(database, places.state_dir, clock, log, placements.asked)
         self._ramp = StartRamp(database, clock)
         self._waiting: dict[int, _HandOver] = {}
-        self._troubles: Troubles[int] = Troubles(clock)
+        self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt or placement
         self.slots_used = 0.0
 
     @property
@@ -127,7 +127,9 @@ class Starter:
         }
         for handover in self._waiting.values():
             active.pop(handover.sweep.id, None)
-        for placement in {sweep.spec.placement for sweep in active.values()} - {HERE}:
+        elsewhere = {sweep.spec.placement for sweep in active.values()} - {HERE}
+        self._troubles.keep_only(elsewhere | self._waiting.keys())
+        for placement in elsewhere:
             self._start_on(placement, active, live)
         demands = [self._demand(sweep, live.get(sweep.id, 0)) for sweep in of_host if sweep.id in active]
         memory_used = sum((sweep.spec.memory_bytes or 0) * live.get(sweep.id, 0) for sweep in of_host)
@@ -140,11 +142,15 @@ class Starter:
 
     def _start_on(self, name: str, active: Mapping[str, Sweep], live: Mapping[str, int]) -> None:
         """Start as many runs as another placement has room for, regardless of this host's resources."""
+        if self._troubles.must_wait(name):
+            return
         try:
             room = self._placements.named(name).room(name)
         except Problem as problem:  # its table is gone from config.toml
             self._log(f"no runs start on placement {name}", problem)
+            self._troubles.note(name, f"no runs start on placement {name}: {problem.in_one_line()}")
             return
+        self._troubles.clear(name)
         at_most = _MOST_STARTS_A_STEP if room is None else min(room, _MOST_STARTS_A_STEP)
         if not at_most:
             return

@@ -49,7 +49,12 @@ class World:
         def asked(_attempt: SharingAttempt) -> int | None:
             return self.asked
 
-        self.engine = SharedBudgets(self.state, self.places.state_dir, self.clock, lambda *_: None, asked)
+        self.logged: list[str] = []
+
+        def log(text: str, _error: BaseException | None) -> None:
+            self.logged.append(text)
+
+        self.engine = SharedBudgets(self.state, self.places.state_dir, self.clock, log, asked)
 
     def folder(self, attempt: int) -> Path:
         return self.places.state_dir / runs.attempt(self.state, attempt).directory
@@ -281,6 +286,9 @@ def test_a_run_whose_directory_takes_nothing_keeps_no_other_from_its_allowance(w
     given = world.given(world.attempts[1])
     assert given.tokens is not None
     assert given.tokens >= 1000
+    for _ in range(20):
+        world.step()
+    assert len(world.logged) == 1
     world.folder(world.attempts[0]).mkdir()
     world.step()
     assert world.given(world.attempts[0]).tokens == 0

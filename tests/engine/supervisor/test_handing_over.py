@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ class World:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.trouble: Exception | None = None
+        self.logged: list[str] = []
         self.put = launching.hand_over
         monkeypatch.setattr(launching, "hand_over", self._put)
         self.places = Places(folder / "config.toml", folder / "data", folder)
@@ -56,7 +58,7 @@ class World:
             self.places,
             Placements(self.places, self.clock, lambda _text, _error: None),
             self.clock,
-            lambda _text, _error: None,
+            lambda text, _error: self.logged.append(text),
             TextRedactor(),
             GpuPool(tuple, self.clock),
             EngineSettings(cpus=10.0, memory_gb=1.0),
@@ -157,6 +159,18 @@ def test_what_no_disk_is_guilty_of_fails_the_run_and_pauses_its_sweep(world: Wor
     assert {run.failure_class for run in failed} == {FailureClass.INFRASTRUCTURE}
     assert all(sweep.state is SweepState.PAUSED for sweep in sweeps.all_sweeps(world.state))
     assert [run.sweep_id for run in failed] == ["other", "s"]  # the others would have met the same
+
+
+def test_a_placement_that_config_no_longer_has_is_told_of_and_not_logged_all_the_time(world: World) -> None:
+    spec = replace(sweeps.get(world.state, "s").spec, placement="slurm:gone")
+    new_sweep(world.state, spec, name="elsewhere", concurrency=2, agent_version="1")
+    world.step_for(600)
+    assert "placement slurm:gone" in world.starter.problem
+    assert 1 <= sum("slurm:gone" in text for text in world.logged) <= 20
+    assert len(world.live()) == 4
+    sweeps.set_state(world.state, "elsewhere", SweepState.PAUSED, now=1.0)
+    world.step_for(1)
+    assert world.starter.problem == ""
 
 
 def test_a_failure_that_a_full_state_can_not_take_is_not_forgotten(
