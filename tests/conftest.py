@@ -210,6 +210,12 @@ def slurm(pytestconfig: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
+def slurm_groups(pytestconfig: pytest.Config) -> None:
+    """Need Slurm, and control groups in which it holds what memory a job takes."""
+    _require(pytestconfig, "slurm_groups")
+
+
+@pytest.fixture(scope="session")
 def squashed_images(pytestconfig: pytest.Config) -> None:
     """Need the programs that make and mount squashed images."""
     _require(pytestconfig, "squashed_images")

@@ -1,9 +1,9 @@
 """Which groups of tests this machine can run: decided once for a test run, told before and after it.
 
 A test belongs to a group by asking for the group's fixture (`docker_daemon`, `bubblewrap`, `tmux`, `chromium`,
-`squashed_images`, `podman`, `apptainer`, `slurm`, `root`, `official_clients`), directly or through another fixture; with one of its
-parameters alone by the mark `group`, which names fixtures. A group that can't run here is left out as a whole; what is
-there but broken is not left out: its tests fail. Under CI=true nothing is left out.
+`squashed_images`, `podman`, `apptainer`, `slurm`, `slurm_groups`, `root`, `official_clients`), directly or through
+another fixture; with one of its parameters alone by the mark `group`, which names fixtures. A group that can't run here
+is left out as a whole; what is there but broken is not left out: its tests fail. Under CI=true nothing is left out.
 """
 
 from __future__ import annotations
@@ -91,6 +91,17 @@ def _slurm() -> str:
     return f"no {missing[0]} on the PATH" if missing else ""
 
 
+def _slurm_groups() -> str:
+    if reason := _slurm() or _root():
+        return reason
+    held = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    options = {
+        option for line in held if " - cgroup " in line for option in line.rpartition(" ")[2].split(",")
+    }
+    missing = {"memory", "freezer"} - options
+    return f"no control groups of version 1 for {' and '.join(sorted(missing))}" if missing else ""
+
+
 def _root() -> str:
     if os.geteuid():
         return "not root"
@@ -120,6 +131,7 @@ GROUPS = (
     Group("podman", "Podman", _podman),
     Group("apptainer", "Apptainer", _apptainer),
     Group("slurm", "batch jobs", _slurm),
+    Group("slurm_groups", "memory of batch jobs", _slurm_groups, "as root, with control groups of version 1"),
     Group("root", "file systems", _root, "as root: make test"),
     Group("official_clients", "official clients", _official_clients, "make test-clients"),
 )

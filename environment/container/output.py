@@ -176,11 +176,12 @@ def boot_id() -> str:
 
 
 def oom_kills(counters: Iterable[Path]) -> int:
-    """Read how many processes the kernel has killed for memory from the first counter that is there."""
+    """Read how many processes the kernel has killed for memory, from all counters that are there."""
+    found = 0
     for path in counters:
         if path.exists():
             for line in path.read_text().splitlines():
                 name, _, value = line.partition(" ")
                 if name == "oom_kill":
-                    return int(value)
-    return 0
+                    found += int(value)
+    return found

@@ -58,7 +58,7 @@ class TreeLimits(Protocol):
         """Let none of them start another any more, where that can be."""
 
     def oom_counters(self) -> Sequence[Path]:
-        """Name where the kernel counts what it kills for memory; the first that is there is read."""
+        """Name where the kernel counts what it kills for memory."""
 
 
 class Warden:
@@ -84,7 +84,7 @@ class Warden:
             deadline: seconds from the start after which everything is asked to end.
             grace: seconds between SIGTERM and SIGKILL.
             log: takes what the command prints, and is closed in the end.
-            oom_counters: where the kernel counts what it kills for memory; the first that is there is read.
+            oom_counters: where the kernel counts what it kills for memory.
             spare: names of processes that get no SIGTERM, only SIGKILL: programs of a sandbox that would
                 take everything inside down with them before the grace is over.
             prepare: what the command's process does before it becomes the command.

@@ -32,11 +32,9 @@ SlurmdSpoolDir={folder}/spool-%n
 StateSaveLocation={folder}/state
 SlurmctldLogFile={folder}/controller.log
 SlurmdLogFile={folder}/%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+{holds}
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=1
-JobAcctGatherParams=OverMemoryKill
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 SchedulerParameters=sched_interval=2,bf_interval=2
@@ -57,6 +55,22 @@ PartitionName=main Default=YES MaxTime=1-00:00:00 PriorityTier=1 PreemptMode=REQ
 PartitionName=short MaxTime=00:05:00 PriorityTier=1 PreemptMode=REQUEUE
 PartitionName=urgent MaxTime=1-00:00:00 PriorityTier=10 PreemptMode=OFF
 """
+_HOLDS_NOTHING = """\
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherParams=OverMemoryKill"""
+_HOLDS_MEMORY = """\
+ProctrackType=proctrack/cgroup
+TaskPlugin=task/cgroup"""
+# A job gets a part of what it asks for, so that this limit is reached before the runner's own.
+_GROUPS_CONFIG = """\
+CgroupPlugin=cgroup/v1
+CgroupMountpoint={groups}
+ConstrainRAMSpace=yes
+AllowedRAMSpace={percent}
+"""
+_GROUPS = "/sys/fs/cgroup"
+MEMORY_PERCENT = 20
 _WITHOUT_RECORDS = "AccountingStorageType=accounting_storage/none"
 _RECORDS = """\
 AccountingStorageType=accounting_storage/slurmdbd
@@ -100,15 +114,17 @@ def private_options(folder: Path) -> str:
 class Cluster:
     """Starts, breaks and stops a Slurm; `variables` point its commands at it."""
 
-    def __init__(self, folder: Path, *, keeps_records: bool = False) -> None:
+    def __init__(self, folder: Path, *, keeps_records: bool = False, holds_memory: bool = False) -> None:
         """Write its configuration.
 
         Args:
             folder: where everything of it lies.
             keeps_records: whether it has a database of jobs and accounts, and forgets what has ended soon.
+            holds_memory: whether the kernel ends processes of a job that takes more than MEMORY_PERCENT of its memory.
         """
         self.folder = folder
         self.keeps_records = keeps_records
+        self.holds_memory = holds_memory
         port = _free_ports(6)
         self._database_port = port + 5
         self._database: subprocess.Popen[bytes] | None = None
@@ -121,6 +137,7 @@ class Cluster:
             user=_user_name(),
             controller_port=port,
             node_ports=f"{port + 1}-{port + 3}",
+            holds=_HOLDS_MEMORY if holds_memory else _HOLDS_NOTHING,
             remembers=2 if keeps_records else 300,
             records=_RECORDS.format(port=port + 4) if keeps_records else _WITHOUT_RECORDS,
         )
@@ -133,7 +150,8 @@ class Cluster:
             )
         (folder / "slurm.conf").write_text(text)
         (folder / "gres.conf").write_text(_GRES)
-        (folder / "cgroup.conf").write_text("")
+        groups = _GROUPS_CONFIG.format(groups=_GROUPS, percent=MEMORY_PERCENT) if holds_memory else ""
+        (folder / "cgroup.conf").write_text(groups)
         self.variables = {"SLURM_CONF": str(folder / "slurm.conf")}
 
     def start(self) -> None:
@@ -242,6 +260,10 @@ class Cluster:
         if self._database is not None:
             self._database.kill()
             self._database.wait()
+        for node in NODES if self.holds_memory else ():
+            for group in Path(_GROUPS).glob(f"*/slurm_{node}"):
+                for folder, _, _ in os.walk(group, topdown=False):
+                    Path(folder).rmdir()
 
     def _command(self, *command: str) -> subprocess.CompletedProcess[str]:
         variables = os.environ | self.variables

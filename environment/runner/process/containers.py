@@ -109,7 +109,7 @@ def why_no_podman(folder: Path) -> str:
 
 @cache
 def why_no_apptainer(folder: Path) -> str:
-    """Try out whether Apptainer makes containers here with a folder on this host's disk; returns why not, or nothing."""
+    """Try out whether Apptainer makes containers here with its files in a folder; returns why not, else nothing."""
     if not version("apptainer"):
         return "apptainer is not installed"
     if os.geteuid() == 0:
@@ -139,7 +139,7 @@ def why_no_apptainer(folder: Path) -> str:
 
 @cache
 def why_no_writable_squashfs() -> str:
-    """Return why all of a squashed image would be nobody's in Apptainer, so that an agent can't change it; or nothing."""
+    """Return why nobody would own a squashed image in Apptainer, so that an agent can't change it; else nothing."""
     own = Path(_told("apptainer", "buildcfg", "LIBEXECDIR").strip(), "apptainer", "bin", "squashfuse_ll")
     program = str(own) if own.is_file() else shutil.which("squashfuse_ll")
     if program is None:

@@ -197,11 +197,20 @@ class Containment:
             (self._groups[_PIDS] / _MOST_PIDS).write_text("0")
 
     def oom_counters(self) -> tuple[Path, ...]:
-        """Name where the kernel counts what it kills for memory: of this tree, or else of the host."""
-        group = self._groups.get(_MEMORY)
-        if group is None:
-            return (Path("/proc/vmstat"),)
-        return (group / "memory.events", group / "memory.oom_control")
+        """Name where the kernel counts what it kills for memory: of this tree, of our own group, or of the host.
+
+        With version 1 each group counts its own processes alone, and an agent's can be in the group of a batch system's
+        job: where none could be made below that, or where an agent of root that nothing isolates has gone there.
+        """
+        own = self._groups.get(_MEMORY)
+        if own is not None and _version(own) == _V2:
+            return (own / "memory.events",)
+        counters = [] if own is None else [own / "memory.oom_control"]
+        for mount in _mounts():
+            job = _own_folder(mount)
+            if job != mount.folder and (mount.version == _V2 or _MEMORY in mount.controllers):
+                counters += [job / "memory.events", job / "memory.oom_control"]
+        return tuple(counters) or (Path("/proc/vmstat"),)
 
     def remove(self) -> bool:
         """Remove the groups; False when something still lives in one."""

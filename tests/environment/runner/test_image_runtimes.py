@@ -58,8 +58,8 @@ def secret_files():
 def kernel_settings():
     for parent, _, files in os.walk("/proc/sys"):
         for path in (os.path.join(parent, name) for name in files):
-            # Others are of its own namespaces.
-            if not path.startswith(("/proc/sys/net/", "/proc/sys/user/", "/proc/sys/kernel/ns_last_pid")) and tried(lambda: open(path, "r+").close()) == "None":
+            of_namespaces = ("/proc/sys/net/", "/proc/sys/user/", "/proc/sys/kernel/ns_last_pid")
+            if not path.startswith(of_namespaces) and tried(lambda: open(path, "r+").close()) == "None":
                 yield path
 
 status = dict(line.split(":\t") for line in pathlib.Path("/proc/self/status").read_text().splitlines())
