@@ -278,14 +278,15 @@ class Intake:
         return True
 
     def _apply(self, run: Run, attempt: Attempt, event: RunEvent) -> None:
+        now = self._clock.now()
         match event:
             case AgentStarted() if run.state is RunState.STARTING:
                 transitions.started(
                     self._database,
                     attempt.id,
                     isolated=event.isolated,
-                    at=event.at,
-                    now=self._clock.now(),
+                    at=_moment(event.at, now),
+                    now=now,
                     image=event.image,
                     hardware=event.hardware,
                     not_held=event.not_held,
@@ -299,10 +300,12 @@ class Intake:
                     run, attempt, "run.staged", f"on {node}: its dataset, {gigabytes(event.bytes)}, {how}"
                 )
             case SubmissionTaken():
+                at = _moment(event.at, now)
+                is_plausible = 0 <= event.elapsed_seconds <= now
                 snapshot = Snapshot(
                     event.sequence,
-                    event.at,
-                    event.elapsed_seconds,
+                    at,
+                    event.elapsed_seconds if is_plausible else max(0.0, at - (run.started_at or at)),
                     event.sha256,
                     event.bytes,
                     # Not the event's own word: without isolation an agent may have written that.
@@ -313,7 +316,7 @@ class Intake:
                 times = f" ({event.times:,} times so far)" if event.times > 1 else ""
                 events.append_or_count(
                     self._database,
-                    self._clock.now(),
+                    now,
                     "submission.refused",
                     f"{event.text}{times}",
                     run=run,
@@ -339,14 +342,15 @@ class Intake:
         events.append(self._database, self._clock.now(), kind, text, run=run, attempt_id=attempt.id)
 
     def _end(self, attempt: Attempt, ending: Ending) -> None:
+        now = self._clock.now()
         transitions.agent_ended(
             self._database,
             attempt.id,
             ending.reason,
             exit_code=ending.exit_code,
             signal=ending.signal,
-            at=ending.ended_at,
-            now=self._clock.now(),
+            at=_moment(ending.ended_at, now),
+            now=now,
         )
 
     def _take_usage(self, attempt: Attempt, folder: Path, look: Look) -> None:
@@ -378,7 +382,8 @@ class Intake:
             self._troubles.clear(_SAMPLES)
         with self._database.transaction():
             if samples:
-                runs.note_activity(self._database, attempt.run_id, samples[-1].at - _idle(lines.values[-1]))
+                at = _moment(samples[-1].at - _idle(lines.values[-1]), self._clock.now())
+                runs.note_activity(self._database, attempt.run_id, at)
             runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
 
     def _take_traffic(self, attempt: Attempt, folder: Path, look: Look) -> None:
@@ -486,6 +491,7 @@ class Intake:
         now = self._clock.now()
         try:
             ending = self._ending(folder)
+            ending = replace(ending, ended_at=_moment(ending.ended_at, now))
             if ending.reason == protocol.LOST and look.version is not None and not look.said:
                 return  # the next answer of its batch system will say why
             if ending.reason == protocol.LOST and look.took_too_much_memory:
@@ -652,6 +658,11 @@ def _added(path: Path, offset: int, size: int) -> Iterator[Lines]:
             return
         yield lines
         offset = lines.offset
+
+
+def _moment(at: float, now: float) -> float:
+    """Return when something happened, by the clock of its node or an unisolated agent's word; at the latest now."""
+    return at if 0 <= at <= now else now
 
 
 def _usage_key(attempt_id: int) -> str:

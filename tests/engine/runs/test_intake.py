@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -186,6 +187,23 @@ def test_events_of_older_runners_are_understood(world: World) -> None:
     attempt = runs.attempt(world.state, world.attempts[0].id)
     assert (attempt.ended_at, attempt.exit_reason, attempt.exit_signal) == (20, "deadline", 9)
     assert world.run(0).submissions == 1
+
+
+@pytest.mark.parametrize("at", [1e300, -1e300, math.inf, math.nan, 7300.0])
+def test_nothing_has_happened_in_the_future_or_never_whatever_a_nodes_clock_or_an_agent_says(
+    world: World, at: float
+) -> None:
+    world.use(0, at=at)
+    world.report(0, AgentStarted(at, isolated=False), replace(TAKEN, at=at, elapsed_seconds=at))
+    world.intake.step()
+    run, attempt = world.run(0), runs.attempt(world.state, world.attempts[0].id)
+    (taken,) = submissions.of_attempt(world.state, attempt.id)
+    assert (run.started_at, attempt.started_at, taken.taken_at) == (100.0, 100.0, 100.0)
+    assert run.last_activity_at == 100.0
+    assert 0 <= taken.elapsed_seconds < 1e9
+    world.report(0, replace(ENDED, ended_at=at))
+    world.intake.step()
+    assert runs.attempt(world.state, attempt.id).ended_at == 100.0
 
 
 def test_a_submission_is_graded_from_its_own_directory_whatever_its_event_says(world: World) -> None:
