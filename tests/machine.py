@@ -118,6 +118,15 @@ def _official_clients() -> str:
     return "" if installed.read_bytes() == wanted.read_bytes() else "others than tools/test-clients.txt names"
 
 
+def become(user: str) -> tuple[str, ...]:
+    """Return what to put before a command that root has another user run."""
+    return (
+        *("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"),
+        # To read, and no more: the interpreter may lie in root's home.
+        *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"),
+    )
+
+
 def _run(*command: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
 

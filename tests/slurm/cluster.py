@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.engine.harness import eventually
+from tests.machine import become
 
 NODES = ("n1", "n2", "n3")
 PATIENCE = 60.0
@@ -114,17 +115,22 @@ def private_options(folder: Path) -> str:
 class Cluster:
     """Starts, breaks and stops a Slurm; `variables` point its commands at it."""
 
-    def __init__(self, folder: Path, *, keeps_records: bool = False, holds_memory: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, keeps_records: bool = False, holds_memory: bool = False, user: str = ""
+    ) -> None:
         """Write its configuration.
 
         Args:
             folder: where everything of it lies.
             keeps_records: whether it has a database of jobs and accounts, and forgets what has ended soon.
             holds_memory: whether the kernel ends processes of a job that takes more than MEMORY_PERCENT of its memory.
+            user: whose it is, as root may become somebody else; this process's own if not given.
         """
         self.folder = folder
         self.keeps_records = keeps_records
         self.holds_memory = holds_memory
+        self._user = user or _user_name()
+        self._become = become(user) if user else ()
         port = _free_ports(6)
         self._database_port = port + 5
         self._database: subprocess.Popen[bytes] | None = None
@@ -134,7 +140,7 @@ class Cluster:
         text = _CONFIG.format(
             folder=folder,
             host=socket.gethostname().partition(".")[0],
-            user=_user_name(),
+            user=self._user,
             controller_port=port,
             node_ports=f"{port + 1}-{port + 3}",
             holds=_HOLDS_MEMORY if holds_memory else _HOLDS_NOTHING,
@@ -153,6 +159,8 @@ class Cluster:
         groups = _GROUPS_CONFIG.format(groups=_GROUPS, percent=MEMORY_PERCENT) if holds_memory else ""
         (folder / "cgroup.conf").write_text(groups)
         self.variables = {"SLURM_CONF": str(folder / "slurm.conf")}
+        if user:
+            subprocess.run(["chown", "-R", f"{user}:", str(folder.parent)], check=True)
 
     def start(self) -> None:
         """Start everything, and return when all nodes are idle."""
@@ -249,7 +257,7 @@ class Cluster:
 
     def end_jobs(self) -> None:
         """End every job, and return when none is left."""
-        self._command("scancel", f"--user={_user_name()}")
+        self._command("scancel", f"--user={self._user}")
         self.until(lambda: not self.ask("squeue", "-h").split())
 
     def stop(self) -> None:
@@ -267,7 +275,8 @@ class Cluster:
 
     def _command(self, *command: str) -> subprocess.CompletedProcess[str]:
         variables = os.environ | self.variables
-        return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=False)
+        whole = [*self._become, *command]
+        return subprocess.run(whole, env=variables, capture_output=True, text=True, timeout=60, check=False)
 
     def _run(self, *command: str) -> None:
         done = self._command(*command)

@@ -31,7 +31,7 @@ from tests.docker.harness import serving
 from tests.engine.harness import COMPETITION, SUBMIT, eventually
 from tests.environment.runner.orders import order_with
 from tests.environment.runner.small_image import damaged, small_image
-from tests.machine import ORDINARY_USER
+from tests.machine import ORDINARY_USER, become
 from tests.shared import made_once
 
 ROOT = Path(__file__).parents[3]
@@ -141,10 +141,7 @@ class World:
         command = [sys.executable, "-I", "-c", f"{self.changed}\n{program}", *arguments]
         environment = dict(os.environ)
         if self.as_user:
-            become = ("setpriv", f"--reuid={self.as_user}", f"--regid={self.as_user}", "--clear-groups")
-            # To read, and no more: the interpreter may lie in root's home.
-            may_read = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
-            command = [*become, *may_read, *command]
+            command = [*become(self.as_user), *command]
             environment |= {"HOME": str(self.folder)}
         return subprocess.Popen(command, env=environment, cwd="/")
 
