@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,22 @@ _FOLLOW_SECONDS = 0.25
 _LINES_AT_ONCE = 100
 # How far what has no room beside a row is moved to the right below it.
 _BELOW = 4
+# Names that a narrow terminal cuts, and how much of them it leaves.
+_LEAST_NAMES = {
+    "competition": 24,
+    "sweep": 12,
+    "sweeps": 12,
+    "experiment": 12,
+    "agent": 16,
+    "models": 14,
+    "category": 14,
+    "metric": 20,
+}
+_TYPED_NAMES = frozenset({"competition", "sweep", "experiment"})
+# Beside a row with less room than this no text begins: it goes below.
+_LEAST_TEXT = 16
+# What stands in a cell of which there is nothing to say.
+_NOTHING = ("", "-", "0")
 
 
 def say(text: str = "") -> None:
@@ -75,34 +91,83 @@ def say_table(
 ) -> None:
     """Write rows as columns of harmless text, those named in `right` flush right, none wider than its limit.
 
-    On a terminal that is too narrow for all of them, each row goes on below itself with what the last columns say, each
-    behind its heading; anything but a terminal has one line for each row.
+    On a terminal that is too narrow for all of them, columns in which no row has anything are left out first, then
+    names are cut, and what still has no room goes below its row, each cell behind its heading. Anything but a terminal
+    has one line for each row, with all of it.
     """
-    from rich.cells import cell_len
+    from rich.cells import cell_len, set_cell_size
 
     from console.sanitize import plain
 
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    lines, used = [""] * (len(rows) + 1), 0
-    below: list[list[str]] = [[] for _row in rows]
-    for heading, text in columns.items():
-        limit = (limits or {}).get(heading)
-        cells = [heading, *(plain(text(row), limit=limit) for row in rows)]
-        width = max(map(cell_len, cells))
-        if used and used + width > room:
-            room = 0  # those that follow are not drawn before it
-            for one, cell in zip(below, cells[1:], strict=True):
-                one += [f"{heading} {cell}"] if cell else []
-            continue
-        used += width + 2
-        for number, cell in enumerate(cells):
-            space = " " * (width - cell_len(cell))
-            lines[number] += (space + cell if heading in right else cell + space) + "  "
-    sys.stdout.write(f"{lines[0].rstrip()}\n")
-    for line, more in zip(lines[1:], below, strict=True):
-        sys.stdout.write(f"{line.rstrip()}\n")
+    texts = {
+        heading: [plain(text(row), limit=(limits or {}).get(heading)) for row in rows]
+        for heading, text in columns.items()
+    }
+    widths = {heading: max(map(cell_len, (heading, *cells))) for heading, cells in texts.items()}
+    shown, below, tail, left = list(texts), list[str](), None, 0
+    if sys.stdout.isatty():
+        room = shutil.get_terminal_size().columns
+        if _taken(widths.values()) > room:
+            shown = [
+                heading
+                for heading in shown
+                if not rows or any(cell not in _NOTHING for cell in texts[heading])
+            ]
+        least = {heading: min(widths[heading], _LEAST_NAMES.get(heading, sys.maxsize)) for heading in shown}
+        known, shown = shown, _first_that_fit(shown, least, room)
+        excess = _taken(widths[heading] for heading in shown) - room
+        while excess > 0 and (widest := _widest_to_cut(shown, widths, least)) is not None:
+            widths[widest] -= 1
+            excess -= 1
+        below = known[len(shown) :]
+        left = room - _taken(widths[heading] for heading in shown) - 2
+        if below and below[0] not in right and left >= max(_LEAST_TEXT, cell_len(below[0])):
+            tail = below[0]
+    ellipsis = "…" if "utf" in (sys.stdout.encoding or "").lower() else "~"
+
+    def cell(heading: str, text: str) -> str:
+        width = widths[heading]
+        if cell_len(text) > width:
+            return set_cell_size(text, width - 1) + ellipsis
+        space = " " * (width - cell_len(text))
+        return space + text if heading in right else text + space
+
+    def line(written: Mapping[str, str], beside: str | None) -> str:
+        cells = [cell(heading, written[heading]) for heading in shown]
+        return "  ".join([*cells, written[beside]] if beside is not None else cells).rstrip() + "\n"
+
+    sys.stdout.write(line({heading: heading for heading in texts}, tail))
+    for place in range(len(rows)):
+        written = {heading: cells[place] for heading, cells in texts.items()}
+        beside = tail if tail is not None and cell_len(written[tail]) <= left else None
+        sys.stdout.write(line(written, beside))
+        more = [
+            f"{heading} {written[heading]}"
+            for heading in below
+            if heading != beside and written[heading] not in _NOTHING
+        ]
         for part in _in_lines(more, shutil.get_terminal_size().columns - _BELOW) if more else ():
             sys.stdout.write(f"{' ' * _BELOW}{part}\n")
+
+
+def _taken(widths: Iterable[int]) -> int:
+    """How many cells columns of these widths take beside each other."""
+    found = list(widths)
+    return sum(found) + 2 * (len(found) - 1)
+
+
+def _first_that_fit(headings: Sequence[str], widths: Mapping[str, int], room: int) -> list[str]:
+    """As many of the first columns as fit beside each other, at least one."""
+    shown = list(headings)
+    while len(shown) > 1 and _taken(widths[heading] for heading in shown) > room:
+        shown.pop()
+    return shown
+
+
+def _widest_to_cut(shown: Sequence[str], widths: Mapping[str, int], least: Mapping[str, int]) -> str | None:
+    """The widest column that may still be cut; what one types to name something comes last."""
+    able = [heading for heading in shown if widths[heading] > least[heading]]
+    return max(able, key=lambda heading: (heading not in _TYPED_NAMES, widths[heading]), default=None)
 
 
 def _in_lines(texts: Sequence[str], width: int) -> list[str]:

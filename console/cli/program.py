@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -29,6 +31,30 @@ COMPLETE_VARIABLE = "_MLEBENCH_CONSOLE_COMPLETE"
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 UNEXPECTED = 1
+
+
+# What Typer says of wrong usage, and what we say instead.
+_IN_OUR_WORDS = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"^No such command (.*?)\.", r"there is no command \1."),
+        (r"\.$", ""),
+        (r"^No such option: (\S+)", r"there is no option '\1'"),
+        (r" \(Possible options: (.*)\)$", r". Did you mean \1?"),
+        (r"^Missing argument '(.*)'$", r"\1 is missing"),
+        (r"^Missing option '(.*)'$", r"\1 is missing"),
+        (
+            r"^Got unexpected extra argument\(s\) \((.*)\)$",
+            r"unexpected: \1",
+        ),
+        (r"^Option '(.*)' requires an argument$", r"\1 needs a value"),
+        (r"^Option '(.*)' does not take a value$", r"\1 takes no value"),
+        (r"^Invalid value for '(.*?)'", r"\1"),
+        (r" is not a valid int( range)?$", " is not a whole number"),
+        (r" is not a valid float( range)?$", " is not a number"),
+        (r" is not in the range (.*)$", r" is out of range (expected \1)"),
+    )
+)
 
 
 class Entry(NamedTuple):
@@ -102,12 +128,27 @@ class Root(typer.core.TyperGroup):
         found = importlib.import_module(f"console.cli.{module}")
         command = typer.main.get_command(getattr(found, app_name or "app"))
         command.name = cmd_name
+        _name_numbers(command)
         return command
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:  # noqa: ARG002  # likewise
         """Write the table into the help."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+
+def _name_numbers(command: Command) -> None:
+    """Let help call a number N or NUMBER, rather than by the name of its type, and say in words how large it may be."""
+    for inner in getattr(command, "commands", {}).values():
+        _name_numbers(inner)
+    for parameter in command.params:
+        kind = parameter.type.name
+        if parameter.metavar is None and kind.split()[0] in ("int", "float"):
+            parameter.metavar = "N" if kind.startswith("int") else "NUMBER"
+        ranged: Any = parameter.type
+        if hasattr(ranged, "_describe_range"):
+            words = f"{ranged.min:g} or more" if ranged.max is None else f"{ranged.min:g} to {ranged.max:g}"
+            ranged._describe_range = partial(str, words)
 
 
 app = new_app(
@@ -215,7 +256,9 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
         complain(f"error: {problem}")
         return problem.exit_code
     except typer.TyperException as error:
-        complain(f"error: {_usage_error(error)}")
+        # A group without a command says what there is: its help.
+        is_help = type(error).__name__ == "NoArgsIsHelpError"
+        complain(error.format_message() if is_help else f"error: {_usage_error(error, command, arguments)}")
         return error.exit_code
     except Exception:  # noqa: BLE001  # the outermost layer: every other error ends here, logged
         invocation = None if context is None else context.find_object(Invocation)
@@ -223,10 +266,24 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
         return UNEXPECTED
 
 
-def _usage_error(error: typer.TyperException) -> str:
+def _usage_error(error: typer.TyperException, command: Command, arguments: Sequence[str]) -> str:
+    """Say in one line what was wrong, in the words of our own messages, and where it is described."""
     context = getattr(error, "ctx", None)
-    path = PROGRAM if context is None else context.command_path
-    return f"{' '.join(error.format_message().split())}\nSee '{path} --help'."
+    path = _path_of(command, arguments) if context is None else context.command_path
+    text = " ".join(error.format_message().split())
+    for pattern, words in _IN_OUR_WORDS:
+        text = pattern.sub(words, text)
+    return f"{text}\nSee '{path} --help'."
+
+
+def _path_of(command: Command, arguments: Sequence[str]) -> str:
+    """Return the names of the commands that arguments begin with."""
+    names, inner = [PROGRAM], command
+    for argument in arguments:
+        if argument in getattr(inner, "commands", {}):
+            names.append(argument)
+            inner = inner.get_command(None, argument)  # type: ignore[attr-defined]  # a group's; it needs no context
+    return " ".join(names)
 
 
 def _unexpected(invocation: Invocation) -> str:

@@ -95,7 +95,7 @@ def list_(
     if json:
         say_json([run_facts(run, elsewhere.get(run.id)) for run in chosen])
     elif chosen:
-        say_runs(chosen, elsewhere)
+        say_runs(chosen, elsewhere, of_one_sweep=sweep is not None)
     else:
         say("no runs")
 
@@ -828,7 +828,9 @@ def run_facts(run: Run, attempt: Attempt | None = None) -> dict[str, Any]:
     return asdict(run) | {"idle_seconds": _idle(run, time.time()), "job": job}
 
 
-def say_runs(runs: Sequence[Run], elsewhere: Mapping[int, Attempt] | None = None) -> None:
+def say_runs(
+    runs: Sequence[Run], elsewhere: Mapping[int, Attempt] | None = None, *, of_one_sweep: bool = False
+) -> None:
     """Print one line a run; `elsewhere` are the attempts, by run, of those that a batch system may have."""
     now = time.time()
 
@@ -845,7 +847,7 @@ def say_runs(runs: Sequence[Run], elsewhere: Mapping[int, Attempt] | None = None
         runs,
         {
             "run": lambda run: str(run.id),
-            "sweep": lambda run: run.sweep_id,
+            **({} if of_one_sweep else {"sweep": lambda run: run.sweep_id}),
             "competition": lambda run: run.competition_id,
             "seed": lambda run: str(run.seed),
             "state": lambda run: run.state + (f" ({_class(run)})" if run.failure_class else ""),
@@ -853,7 +855,7 @@ def say_runs(runs: Sequence[Run], elsewhere: Mapping[int, Attempt] | None = None
             "score": lambda run: wording.score(run.score, SCORE_WIDTH),
             "took": lambda run: wording.duration(_took(run, now)),
             "idle": lambda run: wording.duration(_idle(run, now)),
-            "attempts": lambda run: str(run.attempts),
+            **({"attempts": lambda run: str(run.attempts)} if any(run.attempts > 1 for run in runs) else {}),
             "why": why,
             **({"notes": wording.annotation} if any(run.tags or run.note for run in runs) else {}),
         },

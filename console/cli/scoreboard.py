@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from dataclasses import asdict
 from operator import itemgetter
 from pathlib import Path
@@ -44,6 +46,8 @@ ExperimentId = Annotated[
 Pad = Annotated[bool, typer.Option("--pad-missing", "--pad", help="Count missing and lost runs as no medal.")]
 
 
+# Narrower terminals have no room for the second decimal of published figures, nor for dates.
+_WIDE_ENOUGH = 110
 By = Literal["split", "category", "competition"]
 
 
@@ -105,18 +109,21 @@ def scoreboard(
             ]
         )
         return
-    splits = [view.split_column(name) for name in COLUMNS]
+    decimals = 1 if sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE_ENOUGH else 2
+    splits = [view.split_column(name, decimals=decimals) for name in COLUMNS]
     facts = (view.LIMIT, view.DATE, view.SEEDS, view.NOTES)
     if own:
         say("own experiments, any medal %, mean ± SEM over seeds")
         names = (view.EXPERIMENT, view.AGENT, view.MODELS)
-        splits_of_users = [view.split_column(name) for name in user_splits]
+        splits_of_users = [view.split_column(name, decimals=decimals) for name in user_splits]
         costs = view.COSTS if view.has_costs(own) else ()
         say_columns((*names, view.OWN, *splits, *splits_of_users, *costs, view.EDITION, *facts), own)
         say()
     if published:
         say("published rows (all of real data)")
-        say_columns((view.AGENT, view.MODELS, *splits, *facts), published, limits={"models": 32})
+        # All of them are published: that column would say the same in each row.
+        known = [fact for fact in facts if fact is not view.SEEDS]
+        say_columns((view.AGENT, view.MODELS, *splits, *known), published, limits={"models": 32})
 
 
 @aggregate_app.command()

@@ -139,7 +139,9 @@ def say_sweeps(lines: Sequence[SweepLine], now: float) -> None:
 def _medals(line: SweepLine) -> str:
     """Return a sweep's figure, or before it is final what bounds it."""
     forms = wording.medals(line.interim, line.any_medal, "±")
-    return forms[0] if line.interim is None or line.interim.is_final else forms[2]
+    if line.interim is None or line.interim.is_final:
+        return forms[0].removeprefix("any medal ")
+    return forms[2].replace(" medals of ", " of ").replace(" medal of ", " of ")
 
 
 def _annotation(line: SweepLine) -> str:

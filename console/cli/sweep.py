@@ -60,12 +60,16 @@ def _flag(option: Option) -> Any:
     flag = typer.Option(
         f"--{option.name.replace('_', '-')}",
         *(["-c"] if option.name == "competitions" else []),
-        help=option.help,
+        help=option.help if option.default is None else f"{option.help} [default: {_default(option)}]",
         metavar=option.metavar,
         min=least if math.isfinite(least) else None,
-        show_default=False if option.default is None else str(option.default).removesuffix(".0"),
+        show_default=False,
     )
     return Annotated[kind | None, flag]
+
+
+def _default(option: Option) -> str:
+    return str(option.default).removesuffix(".0")
 
 
 def _given(flags: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -287,7 +291,7 @@ def show(
 
         say(costs_in_words(costs))
     say()
-    say_runs(members, elsewhere)
+    say_runs(members, elsewhere, of_one_sweep=True)
 
 
 @app.command()

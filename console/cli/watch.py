@@ -121,7 +121,7 @@ def _say(seen: WatchReport, told: Set[str]) -> None:
     for outage in seen.outages:
         say(f"  {wording.provider_outage(outage)}")
     if seen.datasets is not None and seen.datasets.busy:
-        say(f"  {datasets_text(seen.datasets)}")
+        say(f"  datasets: {datasets_text(seen.datasets)}")
     repeated = [line for line in seen.sweeps if line.is_over and line.sweep.id in told]
     for line in (line for line in seen.sweeps if line not in repeated):
         say(f"  {_sweep(line, seen.now)}")
@@ -130,7 +130,7 @@ def _say(seen: WatchReport, told: Set[str]) -> None:
         say(f"  {wording.plural(len(repeated), 'sweep')} {verb} over as before")
     of_runs = [concern.group for concern in seen.needed if concern.group is not None]
     for group in of_runs[:_MOST_CONCERNS]:
-        say(f"  {'failed by itself' if group.is_own else 'needs you'}: {_group(group, seen.now)}")
+        say(f"  {'the agent failed' if group.is_own else 'needs you'}: {_group(group, seen.now)}")
     if len(of_runs) > _MOST_CONCERNS:
         say(f"  needs you: {len(of_runs) - _MOST_CONCERNS} more causes, see 'mlebench-console runs causes'")
 
@@ -165,7 +165,7 @@ def _sweep(line: SweepLine, now: float) -> str:
     counts = line.counts
     ended = counts.finished + counts.failed + counts.stopped
     parts = [
-        f"{line.sweep.id}: {ended} of {counts.total} ended",
+        f"sweep {line.sweep.id}: {ended} of {counts.total} ended",
         f"{counts.live} running",
         f"{counts.queued} queued",
         f"{counts.failed} failed{wording.retrying(counts.retrying)}",

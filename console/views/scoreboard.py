@@ -101,12 +101,12 @@ def is_ours(row: Row) -> bool:
     return row.table in ("own", "imported")
 
 
-def standing_text(standing: Standing | None) -> str:
+def standing_text(standing: Standing | None, *, decimals: int = 2) -> str:
     """A standing as mean and standard error, its bounds while runs go on, or how many competitions it has runs of."""
     if standing is None or (standing.cell is None and not standing.covered):
         return wording.UNKNOWN
     if standing.cell is not None:
-        return standing.cell.figures()
+        return standing.cell.figures(decimals, "± " if decimals > 1 else "±")
     if standing.covered == standing.of and standing.interim is not None:
         return f"{standing.interim.low:.1f} to {standing.interim.high:.1f}"
     return f"{standing.covered} of {standing.of}"
@@ -145,9 +145,11 @@ def has_costs(rows: Iterable[Row]) -> bool:
     return any(row.costs is not None and row.costs.measured for row in rows)
 
 
-def split_column(name: str) -> TextColumn[Row]:
+def split_column(name: str, *, decimals: int = 2) -> TextColumn[Row]:
     """The column of a split."""
-    return TextColumn(name.capitalize(), lambda row: standing_text(row.columns[name]), right=True)
+    return TextColumn(
+        name.capitalize(), lambda row: standing_text(row.columns[name], decimals=decimals), right=True
+    )
 
 
 NAME = TextColumn[Row](

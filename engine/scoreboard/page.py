@@ -26,9 +26,17 @@ from engine.settings import Prices
 from environment.runner import protocol
 from foundation.text import visible
 
-_BAD = frozenset(
-    {"invalid", "no submission", "timeout", "memory", "disk", "budget", "crash", "unknown", "infrastructure"}
-)
+# The colour of an ending, as on the console's screens: a failure is red, a submission without a score is none.
+_KINDS = {
+    **{medal: medal for medal in ("gold", "silver", "bronze")},
+    "above median": "above",
+    "below median": "below",
+    "invalid": "invalid",
+    "no submission": "invalid",
+    **dict.fromkeys(("timeout", "memory", "disk", "budget", "crash", "unknown", "infrastructure"), "bad"),
+}
+# Of a longer text only its beginning is seen until it is opened.
+_LONGEST_SHOWN, _LONGEST_SUMMARY = 300, 60
 _INTERVALS = (
     "The 95 % interval of any medal is Wilson's for the share of runs that earn one, each run taken as a trial of its"
     " own, so that it lies within 0 and 100 and says something of one seed too. The figures behind ± are MLE-bench's"
@@ -156,6 +164,14 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: i
 
 def _cell(tag: str, text: str, place: int, width: int, numbers: int) -> str:
     number = " class='number'" if place >= width - numbers else ""
+    if len(text) > _LONGEST_SHOWN:
+        head, _, rest = text.partition(": ")
+        summary, hidden = (
+            (head, rest) if rest and len(head) < _LONGEST_SUMMARY else (text[:_LONGEST_SUMMARY] + "…", text)
+        )
+        return (
+            f"<{tag}{number}><details><summary>{escape(summary)}</summary>{escape(hidden)}</details></{tag}>"
+        )
     return f"<{tag}{number}>{escape(text)}</{tag}>"
 
 
@@ -265,10 +281,14 @@ def _runs(evidence: Evidence) -> str:
 
 def _run(trial: Trial) -> str:
     ending = ending_of(trial)
-    kind = ending if ending in ("gold", "silver", "bronze") else "bad" if ending in _BAD else "plain"
+    kind = _KINDS.get(ending, "plain")
     score = "" if trial.score is None else f" {trial.score:g}"
     log = None if trial.provenance is None else trial.provenance.folder / protocol.LOG
     link = f" <a href='{escape(log.absolute().as_uri())}'>log</a>" if log and log.is_file() else ""
     reroll = " <small>re-rolled</small>" if trial.rerolls else ""
-    why = f"<br><small>{escape(_short(trial.text))}</small>" if trial.text and trial.text != ending else ""
+    why = (
+        f"<br><small>{escape(_short(trial.text))}</small>"
+        if trial.text not in ("", ending, f"{ending} submission")
+        else ""
+    )
     return f"<b class='{kind}'>{escape(ending)}</b>{score}{reroll}{link}{why}"

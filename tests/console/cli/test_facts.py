@@ -58,7 +58,7 @@ def test_sweeps_are_listed_with_their_counts(cli: Cli, world: Database) -> None:
     text = cli("sweep", "list").out
     assert "dummy-1" in text
     assert "demo data, not a result" in text
-    assert "1 medal of 2 ended, final 25.0 to 75.0 %" in text
+    assert "1 of 2 ended, final 25.0 to 75.0 %" in text
 
 
 def test_a_sweep_is_shown_by_an_unambiguous_beginning_of_its_name(cli: Cli, world: Database) -> None:

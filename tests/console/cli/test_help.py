@@ -70,7 +70,14 @@ def test_the_version_is_that_of_the_package(cli: Cli) -> None:
 
 def test_a_group_without_a_command_shows_its_help(cli: Cli) -> None:
     shown = cli("engine")
-    assert "start" in shown.out + shown.err
+    assert shown.code == 2
+    assert shown.err == cli("engine", "--help").out, "as it is, not as the text of an error"
+
+
+def test_help_names_numbers_and_their_ranges_in_words(cli: Cli) -> None:
+    told = " ".join(cli("sweep", "launch", "--help").out.split())
+    assert "--seeds N How many seeds each competition has: one run for each. [default: 3] [1 or more]" in told
+    assert "range" not in told and "x>=" not in told
 
 
 def test_the_help_of_theme_lists_every_theme(cli: Cli) -> None:

@@ -42,9 +42,33 @@ def test_on_a_narrow_terminal_rows_go_on_below_themselves_and_nothing_is_lost(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     say_table(["aide"], columns | {"since": lambda _row: "03:14"})
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ["name  runs", "aide  12"] and all(len(line) <= 40 for line in lines)
+    assert lines[:2] == ["name  runs  what", "aide  12"] and all(len(line) <= 40 for line in lines)
     assert lines[2].startswith("    what word") and " ".join(lines[2:]).split().count("word") == 12
     assert lines[-1].endswith("since 03:14") and "none" not in "".join(lines)
+
+
+def test_a_narrow_terminal_cuts_names_before_rows_go_on_below_and_leaves_out_what_no_row_has(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    rows = ["short", "jigsaw-unintended-bias-in-toxicity-classification"]
+    columns: dict[str, Callable[[str], str]] = {
+        "competition": str,
+        "models": lambda _row: "gemini-3-pro-preview",
+        "failed": lambda _row: "0",
+        "idle": lambda _row: "-",
+        "score": lambda _row: "0.91234",
+        "why": lambda row: "a reason" if row == "short" else "a reason that is longer than what is left",
+    }
+    say_table(rows, columns, right=("failed", "score"))
+    assert capsys.readouterr().out.splitlines() == [
+        f"{'competition':<35}  models            score",
+        f"{'short':<35}  gemini-3-pro-…  0.91234",
+        "    why a reason",
+        "jigsaw-unintended-bias-in-toxicity…  gemini-3-pro-…  0.91234",
+        "    why a reason that is longer than what is left",
+    ]
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[2J", "\x9b2J", "\x1b]52;c;aGk=\x07", "\x00", "\u202e", "\r"])

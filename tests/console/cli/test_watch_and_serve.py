@@ -24,7 +24,7 @@ def test_a_summary_tells_sweeps_and_what_needs_a_person(cli: Cli, places: Places
     assert "engine not running" in told.out and "aide-o3-lite: 33 of 45 ended" in told.out
     assert "needs you: 3 runs of aide-o3-lite, low+medium: GPU lost: Failed to initialize NVML" in told.out
     assert "needs you: openhands-1 aerial-cactus-identification, seed 1" in told.out
-    assert "failed by itself: 2 runs of aide-o3-lite, low: out of memory" in told.out
+    assert "the agent failed: 2 runs of aide-o3-lite, low: out of memory" in told.out
 
 
 def test_summaries_are_also_documents_line_by_line(cli: Cli, places: Places) -> None:

@@ -25,19 +25,25 @@ def assert_told(ran: Ran, code: int, *parts: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["engin"], ("No such command 'engin'", "Did you mean 'engine'", "mlebench-console --help")),
-        (["--colour"], ("No such option: --colour", "mlebench-console --help")),
+        (["engin"], ("there is no command 'engin'. Did you mean 'engine'?", "mlebench-console --help")),
+        (["--colour"], ("there is no option '--colour'", "mlebench-console --help")),
         (
             ["grade-sample", "--jsn"],
-            ("No such option: --jsn", "--json", "mlebench-console grade-sample --help"),
+            ("there is no option '--jsn'. Did you mean --json?", "mlebench-console grade-sample --help"),
         ),
-        (["grade-sample"], ("Missing argument 'SUBMISSION'",)),
+        (["grade-sample"], ("error: SUBMISSION is missing",)),
+        (["sweep", "launch", "--seeds", "x"], ("error: --seeds: 'x' is not a whole number",)),
+        (
+            ["sweep", "launch", "--seeds"],
+            ("error: --seeds needs a value", "mlebench-console sweep launch --help"),
+        ),
+        (["runs", "show", "1", "2"], ("error: unexpected: 2", "mlebench-console runs show --help")),
         (["sweep", "launch"], ("no agent was named",)),
         (["sweep", "launch", "--agent", "dummy"], ("no competition was named", "--split low")),
         (["sweep", "launch", "--agent", "dummy", "--split", "lwo"], ("'lwo' is neither a name nor a file",)),
         (
             ["sweep", "launch", "--agent", "dummy", "--seeds", "0", "--split", "low"],
-            ("--seeds", "not in the range x>=1"),
+            ("error: --seeds: 0 is out of range (expected 1 or more)",),
         ),
         (
             ["competitions", "show", "spooky-author-identificaton"],

@@ -75,6 +75,15 @@ def test_the_page_holds_row_tables_plots_and_every_run() -> None:
     assert parsed(text).links == []
 
 
+def test_a_submission_without_a_score_is_not_coloured_as_a_failure_and_long_lists_are_closed_at_first() -> (
+    None
+):
+    text = page(load_evidence([OPERAND]), pad=True)
+    assert "class='bad'>invalid" not in text and "class='bad'>no submission" not in text
+    assert "<details><summary>" in text
+    assert parsed(text).links == []
+
+
 def test_before_the_end_the_page_bounds_the_figure_and_of_one_seed_it_writes_no_error() -> None:
     running = replace(
         evidence("e", {LEAF: "+-", SPOOKY: "+"}),
