@@ -18,8 +18,8 @@ from foundation.problems import UsageProblem
 STATE_VARIABLE = "MLEBENCH_STATE_DIR"
 DATA_VARIABLE = "MLEBENCH_DATA_DIR"
 CONFIG_VARIABLE = "MLEBENCH_CONFIG"
-# What of a state other hosts need, and what is moved aside of it.
-_SHARED = ("runs", "agents", "leaving")
+# What of a state other hosts need, and from where or to where it is moved in one step.
+_SHARED = ("runs", "agents", "leaving", "arriving")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def images_folder(places: Places) -> Path:
 
 
 def share_runs(places: Places) -> None:
-    """Let runs and agents lie below `runs_dir`, where the state's own folders lead then; for the engine, as it starts.
+    """Let runs and agents lie below `runs_dir`, where the state's own folders lead then; before anything lies in these.
 
     Raises:
         UsageProblem: they lie elsewhere already.
@@ -114,6 +114,8 @@ def share_runs(places: Places) -> None:
         own, wanted = places.state_dir / name, shared / name
         if own.is_symlink() and own.readlink() == wanted:
             continue
+        if own.is_dir() and not own.is_symlink() and not any(own.iterdir()):
+            own.rmdir()
         if own.is_symlink() or own.exists():
             raise UsageProblem(
                 f"config.toml lets runs lie in {shared}",

@@ -19,7 +19,7 @@ from engine.layout import unprepared
 from engine.options import requests
 from engine.options.requests import Answer
 from engine.options.sweep import check_name
-from engine.places import Places
+from engine.places import Places, share_runs
 from engine.rungroups import METADATA, RunGroup, competition_of, copy_file, copy_tree, find_groups, read_group
 from environment.runner import protocol
 from foundation import files
@@ -36,7 +36,6 @@ _TAKEN = "taken-"
 ARRIVING = "arriving"
 FILES = "runs"
 SNAPSHOT = f"{protocol.SNAPSHOTS}/1.csv"
-_LOCK = ".lock"
 _LISTED = "runs.json"
 _TOKEN_BYTES = 6
 
@@ -71,18 +70,26 @@ def staged(places: Places, folder: Path) -> Iterator[tuple[str, tuple[ImportedRu
     """
     groups = _groups(folder)
     token = secrets.token_hex(_TOKEN_BYTES)
+    places.state_dir.mkdir(parents=True, exist_ok=True)
+    share_runs(places)
     place = places.state_dir / ARRIVING / token
-    (place / FILES).mkdir(parents=True)
-    lock = FileLock(place / _LOCK)
+    lock = FileLock(_lock_path(place))
     lock.acquire()
     try:
+        (place / FILES).mkdir(parents=True)
         found = tuple(_copy_all(groups, place / FILES))
         files.write_json(place / _LISTED, [asdict(run) for run in found])
         files.sync_file_system(place)
         yield token, found
     finally:
-        lock.release()
         shutil.rmtree(place, ignore_errors=True)
+        lock.path.unlink(missing_ok=True)
+        lock.release()
+
+
+def _lock_path(place: Path) -> Path:
+    """Return the lock of who copies to a place, on the state's own disk: what is shared may have no locks."""
+    return place.parent.parent / f"import-{place.name}.lock"
 
 
 def agent_of_group(folder: Path) -> str:
@@ -103,8 +110,9 @@ class SweepImport:
         """After a start: remove what an interrupted command was copying, and finish imports that were decided."""
         self.settle()
         for place in self._arriving.glob("*"):
-            if not is_held(place / _LOCK):  # whoever was copying to it has died
+            if not is_held(_lock_path(place)):  # whoever was copying to it has died
                 shutil.rmtree(place)
+                _lock_path(place).unlink(missing_ok=True)
 
     def settle(self) -> None:
         """Move copied runs to their sweep's folder, once the sweep is in the state."""

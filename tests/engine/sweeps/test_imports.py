@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,35 @@ def test_a_submission_that_git_lfs_has_not_fetched_is_not_taken_for_what_the_age
     ):
         pass
     assert not list((harness.places.state_dir / ARRIVING).iterdir())
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Path]:
+    """A folder on another file system than the state's."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+def test_what_is_imported_comes_to_where_runs_lie_also_on_another_file_system(
+    harness: Harness, tmp_path: Path, elsewhere: Path
+) -> None:
+    config = harness.places.config_file
+    config.write_text(
+        f'{config.read_text() if config.exists() else ""}\n[places]\nruns_dir = "{elsewhere}"\n'
+    )
+    (harness.places.state_dir / ARRIVING).mkdir(parents=True)  # as earlier versions have left it
+    code = tmp_path / "g" / f"{COMPETITION}_1" / "code"
+    code.mkdir(parents=True)
+    (code / "train.py").write_text("code\n")
+    (tmp_path / "g" / "metadata.json").write_text(json.dumps({"runs": {f"{COMPETITION}_1": {}}}))
+    with staged(harness.places, tmp_path / "g") as (place, _):
+        harness.start()
+        harness.ask("sweep.import", place=place, name="again", agent_id="aide")
+    (run,) = harness.runs()
+    eventually(lambda: (harness.folder(run) / "code" / "train.py").exists())
+    assert harness.folder(run).resolve().is_relative_to(elsewhere)
+    assert not list((harness.places.state_dir / ARRIVING).iterdir())
+    assert not list(harness.places.state_dir.glob("*import*lock"))
 
 
 def test_an_import_that_was_killed_while_it_copied_leaves_nothing(harness: Harness) -> None:
