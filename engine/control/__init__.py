@@ -1,4 +1,4 @@
-"""The engine's client: start, stop, watch and ask it; all that a command or a console may do with it.
+"""The engine's client, for commands and consoles: start it, stop it, read its status and send it requests.
 
 The engine itself is `engine.supervisor`; nothing here imports it or anything heavy.
 """

@@ -35,7 +35,7 @@ _MARGIN_SECONDS = 60.0
 
 
 class EngineGone(EnvironmentProblem):
-    """The engine has ended before it answered a request, which stays and is done by the next one.
+    """The engine has ended without answering a request, which stays in the state for the next engine.
 
     Attributes:
         request: the request's number.
@@ -43,27 +43,27 @@ class EngineGone(EnvironmentProblem):
 
     def __init__(self, request: int) -> None:
         super().__init__(
-            f"the engine has ended and not answered request {request}",
+            f"the engine has ended without answering request {request}",
             "",
-            "Start it again, and it will be done: mlebench-console engine start",
+            "Start it again, and it will do the request: mlebench-console engine start",
         )
         self.request = request
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep what it is made of."""
+        """Pickle it with its own argument."""
         return (type(self), (self.request,))
 
 
 class WithdrawnRequest(Problem):
-    """A request was taken back before the engine did it."""
+    """A request was withdrawn before the engine did it."""
 
 
 def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: float = 30.0) -> Answer:
     """File a request and wait for its answer.
 
     Raises:
-        RefusedRequest: the engine will not do it, with its reason.
-        WithdrawnRequest: somebody has taken it back.
+        RefusedRequest: the engine refuses it, with its reason.
+        WithdrawnRequest: somebody has withdrawn it.
         EngineGone: the engine has ended meanwhile.
         EnvironmentProblem: no engine is running (nothing was filed), or it has not answered in time
             (the request stays and will be done).
@@ -72,7 +72,7 @@ def ask(places: Places, kind: str, arguments: dict[str, Any], *, wait_seconds: f
 
 
 def file(places: Places, kind: str, arguments: dict[str, Any], *, in_seconds: float = 0.0) -> int:
-    """File a request and return its number; one that is done only in some seconds can be withdrawn until then.
+    """File a request and return its number; with `in_seconds`, it is done only then, and can be withdrawn until then.
 
     Raises:
         EnvironmentProblem: no engine is running; nothing was filed.
@@ -88,13 +88,13 @@ def file(places: Places, kind: str, arguments: dict[str, Any], *, in_seconds: fl
 
 
 def withdraw(places: Places, number: int) -> bool:
-    """Take a request back that is not done yet; whether there was still time for it."""
+    """Withdraw a request; return False if it was already done."""
     with closing(database.open_for_requests(places.state_dir)) as bus:
         return requests.withdraw(bus, number, by=author(), now=time.time())
 
 
 def answer_to(places: Places, number: int, *, wait_seconds: float = 30.0) -> Answer:
-    """Wait for the answer to a request that was filed.
+    """Wait for the answer to a filed request.
 
     Raises:
         Problem: as for `ask`.
@@ -107,9 +107,8 @@ def answer_to(places: Places, number: int, *, wait_seconds: float = 30.0) -> Ans
             is_running = True
             if time.monotonic() >= look_at:
                 look_at = time.monotonic() + _LOOK_SECONDS
-                is_running = locks.is_held(
-                    lock_path(places)
-                )  # before the answer is looked for: it may be its last
+                # Checked before the answer is read: an engine may answer and then end.
+                is_running = locks.is_held(lock_path(places))
             version = bus.data_version()
             answered = requests.get(bus, number) if version != seen else None
             seen = version
@@ -131,7 +130,7 @@ def answer_to(places: Places, number: int, *, wait_seconds: float = 30.0) -> Ans
 
 
 def ensure_running(places: Places) -> EngineStatus:
-    """Start the engine unless it is running already; two that try at once both succeed."""
+    """Start the engine unless it is running already; of two concurrent calls, both succeed."""
     if not locks.is_held(lock_path(places)):
         try:
             return start(places)
@@ -142,29 +141,29 @@ def ensure_running(places: Places) -> EngineStatus:
 
 
 def start(places: Places) -> EngineStatus:
-    """Start the engine and return once it works.
+    """Start the engine and return once it is ready.
 
     Raises:
         StateProblem: one is running already.
-        EnvironmentProblem: it did not come up, its last words are told; or there can be no state there.
+        EnvironmentProblem: it did not start, with the last lines of its log; or the state directory can't be created.
     """
     try:
         places.state_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EnvironmentProblem(
-            f"the state can't be kept in {places.state_dir}",
+            f"the state directory {places.state_dir} can't be created",
             error.strerror or str(error),
             "Point --state-dir (or MLEBENCH_STATE_DIR) at a directory of your own.",
         ) from error
     if locks.is_held(lock_path(places)):
         raise StateProblem(
-            f"an engine is already running on {places.state_dir}",
+            f"an engine is already running in {places.state_dir}",
             f"its process id is {lock_path(places).read_text()}",
         )
     log_before = places.engine_log.stat().st_size if places.engine_log.exists() else 0
     try:
         with open_log(places.engine_log) as log:
-            # The started process ends once a child of its own works, so that the engine is nobody's child.
+            # The started process exits once its child is ready, so that the engine is not our child.
             subprocess.run(
                 [*engine_command(places), "--detach"],
                 stdin=subprocess.DEVNULL,
@@ -176,18 +175,18 @@ def start(places: Places) -> EngineStatus:
                 check=True,
             )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        # What it says itself comes through where the disk of the log is full.
-        said = (error.stdout or b"").decode("utf-8", "replace").strip()
-        why = said or _last_words(places.engine_log, log_before)
+        # Its standard output has the reason even if the disk of the log is full.
+        output = (error.stdout or b"").decode("utf-8", "replace").strip()
+        why = output or _last_lines(places.engine_log, log_before)
         raise EnvironmentProblem("the engine did not start", why, f"See {places.engine_log}.") from error
     return status(places)
 
 
 def stop(places: Places, *, with_runs: bool = False) -> EngineStatus:
-    """Stop the engine and return once it is gone; live runs go on unless `with_runs` is given.
+    """Stop the engine and return once it has ended; live runs continue unless `with_runs` is given.
 
     Raises:
-        EnvironmentProblem: it, or with `with_runs` one of the runs, would not end.
+        EnvironmentProblem: the engine, or with `with_runs` one of the runs, did not end.
     """
     if with_runs:
         stop_all_runs(places)
@@ -199,7 +198,7 @@ def stop_all_runs(places: Places) -> None:
     """Pause all sweeps, stop their live runs and return when none is left; needs a running engine.
 
     Raises:
-        EnvironmentProblem: a run would not end.
+        EnvironmentProblem: a run did not end.
     """
     if not database.exists(places.state_dir):
         return
@@ -222,12 +221,12 @@ def stop_all_runs(places: Places) -> None:
                     f"{len(left)} runs did not end", "their grace period is over", f"See {places.engine_log}."
                 )
             time.sleep(0.1)
-    # The runner has nothing left to do, but would only notice so after a while.
+    # The runner would end by itself only after a while.
     _end_holder(places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK, "runner", _MARGIN_SECONDS)
 
 
 def variables_unknown_to_engine(places: Places, names: Iterable[str]) -> list[str]:
-    """Which of these variables are set here to something else than the running engine was started with."""
+    """List the variables whose values here differ from those that the running engine was started with."""
     try:
         content = Path(f"/proc/{int(lock_path(places).read_text())}/environ").read_bytes()
     except (OSError, ValueError):  # none is running, or it is another user's
@@ -241,7 +240,7 @@ def variables_unknown_to_engine(places: Places, names: Iterable[str]) -> list[st
 
 
 def unit_text(places: Places) -> str:
-    """Write a systemd user unit for the engine; the operator puts it below ~/.config/systemd/user and enables it."""
+    """Return a systemd user unit for the engine; the operator saves it in ~/.config/systemd/user and enables it."""
     command = " ".join(_quoted(part) for part in engine_command(places))
     return f"""\
 [Unit]
@@ -279,7 +278,7 @@ def author() -> str:
         return f"unknown@{socket.gethostname()}"
 
 
-def _last_words(log: Path, start: int) -> str:
+def _last_lines(log: Path, start: int) -> str:
     with log.open("rb") as stream:
         stream.seek(start)
         lines = [line.strip() for line in stream.read().decode("utf-8", "replace").splitlines()]
@@ -296,7 +295,7 @@ def _end_holder(lock: Path, name: str, patience: float) -> None:
         if time.monotonic() > give_up:
             raise EnvironmentProblem(
                 f"the {name} (process {pid}) did not stop",
-                f"it was asked to {patience:.0f} s ago",
+                f"it received SIGTERM {patience:.0f} s ago",
                 f"'kill -9 {pid}' is safe: a restart finds everything again.",
             )
         time.sleep(_POLL_SECONDS)

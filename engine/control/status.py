@@ -1,4 +1,4 @@
-"""The engine's status: one small file, replaced every other second, and its kernel lock."""
+"""The engine's status: a small file that it replaces every two seconds, and its lock."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ STATUS_NAME = "engine.status.json"
 
 @dataclass(frozen=True)
 class EngineStatus:
-    """The state of the engine and its host; what is not known is None.
+    """The status of the engine and its host; unknown values are None.
 
-    With `running` false the other facts are the last ones that an engine wrote.
+    If `running` is false, the other values are the last ones that an engine wrote.
 
     Attributes:
-        live: runs for which something is done; `waiting` of them are with a batch system that does not run them yet.
-        problem: all that is wrong at the moment, in one line; empty when nothing is.
-        problems: the same, one by one.
+        live: how many runs are live.
+        waiting: how many of these wait in the queue of a batch system.
+        problem: all current problems in one line; empty without any.
+        problems: the same as a list.
     """
 
     running: bool = False
@@ -62,22 +63,22 @@ _NAMES = frozenset(field.name for field in fields(EngineStatus))
 
 
 def lock_path(places: Places) -> Path:
-    """Return the file that a living engine holds locked."""
+    """Return the file that a running engine has locked."""
     return places.state_dir / protocol.ENGINE_LOCK
 
 
 def owner_path(places: Places) -> Path:
-    """Return the file that the command holds locked for whose work alone this state was made, if there is one."""
+    """Return the file that a command has locked while it uses a temporary state; other states have none."""
     return places.state_dir / "owner.lock"
 
 
 def status_path(places: Places) -> Path:
-    """Return the file in which the engine keeps its status."""
+    """Return the engine's status file."""
     return places.state_dir / STATUS_NAME
 
 
 def status(places: Places) -> EngineStatus:
-    """Read the engine's status; costs one file read and one test of a lock."""
+    """Read the engine's status, with one file read and one test of a lock."""
     running = locks.is_held(lock_path(places))
     try:
         values = json.loads(status_path(places).read_bytes())

@@ -1,4 +1,4 @@
-"""Grading many submissions at once, and the report on them in MLE-bench's format."""
+"""Grade many submissions in parallel, and write the report on them in MLE-bench's format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BatchReport:
     reports: tuple[Report, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The counts and the reports as MLE-bench writes them, our own fields behind its own in each report."""
+        """Return the counts and reports as MLE-bench writes them, with our own fields after its own in each report."""
         reports = self.reports
         return {
             "total_runs": len(reports),
@@ -65,7 +65,7 @@ def write_batch_report(report: BatchReport, output_dir: Path, moment: float) -> 
 
 @dataclass(frozen=True)
 class GradedLine:
-    """One line, its report, and how far the whole is: `done` of `total`."""
+    """A line with its report, and the progress: `done` of `total`."""
 
     line: SubmissionLine
     report: Report
@@ -81,17 +81,17 @@ def grade_many(
     at_once: int | None = None,
     on_graded: Callable[[GradedLine], None] | None = None,
 ) -> BatchReport:
-    """Grade submissions in parallel; the reports stand in the order of the lines.
+    """Grade submissions in parallel; the reports are in the order of the lines.
 
     Args:
-        lines: what to grade; what can't be graded stops none of the others.
+        lines: what to grade; a line that can't be graded does not stop the others.
         data_dir: the data directory.
-        edition: which graders and which prepared data.
-        at_once: how many are graded at once; as many as processors, if not given.
-        on_graded: called with each as it is done.
+        edition: of the graders and the prepared data.
+        at_once: how many are graded at once; by default the number of processors.
+        on_graded: called with each graded line.
 
     Raises:
-        UsageProblem: a line names an unknown competition; nothing has been graded then.
+        UsageProblem: a line has an unknown competition; nothing is graded then.
     """
     for line in lines:
         registry.get(line.competition_id)
@@ -129,10 +129,10 @@ def grade_many(
 
 
 def _ungraded(line: SubmissionLine, edition: Edition, problem: Problem, outcome: ReportOutcome) -> Report:
-    """Keep a line that can't be graded here; that says nothing about the submission."""
+    """Return the report on a line that can't be graded here, which is not a verdict on the submission."""
     path = None if line.submission_path is None else Path(line.submission_path)
-    there = path is not None and path.is_file() and path.suffix.lower() == ".csv"
-    judgement = Judgement("grader_error" if there else "no_file", None, str(problem))
+    exists = path is not None and path.is_file() and path.suffix.lower() == ".csv"
+    judgement = Judgement("grader_error" if exists else "no_file", None, str(problem))
     competition = registry.get(line.competition_id)
     made = make_report(competition, judgement, path, edition, datetime.now(UTC).isoformat())
     return replace(made, outcome=outcome)

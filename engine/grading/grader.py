@@ -1,4 +1,4 @@
-"""What is graded, found for `competitions.grader` in prepared datasets, and its judgements put into reports."""
+"""Make requests for `competitions.grader` from prepared datasets, and reports from its judgements."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def form_request_for(
     edition: Edition = "v1",
     parameters: Mapping[str, Parameter] | None = None,
 ) -> GradeRequest:
-    """Make the request to check the form of a submission that the operator has named; it needs no answers.
+    """Make the request to check the form of an operator's submission, which needs no answers.
 
     Raises:
         Problem: unknown competition, or its dataset is not prepared.
@@ -65,7 +65,7 @@ def form_request_for(
 
 
 def report_on(request: GradeRequest, judgement: Judgement, descriptions: str | None = None) -> Report:
-    """Put a judgement into a report; `descriptions` says whose text the agent had if not the dataset's."""
+    """Return the report on a judgement; `descriptions` is the kind of descriptions, by default the dataset's."""
     known = descriptions or descriptions_of(DatasetFolder(request.prepared.parent, request.edition))
     return make_report(
         get(request.competition_id),

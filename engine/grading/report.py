@@ -1,4 +1,4 @@
-"""The report on one submission, with the fields and rounding of MLE-bench; it computes no score."""
+"""The report on one submission, with the fields and rounding of MLE-bench; scores are computed elsewhere."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ from state.lifecycle import Outcome as Standing
 
 SCORE_DECIMALS = 5
 
-# What became of a submission; the last two say nothing about it: no dataset is there, or its grader is in trouble.
+# The outcome of grading; the last two are not verdicts: the dataset is missing, or the grader failed.
 ReportOutcome = Literal[Outcome, "not_prepared", "not_graded"]
 
-# This project's own fields that may stand in a report file; `detail` may reveal answers and is left out.
+# This project's own fields of a report file; `detail` may reveal answers and is left out.
 _PUBLIC_FIELDS = ("edition", "outcome", "message", "defects", "descriptions", "percentile")
 
 
 @dataclass(frozen=True)
 class Report:
-    """What is known about one submission.
+    """The report on one submission.
 
-    The fields up to `submission_path` are MLE-bench's, in its order; the others are left out of
-    `to_dict()` unless asked for.
+    The fields up to `submission_path` are MLE-bench's, in its order; `to_dict()` contains the others only if extended.
 
     Attributes:
-        outcome: distinguishes no file, no CSV, a refused one, a failing grader and broken limits.
-        message: why there is no score, in words meant for the submission's author.
+        outcome: distinguishes no file, no CSV, a refused one, a failing grader and exceeded limits.
+        message: why there is no score, for the submission's author.
         detail: a traceback for the engine's log when the grader failed; never shown to an agent.
-        defects: the known defects of this competition that this edition does not mend.
-        descriptions: whose text the agent had: `ours`, `obfuscated`, `kaggle`, a folder, or `unknown`.
+        defects: the known defects of this competition that this edition does not fix.
+        descriptions: the descriptions that the agent had: `ours`, `obfuscated`, `kaggle`, a folder, or `unknown`.
         percentile: the percentage of Kaggle's teams that the score beats; None where only the cut-offs are known.
     """
 
@@ -70,7 +69,7 @@ class Report:
         return "bronze" if self.bronze_medal else None
 
     def to_dict(self, *, extended: bool = False) -> dict[str, Any]:
-        """The report as MLE-bench writes it, with `extended` also this project's own fields."""
+        """Return the report as MLE-bench writes it; `extended` adds this project's own fields."""
         names = [field.name for field in fields(self)]
         if not extended:
             names = names[: names.index("submission_path") + 1]
@@ -78,7 +77,7 @@ class Report:
         return values | {"defects": list(self.defects)} if extended else values
 
     def to_public_dict(self) -> dict[str, Any]:
-        """The report for a file: MLE-bench's fields, then those of ours that say why there is no score."""
+        """Return the report for a file: MLE-bench's fields, then our public ones."""
         values = self.to_dict(extended=True)
         return self.to_dict() | {name: values[name] for name in _PUBLIC_FIELDS}
 
@@ -101,7 +100,7 @@ def make_report(
     created_at: str,
     descriptions: str = "unknown",
 ) -> Report:
-    """Put a judgement beside the medal cut-offs."""
+    """Return the report on a judgement, with the medal cut-offs and what the score earns."""
     score = None if judgement.score is None else round(judgement.score, SCORE_DECIMALS)
     cut = competition.thresholds
     medal = cut.medal(score)
@@ -133,7 +132,7 @@ def make_report(
 
 
 def standing_of(report: Report) -> Standing:
-    """Return what a report is worth as a run's outcome."""
+    """Return the outcome of a run with this report."""
     if not report.submission_exists:
         return Standing.NO_SUBMISSION
     if not report.valid_submission:

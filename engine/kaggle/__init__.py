@@ -1,6 +1,6 @@
 """Kaggle's API: credentials, a client with retries and timeouts, and downloads that resume.
 
-Its errors are here, because the client takes long to import.
+Its errors are defined here, because the client takes long to import.
 """
 
 from foundation.problems import DataProblem, EnvironmentProblem
@@ -15,18 +15,18 @@ class NotAvailable(DataProblem):
 
 
 class CredentialsRefused(EnvironmentProblem):
-    """Kaggle accepts none of the credentials that there are (401), or there are none."""
+    """Kaggle accepts none of the available credentials (401), or there are none."""
 
 
 class KaggleFailure(EnvironmentProblem):
-    """Kaggle answers something that can't be used, or data that are damaged."""
+    """Kaggle sent an unusable answer or damaged data."""
 
 
 class KaggleUnreachable(EnvironmentProblem):
-    """Kaggle or the way to it does not work at the moment.
+    """Kaggle or the network does not work at the moment.
 
     Attributes:
-        retry_after: after how many seconds Kaggle wants to be asked again, where it says so.
+        retry_after: the seconds to wait before the next request, where Kaggle says so.
     """
 
     def __init__(self, why: str, retry_after: float | None = None) -> None:
@@ -34,5 +34,5 @@ class KaggleUnreachable(EnvironmentProblem):
         self.retry_after = retry_after
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep what it is made of."""
+        """Pickle it with its own arguments."""
         return (type(self), (self.why, self.retry_after))

@@ -1,6 +1,6 @@
-"""Kaggle's own client, driven for what this project needs: retries, timeouts, and errors that say what to do.
+"""A wrapper of Kaggle's own client with retries, timeouts, and errors that say what to do.
 
-Downloading a competition's zip to the disk is in `download`.
+Downloading a competition's zip to the disk is in `engine.kaggle.download`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, Self, TypeVar
 
 import requests
 
-# kagglesdk is what Kaggle's `kaggle` package itself talks through. Importing `kaggle` would sign in at
-# once, print, and make folders; and its KaggleApi ignores KAGGLE_API_ENVIRONMENT.
+# kagglesdk is the client below Kaggle's `kaggle` package. Importing `kaggle` would sign in immediately, print, and
+# create folders; and its KaggleApi ignores KAGGLE_API_ENVIRONMENT.
 from kagglesdk.competitions.types import competition_api_service as api
 from kagglesdk.kaggle_client import KaggleClient
 from kagglesdk.kaggle_creds import KaggleCredentials
@@ -39,29 +39,31 @@ from foundation.daemon_log import write_log
 from foundation.files import replacing
 from foundation.problems import Problem
 
-# Seconds until a connection is there, and of silence on one.
+# Seconds to connect, and between two pieces of data.
 TIMEOUTS = (30.0, 60.0)
 _ROWS_A_PAGE = 200
-_BLOCK = 1 << 17  # requests gives nothing before a block is full, and a slow line is to be seen moving
+_BLOCK = (
+    1 << 17
+)  # small, because requests returns only full blocks, and progress must show on a slow line too
 _MOST_SAID = 200
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
-# A connection that is cut again and again and brings little counts as one that brings nothing.
+# After this many interruptions with little data each, a connection counts as making no progress.
 _GAINS_MUCH = 1 << 20
 _MOST_SMALL_GAINS = 4
 _EXPIRES_SOON = timedelta(minutes=1)
 _ANY_COMPETITION = "spaceship-titanic"
 
 Wait = Callable[[float, str], None]
-"""Called with how long to wait and why; it may report that, and raise to give up."""
+"""Called with how long to wait and why; it waits, and may raise to give up."""
 
 Answer = TypeVar("Answer")
 
 
 class TemporaryFailure(Exception):
-    """Something that may be gone at the next try; never leaves this package.
+    """A failure that a retry may resolve; never leaves this package.
 
     Attributes:
-        why: what it was, without addresses, which may hold signatures.
+        why: the reason, without addresses, which may contain signatures.
         retry_after: seconds to wait, where Kaggle says how long.
     """
 
@@ -91,7 +93,7 @@ class PublishedKernel:
     Attributes:
         kind: `notebook` or `script`.
         language: `python`, or another one.
-        version: Kaggle's number of it.
+        version: its version number on Kaggle.
     """
 
     source: str
@@ -107,9 +109,9 @@ def sleep(seconds: float, why: str) -> None:
 
 
 class Kaggle:
-    """Kaggle, asked with the first of the credentials that it accepts; a context manager.
+    """A client of Kaggle that uses the first credentials that Kaggle accepts; a context manager.
 
-    Credentials are read when they are needed: what is renewed or put in place meanwhile is used.
+    Credentials are read when they are needed, so that new or renewed ones are used.
     """
 
     def __init__(
@@ -120,14 +122,14 @@ class Kaggle:
         clock: Clock | None = None,
         credentials: Callable[[], Sequence[Credentials]] = find_credentials,
     ) -> None:
-        """Ask nothing yet.
+        """Create it without sending anything.
 
         Args:
-            patience: for how many seconds to wait for Kaggle where it can't be reached; 0: it is asked once, but a
-                download that is cut goes on as long as it gains something.
-            wait: waits.
-            clock: measures how long it has been waited.
-            credentials: finds them.
+            patience: for how many seconds to retry while Kaggle can't be reached; 0: no retries, but an interrupted
+                download continues as long as it makes progress.
+            wait: waits before a retry.
+            clock: measures the time of retries.
+            credentials: returns the available credentials.
         """
         self._patience = patience
         self._wait = wait
@@ -141,9 +143,9 @@ class Kaggle:
         self._redaction = TextRedactor()
 
     def __enter__(self) -> Self:
-        """Make the connections."""
-        # The client would look for credentials itself, and stumble over a damaged file, if it were given no token.
-        self._client = KaggleClient(api_token="none")  # noqa: S106 - it is none
+        """Open the connections."""
+        # Without a token, the client would look for credentials itself, and fail on a damaged file.
+        self._client = KaggleClient(api_token="none")  # noqa: S106 - not a secret
         self._client.__enter__()
         for scheme in ("https://", "http://"):
             self._session.mount(scheme, _WithTimeout())
@@ -154,7 +156,7 @@ class Kaggle:
         self._client.__exit__(None, None, None)
 
     def check_credentials(self) -> None:
-        """Ask something that only a user may ask.
+        """Send a request that needs credentials.
 
         Raises:
             Problem: as for `data`.
@@ -163,17 +165,17 @@ class Kaggle:
         try:
             self._ask(lambda asked: asked.get_competition(request), _ANY_COMPETITION)
         except (RulesNotAccepted, NotAvailable):
-            return  # that it says so to a user whom it knows is enough
+            return  # Kaggle refuses the competition, but accepts the credentials
 
     def listed_bytes(self, competition_id: str) -> int:
-        """Return what a competition's files take, as Kaggle lists them.
+        """Return the total size of a competition's files, as Kaggle lists them.
 
         Raises:
             Problem: as for `data`.
         """
-        # One request where it is answered: a listing of 70,000 files takes 350.
+        # The summary takes one request, while a listing of 70,000 files takes 350.
         summary = _about(api.ApiGetCompetitionDataFilesSummaryRequest(), competition_id)
-        with suppress(NotAvailable, KaggleFailure):  # the listing tells whether that is so
+        with suppress(NotAvailable, KaggleFailure):  # the listing below decides
             answer = self._ask(
                 lambda asked: asked.get_competition_data_files_summary(summary), competition_id
             )
@@ -193,11 +195,11 @@ class Kaggle:
 
     @contextmanager
     def data(self, competition_id: str) -> Iterator[DataResponse]:
-        """Request a competition's whole data once; `download` retries.
+        """Request a competition's data once, without retries, which are up to `download`.
 
         Raises:
             TemporaryFailure: it may work later.
-            CredentialsRefused: Kaggle accepts none of them.
+            CredentialsRefused: Kaggle accepts none of the credentials.
             RulesNotAccepted: a person must accept the rules first.
             NotAvailable: the competition is gone.
             Problem: Kaggle refuses for another reason.
@@ -208,7 +210,7 @@ class Kaggle:
             yield response
 
     def leaderboard(self, competition_id: str) -> tuple[Team, ...]:
-        """Read a competition's leaderboard, best first, as far as Kaggle gives it; the private one if it can be."""
+        """Read a competition's leaderboard, best first, as far as Kaggle returns it; the private one if available."""
         request = _about(api.ApiGetLeaderboardRequest(), competition_id)
         return tuple(
             Team(row.team_id, row.team_name or "", row.score or "")
@@ -217,13 +219,13 @@ class Kaggle:
         )
 
     def team_count(self, competition_id: str) -> int | None:
-        """How many teams took part; None: Kaggle does not say."""
+        """Return how many teams took part; None where Kaggle does not say."""
         request = _about(api.ApiGetCompetitionRequest(), competition_id)
         answer = self._ask(lambda asked: asked.get_competition(request), competition_id)
         return answer.team_count or None
 
     def kernel(self, ref: str) -> PublishedKernel:
-        """Read a public kernel, which is named by its author and its own name (`author/name`).
+        """Read a public kernel, named `author/name`.
 
         Raises:
             RulesNotAccepted: it is private (403).
@@ -244,7 +246,7 @@ class Kaggle:
     def data_size(self, competition_id: str) -> int | None:
         """Return the size of a competition's data, if they may be downloaded.
 
-        A download is begun and cancelled: only that shows whether the rules are accepted.
+        This starts and cancels a download, because only that shows whether the rules are accepted.
         """
 
         def look() -> int | None:
@@ -258,7 +260,7 @@ class Kaggle:
 
         Args:
             call: what to do.
-            gained: how many bytes have come since this was last called; whoever gets on is not kept waiting.
+            gained: returns the bytes received since it was last called; progress extends the patience.
 
         Raises:
             KaggleUnreachable: it has failed for too long.
@@ -273,7 +275,7 @@ class Kaggle:
         return self._client.http_client()._session
 
     def _paged(self, method: Callable[[Any], Callable[[Any], Any]], request: Any) -> Iterator[Any]:
-        """All answers to a request that is answered in pages."""
+        """Yield all pages of the answer to a request."""
         request.page_size = _ROWS_A_PAGE
         while True:
             answer = self._ask(lambda asked: method(asked)(request), request.competition_name)
@@ -286,10 +288,10 @@ class Kaggle:
         return self.retry(lambda: self._signed(call, competition_id))
 
     def _signed(self, call: Callable[[Any], Any], competition_id: str) -> Any:
-        """Call Kaggle's competitions with credentials that it accepts; the next ones are tried where it does not.
+        """Call Kaggle's competition API with credentials, trying the next ones where Kaggle refuses some.
 
         Raises:
-            CredentialsRefused: it accepts none.
+            CredentialsRefused: Kaggle accepts none.
             TemporaryFailure: it may work later.
             Problem: Kaggle refuses for another reason.
         """
@@ -306,7 +308,7 @@ class Kaggle:
                 return answer
 
     def _sign_in(self) -> None:
-        """Choose the first credentials that are not refused, as they are now: they may have been renewed.
+        """Use the first credentials that were not refused, read again because they may have been renewed.
 
         Raises:
             CredentialsRefused: there are none.
@@ -329,7 +331,7 @@ class Kaggle:
         raise none_accepted(found, self._refused)
 
     def _access_token(self, login: Credentials) -> str:
-        """The access token of an OAuth login: the last one while it holds, or else a new one; empty if it gets none."""
+        """Return the access token of an OAuth login: the last one while valid, or a new one; empty without one."""
         if not login.refresh_token:
             return ""
         if login.access_token and login.access_token != self._expired_token and not _is_over(login.expires):
@@ -349,7 +351,7 @@ class Kaggle:
         return token
 
     def _refuse_login(self) -> None:
-        """Use the credentials no longer that Kaggle has just refused; a token that has expired is renewed first."""
+        """Stop using the credentials that Kaggle has just refused; an expired OAuth token is renewed first."""
         login, self._login = self._login, None
         assert login is not None  # they were sent
         if login.refresh_token and not self._is_new_token:
@@ -367,7 +369,7 @@ class Kaggle:
 
     @contextmanager
     def _errors(self, competition_id: str) -> Iterator[None]:
-        """Turn the errors of requests to Kaggle into problems whose text holds no secret.
+        """Turn the errors of requests to Kaggle into problems without secrets in their texts.
 
         Raises:
             TemporaryFailure: it may work later.
@@ -379,9 +381,9 @@ class Kaggle:
         except (Problem, TemporaryFailure, _NotAccepted):
             raise
         except requests.RequestException as error:
-            # Without a cause: the original names the address, whose signature is a secret.
+            # Without a cause, because the original contains the address, whose signature is a secret.
             raise self._without_secrets(_translated(error, competition_id)) from None
-        except Exception as error:  # noqa: BLE001 - whatever its client fails with may repeat what was sent
+        except Exception as error:  # noqa: BLE001 - any error of the client may repeat what was sent
             why = f"{type(error).__name__}: {error}"
             raise self._without_secrets(
                 KaggleFailure(f"{competition_id}: Kaggle's client failed", why)
@@ -399,7 +401,7 @@ def retrying(
     """Call until it succeeds, or the patience is over; `gained` as in `Kaggle.retry`.
 
     Raises:
-        TemporaryFailure: it has failed for too long, and how at last.
+        TemporaryFailure: the last failure, after it has failed for too long.
     """
     failures, since = 0, 0.0
     while True:
@@ -418,16 +420,16 @@ def retrying(
 
 
 def _is_over(expires: str) -> bool:
-    """Whether the time of an access token is over, as its file says; where it says nothing, Kaggle will."""
+    """Return whether an access token has expired, according to its file; False where the file does not say."""
     try:
         return bool(expires) and datetime.fromisoformat(expires) - _EXPIRES_SOON < datetime.now(UTC)
-    except (ValueError, TypeError):  # no time, or one without a zone
+    except (ValueError, TypeError):  # not a time, or one without a zone
         return True
 
 
 def _keep_access_token(login: Credentials, token: str, expires: datetime) -> None:
-    """Put a new access token into the login's file, for whoever asks Kaggle next."""
-    assert login.file is not None  # an OAuth login lies in one
+    """Save a new access token in the login's file, for later processes."""
+    assert login.file is not None  # an OAuth login is always in a file
     try:
         values = json.loads(login.file.read_bytes())
         with replacing(login.file) as stream:
@@ -435,11 +437,11 @@ def _keep_access_token(login: Credentials, token: str, expires: datetime) -> Non
             renewed = {**values, "access_token": token, "access_token_expiration": expires.isoformat()}
             stream.write(json.dumps(renewed, indent=2).encode())
     except (OSError, ValueError) as error:
-        write_log(f"the new access token can't be kept in {login.file}: {type(error).__name__}")
+        write_log(f"the new access token can't be saved in {login.file}: {type(error).__name__}")
 
 
 class _WithTimeout(HTTPAdapter):
-    """Gives every request of Kaggle's client a timeout; it has none, and would wait for ever."""
+    """Adds a timeout to every request of Kaggle's client, which has none and would wait for ever."""
 
     def send(self, request: Any, *arguments: Any, **settings: Any) -> Any:
         settings["timeout"] = TIMEOUTS
@@ -452,7 +454,7 @@ def _about(request: Any, competition_id: str) -> Any:
 
 
 class DataResponse:
-    """A file on its way: what is known of it, and its bytes."""
+    """A file being downloaded: its metadata and its bytes."""
 
     def __init__(
         self, response: requests.Response, errors: Callable[[], AbstractContextManager[None]]
@@ -468,21 +470,21 @@ class DataResponse:
 
     @property
     def identity(self) -> str | None:
-        """What changes when the file does; None when the server does not say."""
+        """A value that changes with the file (ETag or date); None where the server sends none."""
         headers = self._response.headers
         return headers.get("ETag") or headers.get("Last-Modified")
 
     @property
     def md5(self) -> str | None:
-        """The file's MD5 as the storage names it."""
+        """The file's MD5, as the storage reports it."""
         found = re.search(r"\bmd5=([A-Za-z0-9+/]{22}==)", self._response.headers.get("x-goog-hash", ""))
         return base64.b64decode(found[1]).hex() if found else None
 
     def chunks(self, start: int) -> Iterator[tuple[int, bytes]]:
-        """The file's bytes from `start` on, each piece with its place; from 0 if the server can't do parts.
+        """Yield the file's bytes from `start` on, each piece with its offset; from 0 if the server has no ranges.
 
         Raises:
-            TemporaryFailure: the connection was cut or fell silent.
+            TemporaryFailure: the connection was interrupted or timed out.
         """
         with self._errors(), closing(self._from(start)) as response:
             at = start if response.status_code == requests.codes.partial_content else 0
@@ -491,7 +493,7 @@ class DataResponse:
                 at += len(chunk)
 
     def _from(self, start: int) -> requests.Response:
-        """The file from `start` on, asked for at the address and with the rights with which the whole was offered."""
+        """Request the file from `start` on, at the same address and with the same rights as the whole file."""
         if not start:
             return self._response
         prepared = self._response.request.copy()
@@ -521,7 +523,7 @@ def _translated(
     assert response is not None  # without one it is temporary
     status = response.status_code
     if response.request.method == "GET":
-        # Only the storage is asked in this way; another try gets a new address with a new signature.
+        # Only requests to the storage are GETs; a retry gets a new address with a new signature.
         return TemporaryFailure(f"Kaggle's storage answered {status}")
     url = f"https://www.kaggle.com/c/{competition_id}"
     if status == 401:
@@ -529,7 +531,7 @@ def _translated(
     if status == 403:
         return RulesNotAccepted(
             f"{competition_id}: Kaggle refuses the download",
-            _said(response) or "it answered 403",
+            _message(response) or "it answered 403",
             f"Accept the rules at {url}/rules (on closed competitions through the tab Data), then try again.",
         )
     if status in (404, 410):
@@ -538,11 +540,13 @@ def _translated(
             f"it answered {status}",
             f"See {url}; with a copy of its data, put {competition_id}.zip into the dataset's folder.",
         )
-    return KaggleFailure(f"{competition_id}: Kaggle answered {status}", _said(response), "Try again later.")
+    return KaggleFailure(
+        f"{competition_id}: Kaggle answered {status}", _message(response), "Try again later."
+    )
 
 
 def temporary_failure(error: requests.RequestException, host: str) -> TemporaryFailure | None:
-    """Make the failure of an error that may be gone at the next try; None for another one, which is an answer."""
+    """Return the failure for an error that a retry may resolve; None for other errors."""
     response = error.response
     if response is None:
         return TemporaryFailure(_reason(error))
@@ -552,8 +556,8 @@ def temporary_failure(error: requests.RequestException, host: str) -> TemporaryF
     return TemporaryFailure(f"{host} answered {response.status_code}", asked)
 
 
-def _said(response: requests.Response) -> str:
-    """What Kaggle says in its answer, on one line; not the exception's text, which names the address."""
+def _message(response: requests.Response) -> str:
+    """Return the message of Kaggle's answer in one line; not the exception's text, which contains the address."""
     try:
         message = response.json().get("message", "")
     except (ValueError, AttributeError):
@@ -574,7 +578,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _seconds_of(retry_after: str | None) -> float | None:
-    """Read a Retry-After header: seconds, or a date."""
+    """Return the seconds of a Retry-After header, which has seconds or a date."""
     try:
         return min(Retry().parse_retry_after(retry_after), LONGEST_ASKED) if retry_after else None
     except InvalidHeader:

@@ -1,4 +1,4 @@
-"""Kaggle credentials, from the places and in the order of Kaggle's own client; nothing is sent anywhere."""
+"""Find Kaggle credentials, in the places and in the order of Kaggle's own client; nothing is sent anywhere."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from engine.kaggle import CredentialsRefused
 
 NO_CREDENTIALS_STEP = "Make a token on kaggle.com (Settings, API) and put it into ~/.kaggle/access_token."
 VARIABLES = ("KAGGLE_API_TOKEN", "KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_CONFIG_DIR")
-"""The variables that name credentials; a process that has been started keeps those of its start."""
+"""The environment variables for credentials; a running process keeps those of its start."""
 
 _SECRET = re.compile(r"[!-~]+")
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """A token, or a name with its key, or an OAuth login that is turned into a token; or why there is none of them.
+    """A token, a username with its key, or an OAuth login; or the problem why they can't be used.
 
     Attributes:
         source: where they were found, for people; the secrets themselves are never shown.
-        file: the file that holds the secret; None: the environment does.
-        refresh_token: what an OAuth login gets its access tokens with; `access_token` is the last one of these.
-        expires: when that access token does, as its file says.
-        problem: why these can't be used; empty if they can.
+        file: the file with the secret; None: it is in the environment.
+        refresh_token: of an OAuth login, to get access tokens.
+        access_token: the last access token of an OAuth login.
+        expires: when that access token expires, according to its file.
+        problem: why they can't be used; empty if they can.
     """
 
     source: str
@@ -44,18 +45,18 @@ class Credentials:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What of them may stand in no text."""
+        """The values that must not appear in any text."""
         return tuple(filter(None, (self.token, self.key, self.refresh_token, self.access_token)))
 
 
 class _Unusable(Exception):
-    """A file or a value holds no credentials, and why; the text never shows what it holds."""
+    """A file or a value has no valid credentials, and why; the text never shows its content."""
 
 
 def find_credentials(
     environment: Mapping[str, str] | None = None, home: Path | None = None
 ) -> tuple[Credentials, ...]:
-    """Look for credentials: all that there are, in the order in which they are tried."""
+    """Return all credentials, in the order in which they are tried."""
     variables = os.environ if environment is None else environment
     own = (Path.home() if home is None else home) / ".kaggle"
     found: list[Credentials] = []
@@ -98,7 +99,7 @@ def find_credentials(
 
 
 def require_credentials() -> None:
-    """Refuse to go on where there is nothing to sign in with.
+    """Check that there are credentials to sign in with.
 
     Raises:
         CredentialsRefused: there are no credentials that can be used.
@@ -109,17 +110,17 @@ def require_credentials() -> None:
 
 
 def none_accepted(found: Sequence[Credentials], refused: Sequence[Credentials]) -> CredentialsRefused:
-    """Make the problem that none of the credentials can be used, of which Kaggle has refused some."""
+    """Return the problem that no credentials can be used; `refused` are those that Kaggle has refused."""
     sources = ", ".join(dict.fromkeys(each.source for each in refused))
     answered = [f"it answered 401 to those in {sources}"] if refused else []
     unusable = [f"those in {each.source} can't be used: {each.problem}" for each in found if each.problem]
     why = "; ".join([*answered, *unusable]) or "no Kaggle credentials were found"
-    what = "Kaggle does not accept the credentials" if refused else "Kaggle can't be asked"
+    what = "Kaggle does not accept the credentials" if refused else "there are no usable Kaggle credentials"
     return CredentialsRefused(what, why, NO_CREDENTIALS_STEP)
 
 
 def _token_in(source: str, text: str, path: Path | None) -> Credentials:
-    """The token in a text or a file; no token and no problem where that is empty."""
+    """Return the credentials with the token of a text or a file; without a token or problem where it is empty."""
     try:
         found = text if path is None else _text(path)
         return Credentials(source, path, token=_checked(found) if found else "")
@@ -128,7 +129,7 @@ def _token_in(source: str, text: str, path: Path | None) -> Credentials:
 
 
 def _file_named(text: str) -> Path | None:
-    with suppress(OSError, ValueError):  # a token is no path, and may be too long for one
+    with suppress(OSError, ValueError):  # a token is not a path, and may be too long for one
         return Path(text) if Path(text).is_file() else None
     return None
 
@@ -141,18 +142,18 @@ def _pair(source: str, username: str, key: str, path: Path | None = None) -> Cre
 
 
 def _checked(value: str) -> str:
-    """Return a secret that may stand in a header: anything else would be repeated in an error that names it."""
+    """Return a secret that is valid in a header; an invalid one would be repeated in the text of an error."""
     stripped = value.strip()
     lines = len(stripped.splitlines())
     if lines > 1:
-        raise _Unusable(f"it holds {lines} lines instead of one token")
+        raise _Unusable(f"it has {lines} lines instead of one token")
     if not _SECRET.fullmatch(stripped):
-        raise _Unusable("it holds a character that no token has")
+        raise _Unusable("it has a character that no token has")
     return stripped
 
 
 def _text(path: Path) -> str:
-    """Read a file, with the mark that some editors put at its beginning; empty where there is none."""
+    """Read a text file, which may begin with a byte order mark; empty where there is none."""
     try:
         content = path.read_bytes()
         wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -166,7 +167,7 @@ def _text(path: Path) -> str:
 
 
 def _json(path: Path) -> tuple[dict[str, str], str]:
-    """The texts in a file of JSON, or why it can't be used."""
+    """Return the strings of a JSON file, or why it can't be used."""
     try:
         text = _text(path)
         values = json.loads(text) if text else {}

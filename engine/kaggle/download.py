@@ -1,4 +1,4 @@
-"""Downloading a file, as a competition's zip: resumes after cuts and kills, and gets its name only when it is whole."""
+"""Download a file such as a competition's zip; it resumes after interruptions, and gets its name only when complete."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _BLOCK = 1 << 20
 _TIMES_DAMAGED = 3
 
 ReportBytes = Callable[[int, int], None]
-"""Called with the bytes that are there and the bytes that there will be (0: unknown)."""
+"""Called with the bytes received and the total bytes (0: unknown)."""
 
 
 def _origin_of(response: DataResponse) -> dict[str, object] | None:
-    """What a partial file is a part of, as only more of the same may be added to it; None: the server does not say."""
+    """Return the identity and size of the file, as a partial file may only continue the same file; None: unknown."""
     if response.identity is None or response.size is None:
         return None
     return {"identity": response.identity, "size": response.size}
 
 
 class _Partial:
-    """The bytes that are there already, with their running MD5."""
+    """The bytes received so far, with their running MD5."""
 
     def __init__(self, target: Path) -> None:
         self.path = target.with_name(target.name + PARTIAL_SUFFIX)
@@ -63,16 +63,16 @@ class _Partial:
     def add(self, at: int, chunk: bytes, stream: FileIO) -> None:
         with memoryview(chunk) as left:
             written = 0
-            while written < len(chunk):  # a disk that is filling up takes a part first, and refuses then
+            while written < len(chunk):  # a disk that becomes full accepts a part first, and then fails
                 written += stream.write(left[written:])
         if at == self._hashed:
             self._md5.update(chunk)
             self._hashed += len(chunk)
 
     def digest(self) -> str:
-        """The MD5 of all that is there; what an earlier process began is read back.
+        """Return the MD5 of all bytes; those of an earlier process are read back from the file.
 
-        It is so only now, when no connection waits for it.
+        They are read only here, when no connection waits.
         """
         if self._hashed != self.size:
             self.forget()
@@ -93,20 +93,20 @@ class _Partial:
 
 
 class Source(Protocol):
-    """Where data come from: Kaggle, or whoever else publishes some."""
+    """A source of data: Kaggle, or another publisher."""
 
     def data(self, name: str, /) -> AbstractContextManager[DataResponse]:
-        """Request data once, at Kaggle by the competition's id."""
+        """Request data once; the name is the competition's id on Kaggle."""
 
     def retry(self, call: Callable[[], Answer], gained: Callable[[], int]) -> Answer:
-        """Call until it succeeds, or the patience is over; `gained` are bytes since it was last called."""
+        """Call until it succeeds, or the patience is over; `gained` returns the bytes since it was last called."""
 
 
 def download(source: Source, name: str, target: Path, *, keep_free: int = 0, report: ReportBytes) -> str:
     """Download data to `target`, and return their MD5.
 
     Raises:
-        Problem: the source refuses, can't be reached, or sends damaged data again and again; or the disk is full.
+        Problem: the source refuses, can't be reached, or repeatedly sends damaged data; or the disk is full.
     """
     partial = _Partial(target)
     seen, damaged = partial.size, 0
@@ -132,16 +132,16 @@ def download(source: Source, name: str, target: Path, *, keep_free: int = 0, rep
             seen = 0
             if damaged == _TIMES_DAMAGED:
                 raise KaggleFailure(
-                    f"{name}: the download arrives damaged",
+                    f"{name}: the downloaded data are damaged",
                     f"its MD5 should be {expected} and is {found}, {damaged} times in a row",
-                    "Look for what changes data on the way, such as a proxy.",
+                    "Check whether something changes data on the way, such as a proxy.",
                 )
         partial.finish(target)
     return found
 
 
 def _receive(response: DataResponse, partial: _Partial, keep_free: int, report: ReportBytes) -> None:
-    """Add what is missing to the partial file, or begin it anew if it is a part of something else."""
+    """Add the missing bytes to the partial file, or start it again if it belongs to another file."""
     size = response.size
     start = partial.size if partial.belongs_to(response) else 0
     if size is not None and start == size:
@@ -155,7 +155,7 @@ def _receive(response: DataResponse, partial: _Partial, keep_free: int, report: 
     report(there, size or 0)
     with partial.path.open("ab", buffering=0) as stream:
         for at, chunk in response.chunks(start):
-            if at != there:  # the whole is sent although a part was asked for
+            if at != there:  # the server sends the whole file although a part was requested
                 stream.truncate(0)
                 partial.forget()
             partial.add(at, chunk, stream)

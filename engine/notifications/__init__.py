@@ -1,5 +1,5 @@
-"""Notifications: what an operator may want to know at once, and sending it to services; no screen.
+"""Notifications: finding what an operator may want to know at once, and sending it to services.
 
-Services (webhooks, Slack, mail) are notified by the engine, so that it happens with no console open and once
-only; a console that is open notifies by its own terminal.
+The engine notifies services (webhooks, Slack, mail), so that it happens once only, and with no console open too; an
+open console notifies through its own terminal.
 """

@@ -1,4 +1,7 @@
-"""What an operator may want to be notified of: found in the state and in the engine's status, sent by others."""
+"""Find what an operator may want to be notified of, in the state and in the engine's status.
+
+`engine.notifications.notifier` and consoles send it.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ if TYPE_CHECKING:
     from state.database import Database
     from state.records import Event
 
-# The engine writes its status every other second; with this age it hangs.
+# The engine writes its status every two seconds; an engine with an older status hangs.
 SILENT_SECONDS = 20.0
-# Below this share of a disk, a person has to look.
+# A disk with less free space than this share is reported as full.
 LOW_DISK_SHARE = 0.05
 _MOST_EVENTS = 500
-# So long after a failure was told of, others of the same cause are only counted, and then told of together.
-TOLD_TOGETHER_SECONDS = 600.0
+# For this long after a notified failure, others of the same cause are only counted, and then reported together.
+GROUPING_SECONDS = 600.0
 _OF_BUDGETS = frozenset(
     f"{scope}.budget_{what}" for scope in ("sweep", "experiment") for what in ("warning", "used_up")
 )
@@ -41,8 +44,8 @@ class News:
 
 
 @dataclass(frozen=True)
-class ToldCause:
-    """A cause of failures that was notified of at some moment, and how many more runs have had it since."""
+class NotifiedCause:
+    """A cause of failures that was notified, when, and how many more runs have failed of it since."""
 
     at: float
     text: str
@@ -51,10 +54,10 @@ class ToldCause:
 
 @dataclass(frozen=True)
 class SeenNews:
-    """What has been notified of.
+    """What has been notified.
 
     Attributes:
-        event: the number of the last event that was looked at.
+        event: the number of the last processed event.
         idle: runs that are idle, and since when.
         troubles: of the host.
         causes: of failures, by their keys.
@@ -63,21 +66,21 @@ class SeenNews:
     event: int = 0
     idle: dict[str, float] = field(default_factory=dict)
     troubles: tuple[str, ...] = ()
-    causes: dict[str, ToldCause] = field(default_factory=dict)
+    causes: dict[str, NotifiedCause] = field(default_factory=dict)
 
     @classmethod
     def from_document(cls, values: Mapping[str, Any]) -> SeenNews:
-        """Read what was kept as JSON; older engines knew of no causes.
+        """Read it from its JSON document; those of older engines have no causes.
 
         Raises:
-            ValueError, KeyError, TypeError: it is something else.
+            ValueError, KeyError, TypeError: the document is not valid.
         """
-        causes = {key: ToldCause(**told) for key, told in values.get("causes", {}).items()}
+        causes = {key: NotifiedCause(**cause) for key, cause in values.get("causes", {}).items()}
         return cls(int(values["event"]), dict(values["idle"]), tuple(values["troubles"]), causes)
 
 
 def everything_until_now(database: Database) -> SeenNews:
-    """Take everything that has happened so far as seen."""
+    """Return everything that has happened so far as seen."""
     from state import events
 
     newest = events.newest(database, limit=1)
@@ -85,10 +88,10 @@ def everything_until_now(database: Database) -> SeenNews:
 
 
 def new_events(database: Database, seen: SeenNews, now: float) -> tuple[list[News], SeenNews]:
-    """Find what has happened since; of very much only the newest.
+    """Find what has happened since, limited to the newest events.
 
-    Failures of one cause are told of once, and then together: what one outage does to 200 runs is no 200 messages.
-    Those of a cause that somebody has snoozed are not told of.
+    Failures of one cause are reported once, and later ones together: an outage that ends 200 runs must not send 200
+    messages. Failures of a snoozed cause are not reported.
     """
     from state import acknowledgements, events
 
@@ -102,28 +105,28 @@ def new_events(database: Database, seen: SeenNews, now: float) -> tuple[list[New
     fresh = []
     for event in happened:
         key = _cause_of(event)
-        told = causes.get(key)
-        if told is not None and now - told.at < TOLD_TOGETHER_SECONDS:
-            causes[key] = replace(told, more=told.more + 1)
+        cause = causes.get(key)
+        if cause is not None and now - cause.at < GROUPING_SECONDS:
+            causes[key] = replace(cause, more=cause.more + 1)
         elif key not in snoozed:
             fresh.append(event)
     found = list(of_events(fresh))
     for event in fresh:
         if key := _cause_of(event):
-            causes[key] = ToldCause(now, in_common([event]))
-    for key, told in list(causes.items()):
-        if now - told.at < TOLD_TOGETHER_SECONDS:
+            causes[key] = NotifiedCause(now, in_common([event]))
+    for key, cause in list(causes.items()):
+        if now - cause.at < GROUPING_SECONDS:
             continue
-        if told.more:
-            found.append(News(NotificationKind.FAILED, f"{_more_runs(told.more)}: {told.text}"))
-            causes[key] = replace(told, at=now, more=0)
+        if cause.more:
+            found.append(News(NotificationKind.FAILED, f"{_more_runs(cause.more)}: {cause.text}"))
+            causes[key] = replace(cause, at=now, more=0)
         else:
             del causes[key]
     return found, replace(seen, event=happened[-1].id if happened else seen.event, causes=causes)
 
 
 def new_idle_runs(database: Database, seen: SeenNews, now: float) -> tuple[list[News], SeenNews]:
-    """Find runs that have been idle for too long, each once until it has moved, those of one look together."""
+    """Find runs that have been idle for too long, each once per idle period, all new ones in one message."""
     from engine.runs.causes import idle_since
     from state import runs
     from state.lifecycle import RunState
@@ -150,7 +153,7 @@ def new_full_disks(disks: Sequence[str], seen: SeenNews) -> tuple[list[News], Se
 
 
 def of_events(found: Iterable[Event]) -> tuple[News, ...]:
-    """Select the events to notify of; failures of one cause are one thing."""
+    """Select the events to notify, with failures of one cause grouped."""
     made = []
     alike: dict[str, list[Event]] = {}
     events = list(found)
@@ -180,7 +183,7 @@ def of_events(found: Iterable[Event]) -> tuple[News, ...]:
 
 
 def _cause_of(event: Event) -> str:
-    """Return the key of what a run failed of, or can't be graded for; nothing of other events."""
+    """Return the key of the cause of a failed run or failed grading; empty for other events."""
     return str(event.detail.get("cause", "")) if event.kind in _OF_CAUSES else ""
 
 
@@ -190,7 +193,7 @@ def _of_many(events: Sequence[Event]) -> str:
 
 
 def in_common(events: Sequence[Event]) -> str:
-    """Return the text of events that say the same but for what differs from run to run."""
+    """Return the common text of events, without what differs from run to run."""
     from state.causes import normalised
 
     event = events[0]
@@ -204,23 +207,23 @@ def _more_runs(count: int) -> str:
 
 
 def in_short(found: Iterable[News]) -> str:
-    """Write many things in one line: the first in words, the others as a number."""
+    """Summarise news in one line: the text of the first and the number of the others."""
     texts = [each.text for each in found]
     return texts[0] + (f", and {len(texts) - 1} more" if len(texts) > 1 else "") if texts else ""
 
 
 def troubles(engine: EngineStatus | None) -> tuple[str, ...]:
-    """What is wrong with the machine itself, in words."""
+    """List the problems of the host itself, as text."""
     if engine is None or not engine.running:
         return ()
     found = list(full_disks(engine))
     if engine.runner_alive is False:
-        found.append("no runner is alive: agents go on, but nothing starts and nothing is collected")
+        found.append("no runner is alive: agents continue, but nothing starts and nothing is collected")
     return tuple(found)
 
 
 def full_disks(engine: EngineStatus) -> tuple[str, ...]:
-    """Which disks are almost full, in words."""
+    """List the disks that are almost full, as text."""
     found = []
     for name, free, total in (
         ("state", engine.state_disk_free, engine.state_disk_total),

@@ -1,4 +1,4 @@
-"""The engine's notifications: what is new since it last looked is sent to services, once for each thing."""
+"""Send the engine's notifications to services, each once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from foundation.problems import EnvironmentProblem, Problem
 from foundation.text import visible
 from state.database import Database
 
-# Where it is kept what has been sent, so that a restart neither repeats nor forgets.
+# The file of what has been notified, so that a restart neither repeats nor loses notifications.
 NOTE_NAME = "notified.json"
 # Finding idle runs reads all runs.
 IDLE_EVERY_SECONDS = 60.0
@@ -45,12 +45,12 @@ def send(urls: Sequence[str], text: str) -> None:
             "it is not installed",
             "Install it beside this program: pip install 'mlebench-console[notify]'",
         ) from error
-    # What it logs may hold an address with its token.
+    # Its log may contain an address with its token.
     logging.getLogger("apprise").addHandler(logging.NullHandler())
     logging.getLogger("apprise").propagate = False
     sender = apprise.Apprise()
     for url in urls:
-        # Addresses hold passwords and tokens: no message names them.
+        # Addresses contain passwords and tokens, so messages must not contain them.
         if not sender.add(url):
             raise EnvironmentProblem(
                 "a notification address can't be used",
@@ -62,14 +62,14 @@ def send(urls: Sequence[str], text: str) -> None:
 
 
 class Notifier:
-    """Finds what is new and lets a thread send it; what was not delivered is tried again a few times.
+    """Finds news and sends them on a thread, with a few retries.
 
     Args:
-        config_file: whose `[notifications]` table counts; it is read again when it changes.
+        config_file: its `[notifications]` table is used, and read again when it changes.
         database: the state.
         clock: the time.
-        full_disks: which disks are full at the moment, in words.
-        send: how to send, which may wait.
+        full_disks: returns the disks that are full at the moment, as text.
+        send: sends a text; may block.
     """
 
     def __init__(
@@ -97,17 +97,17 @@ class Notifier:
         self._problem: Problem | None = None
 
     def step(self) -> None:
-        """Look once.
+        """Find and send news once.
 
         Raises:
-            Problem: config.toml can't be understood, or what was to be sent was not taken; it is said once a try.
+            Problem: config.toml is not valid, or a notification was not delivered (once for each try).
         """
         self._read_config()
         if self._sending is not None and self._sending.is_alive():
             return
         self._finish()
         if self._seen is None:
-            # Kept at once: what happens after a kill in this very moment is new to the next engine.
+            # Saved immediately, so that if the engine is killed now, the next one finds what happens from here on.
             self._keep(self._read_note())
         assert self._seen is not None  # `_keep` has just set it
         if self._pending is not None:
@@ -136,13 +136,13 @@ class Notifier:
             self._problem = EnvironmentProblem("a notification was not delivered", type(error).__name__)
 
     def _finish(self) -> None:
-        """Take over what the thread came to."""
+        """Process the result of the sending thread."""
         if self._sending is None or self._pending is None:
             return
         self._sending = None
         seen, text, tries = self._pending
         if self._problem is None or tries >= _TRIES:
-            # What nobody takes must not keep the next thing from being seen.
+            # A text that can't be delivered must not block later ones.
             self._pending = None
             self._keep(seen)
         else:
@@ -169,10 +169,12 @@ class Notifier:
             self._read_at = changed
             self._settings = read_table(self._config_file, NotificationSettings)
             if self._seen is not None:
-                self._seen = replace(self._seen, causes={})  # what was not wanted before was not told
+                self._seen = replace(
+                    self._seen, causes={}
+                )  # with the old settings these may not have been sent
 
     def _read_note(self) -> SeenNews:
-        """What was seen before; on a state that has no note yet, everything that has happened so far."""
+        """Return what was notified before; without a note, everything that has happened so far."""
         try:
             return SeenNews.from_document(json.loads(self._note.read_bytes()))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -60,7 +60,7 @@ class AssignExperiment(OneSweep):
 
 @dataclass(frozen=True, kw_only=True)
 class SetBudget:
-    """Arguments of `budget.set`: what is not given stays, 0 takes the limit away.
+    """Arguments of `budget.set`: an omitted limit stays, 0 removes it.
 
     Attributes:
         name: of the sweep or the experiment whose runs share the budget.
@@ -75,11 +75,11 @@ class SetBudget:
 
 @dataclass(frozen=True)
 class ShownRun:
-    """A run as it was shown to whoever decided about it.
+    """A run as the operator saw it when deciding.
 
     Attributes:
         attempt: the number of its latest attempt; 0 before its first one.
-        reroll: whether a relaunch was said to re-roll its seed.
+        reroll: whether the operator was warned that a relaunch re-rolls its seed.
     """
 
     id: int
@@ -89,7 +89,7 @@ class ShownRun:
 
 @dataclass(frozen=True, kw_only=True)
 class SomeRuns:
-    """Arguments of `run.relaunch`, `run.stop` and `run.regrade`; refused once one of the runs has moved on."""
+    """Arguments of `run.relaunch`, `run.stop` and `run.regrade`; refused if one of the runs has changed since."""
 
     runs: tuple[ShownRun, ...]
 
@@ -107,9 +107,9 @@ class Annotate:
     """What `run.annotate` and `sweep.annotate` change.
 
     Attributes:
-        note: what replaces the note; empty takes it away, None leaves it.
-        add: tags that are put on.
-        remove: tags that are taken off.
+        note: the new note; empty removes it, None keeps the old one.
+        add: tags to add.
+        remove: tags to remove.
     """
 
     note: str | None = None
@@ -158,13 +158,13 @@ class PrepareDatasets(SomeDatasets):
     """Arguments of `dataset.prepare`.
 
     Attributes:
-        raw_dir: an extracted Kaggle folder; empty for what lies in the data directory or on Kaggle.
+        raw_dir: an extracted Kaggle folder; empty: data from the data directory or Kaggle are used.
         mirror: where prepared datasets are copied from; empty: they are prepared here.
-        again: prepare also what is prepared.
-        priority: of those that wait the higher ones come first.
+        again: prepare datasets again that are prepared.
+        priority: higher priorities are prepared first.
         jobs: how many datasets are prepared at once from now on.
-        keep_going: whether one that can't be begun lets the others go on; by default if there are others.
-        canary: put a file with an id of its own into each of them, by which copies are known elsewhere.
+        keep_going: whether to continue with the others if one can't be started; by default if there are others.
+        canary: put a file with a unique id into each of them, by which copies can be recognised elsewhere.
     """
 
     raw_dir: str = ""
@@ -185,7 +185,7 @@ class PruneDatasets(SomeDatasets):
     """Arguments of `dataset.prune`.
 
     Attributes:
-        keep_going: one that can't be pruned stops none of the others; an event says why.
+        keep_going: continue with the others if one can't be pruned, with an event that says why.
     """
 
     parts: tuple[str, ...]
@@ -197,13 +197,13 @@ class BuildImages:
     """Arguments of `image.build`.
 
     Attributes:
-        names: of the images; all that are known if none.
-        agents_dir: an agents folder in MLE-bench's format; empty for our own alone.
-        base_image: in place of the Dockerfile's own; empty to leave that.
+        names: of the images; empty: all known images.
+        agents_dir: an agents folder in MLE-bench's format; empty: only our own agents.
+        base_image: replaces the Dockerfile's base image; empty: not replaced.
         heavy: install the large machine learning packages into the agents' environment.
-        certificates: in place of the system's while packages are installed; empty to leave those.
-        pip_configuration: a pip.conf, likewise.
-        fresh: use nothing of earlier builds.
+        certificates: replace the system's while packages are installed; empty: not replaced.
+        pip_configuration: a pip.conf to use while packages are installed; empty: none.
+        fresh: don't use the cache of earlier builds.
     """
 
     names: tuple[str, ...] = ()
@@ -217,7 +217,7 @@ class BuildImages:
 
 @dataclass(frozen=True)
 class LookedAt:
-    """An attempt in whose directory lies what a layer of detectors has found."""
+    """An attempt whose directory has new results of a layer of detectors."""
 
     attempt_id: int
     layer: str
@@ -236,7 +236,7 @@ class ReviewFinding:
 
     Attributes:
         finding: its key.
-        cleared: whether it says nothing against the run; otherwise it is confirmed.
+        cleared: whether the finding is cleared; otherwise it is confirmed.
     """
 
     run_id: int
@@ -261,9 +261,9 @@ class AcknowledgeCause(OneCause):
     """Arguments of `cause.acknowledge`.
 
     Attributes:
-        reason: why it needs nobody now.
-        text: what it is, where no run has it now.
-        seconds: for how long it is out of the way, whatever happens; None: until something new joins it.
+        reason: why nobody needs to act now.
+        text: a description, for causes that no run has now.
+        seconds: for how long it is hidden, whatever happens; None: until a new run joins it.
     """
 
     reason: str
@@ -276,7 +276,7 @@ class NoArguments:
     """Arguments of `image.stop`."""
 
 
-# Those of `sweep.launch` are an `engine.options.sweep.Launch`.
+# The arguments of `sweep.launch` are an `engine.options.sweep.Launch`.
 _ARGUMENTS: dict[str, type[Any]] = {
     "sweep.pause": OneSweep,
     "sweep.resume": OneSweep,
@@ -308,7 +308,7 @@ _ARGUMENTS: dict[str, type[Any]] = {
 
 
 def read_arguments(kind: str, values: Mapping[str, Any]) -> Any:
-    """The arguments of a request of a known kind.
+    """Read the arguments of a request of a known kind.
 
     Raises:
         UsageProblem: one is not known, missing or of the wrong type.
@@ -330,7 +330,7 @@ def read_arguments(kind: str, values: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a request that was done.
+    """The answer to a request that was done.
 
     Attributes:
         text: one sentence for people.
@@ -341,7 +341,7 @@ class Answer:
     sweep_id: str | None = None
 
     def to_text(self) -> str:
-        """Write the answer for keeping."""
+        """Return the answer as text for the state."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -351,11 +351,11 @@ class Answer:
 
 
 class RefusedRequest(UsageProblem):
-    """The engine will not do what was asked, and says why."""
+    """The engine refuses a request, with the reason."""
 
     @staticmethod
     def to_text(problem: Problem) -> str:
-        """Write a refusal for keeping."""
+        """Return a refusal as text for the state."""
         return json.dumps({"what": problem.what, "why": problem.why, "next_step": problem.next_step})
 
     @classmethod

@@ -1,6 +1,6 @@
-"""The options of a sweep: one table of which flags, keys in a file, fields of the form and requests are made.
+"""The options of a sweep: one table from which flags, keys of a file, fields of the form and requests are made.
 
-An option is added by a line of `SweepOptions`, and by the field of `SweepSpec` in which the state keeps it.
+To add an option, add a line to `SweepOptions`, and the field of `SweepSpec` that stores it in the state.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class FormField:
     """How the launch form shows an option.
 
     Attributes:
-        hint: what is typed there.
-        initial: the text that stands there first.
-        column: left is what runs, right is on what.
+        hint: what to type there.
+        initial: the initial text.
+        column: 0 (left) for what runs, 1 (right) for what it runs on.
         about: what is said of it while it is typed into, where the flag's help is about flags; the help if empty.
     """
 
@@ -53,19 +53,19 @@ class FormField:
 
 @dataclass(frozen=True)
 class Option:
-    """What every surface needs to know of an option beside its name and type.
+    """An option's properties for the command line, option files and the launch form.
 
     Attributes:
-        help: the help of its flag.
-        default: what holds where it is not given; None: as `SweepSpec` says.
-        kept_as: the field of `SweepSpec` or `Launch` that holds it, its own name if not given; empty: none does.
-        unit: how many of the kept field's units one of its own is, such as 3600 for hours kept as seconds.
-        bounds: the numbers that can be meant, in its own unit; None for what is not a number.
-        choices: the values that there are.
-        is_path: whether it names a file or a folder, which a file of options means from its own folder.
-        metavar: what the flag's help shows for its value.
-        has_flag: whether there is a flag for it; others are given in a file.
-        form: how the launch form shows it; None where it does not.
+        help: the help text of its flag.
+        default: its default value; None: the default of `SweepSpec`.
+        kept_as: the field of `SweepSpec` or `Launch` that stores it, by default its own name; empty: not stored.
+        unit: the factor from its own unit to that of the stored field, such as 3600 for hours stored as seconds.
+        bounds: the valid numbers, in its own unit; None for other types.
+        choices: the valid values; empty: any.
+        is_path: whether it is a file or folder; in an option file, relative to that file's folder.
+        metavar: the placeholder of its value in the flag's help.
+        has_flag: whether it has a flag; other options are given in a file.
+        form: its field in the launch form; None without one.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Option:
 
     @property
     def is_duration(self) -> bool:
-        """Whether it is a span of time, which a form takes as `1h30m`."""
+        """Whether it is a duration, which the form reads as `1h30m`."""
         return self.kept_as.endswith("_seconds")
 
     @property
@@ -99,7 +99,7 @@ class Option:
         return f"{told} Type {', '.join(self.typed_choices)}." if unsaid else told
 
     def to_kept(self, value: Any) -> Any:
-        """What the state keeps for a value; None for a 0 that stands for no limit."""
+        """Convert a value to the stored one; None for a 0 that means no limit."""
         if self.is_duration and isinstance(value, str):
             return read_duration(value)
         if self.is_path:
@@ -110,17 +110,17 @@ class Option:
         return kept or (None if _SPEC_DEFAULTS[self.kept_as] is None else kept)
 
     def from_text(self, text: str) -> Any:
-        """The value that is typed into the form; None for nothing.
+        """Parse the text of a form field; None for an empty one.
 
         Raises:
-            UsageProblem: it can't be read.
+            UsageProblem: the text is not valid.
         """
         typed = text.strip()
         if not typed:
             return None
         if self.type is tuple:
             return tuple(typed.replace(",", " ").split())
-        assert self.form is not None  # only what the form shows is typed there
+        assert self.form is not None  # only options of the form are parsed
         if self.typed_choices and typed not in self.typed_choices:
             known = ", ".join(self.typed_choices[:-1]) + f" or {self.typed_choices[-1]}"
             raise UsageProblem(f"{self.form.label}: '{typed}' is not {known}")
@@ -142,7 +142,7 @@ class Option:
         return value
 
     def to_text(self, value: Any) -> str:
-        """What is typed into the form for a value, so that `from_text` gives the same; empty for None."""
+        """Return the text of a form field for a value, the inverse of `from_text`; empty for None."""
         if self.type is bool:
             return _YES if value else _NO
         if value is None:
@@ -154,7 +154,7 @@ class Option:
         return f"{value:.15g}" if isinstance(value, float) else str(value)
 
     def from_kept(self, kept: Any) -> Any:
-        """What one would give to have this kept; None where that is nothing."""
+        """Convert a stored value to the value of the option; None where it need not be given."""
         if kept is None or kept is False or kept in ("", ()):
             return None
         return kept if self.unit == 1 else kept / self.unit
@@ -166,7 +166,7 @@ def _option(help: str, **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """What an operator has given; None is what was not. Each field is named as its flag and its key in a file."""
+    """The options that an operator has given; None: not given. Fields are named like flags and keys in a file."""
 
     agent: str | None = _option(
         "The agent's id, such as aide or aide/dev.",
@@ -429,19 +429,19 @@ class SweepOptions:
     prepare: bool | None = _option("Prepare datasets that are not prepared yet.", kept_as="prepare_missing")
 
     def given(self) -> dict[str, Any]:
-        """What was given, by name."""
+        """Return the given options by name."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
     def over(self, base: SweepOptions) -> SweepOptions:
-        """The same, with what it leaves open as the base has it."""
+        """Return these options, with missing ones taken from `base`."""
         given = self.given()
         replaced = {name for group in _ALTERNATIVES if group & given.keys() for name in group}
         kept = {name: value for name, value in base.given().items() if name not in replaced}
         return SweepOptions(**(kept | given))
 
 
-# Options that say one thing in several ways: giving one takes back what another has said.
+# Options that set the same thing: one of them overrides the others of its group in the base.
 _ALTERNATIVES = (frozenset({"competitions", "split"}), frozenset({"hours", "minutes", "time_limit"}))
 
 
@@ -461,14 +461,14 @@ FORM_OPTIONS = tuple(option for option in OPTIONS if option.form is not None)
 
 @dataclass(frozen=True)
 class Launch:
-    """A sweep to be: what the request `sweep.launch` carries.
+    """The arguments of the request `sweep.launch`.
 
     Attributes:
-        name: the sweep's; empty for one made of the agent's.
+        name: the sweep's; empty: made from the agent's.
         concurrency: how many of its runs may be live at once.
         priority: higher goes first.
         experiment: the leaderboard row it belongs to; empty for none.
-        sweep_budget_calls, sweep_budget_tokens, sweep_budget_usd: what its runs' model calls may come to together.
+        sweep_budget_calls, sweep_budget_tokens, sweep_budget_usd: limits for the model calls of all its runs together.
     """
 
     spec: SweepSpec
@@ -483,16 +483,16 @@ class Launch:
 
     @property
     def sweep_budget(self) -> Limits:
-        """What its runs' model calls may come to together."""
+        """The limits for the model calls of all its runs together."""
         return Limits(self.sweep_budget_calls, self.sweep_budget_tokens, self.sweep_budget_usd)
 
     @property
     def run_count(self) -> int:
-        """How many runs it comes to."""
+        """How many runs it has."""
         return len(self.spec.competitions) * self.spec.seeds
 
     def to_arguments(self) -> dict[str, Any]:
-        """Write it as the arguments of a request."""
+        """Return it as the arguments of a request."""
         own = {name: getattr(self, name) for name in _OWN_HINTS}
         values = asdict(self.spec) | own
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
@@ -510,7 +510,7 @@ class Launch:
         return cls(SweepSpec(**(usual | found)), **own)
 
     def kept(self, option: Option) -> Any:
-        """The value of an option."""
+        """Return the stored value of an option."""
         return getattr(self if option.kept_as in _OWN_HINTS else self.spec, option.kept_as)
 
 
@@ -519,19 +519,19 @@ _OWN_HINTS = {name: hint for name, hint in get_type_hints(Launch).items() if nam
 
 
 def resolve(options: SweepOptions, places: Places) -> Launch:
-    """Make of what was given a launch in which nothing is left open.
+    """Make a complete launch from the given options and defaults.
 
     Raises:
-        UsageProblem: something that is needed was not given, or can't be meant.
-        DataProblem: a file that was named can't be read.
+        UsageProblem: a required option is missing, or one is not valid.
+        DataProblem: a given file can't be read.
     """
     if not options.agent:
-        raise UsageProblem("no agent was named", "", "Give --agent ID, such as dummy or aide.")
+        raise UsageProblem("no agent was given", "", "Give --agent ID, such as dummy or aide.")
     members = registry.read_split(options.split) if options.split else ()
     chosen = tuple(dict.fromkeys([*members, *registry.choose(options.competitions or ())]))
     if not chosen:
         raise UsageProblem(
-            "no competition was named",
+            "no competition was given",
             "",
             "Give --split low, or --competitions with ids separated by commas.",
         )
@@ -539,10 +539,10 @@ def resolve(options: SweepOptions, places: Places) -> Launch:
 
 
 def completed(options: SweepOptions, competitions: tuple[str, ...], places: Places) -> Launch:
-    """The same for known competitions, of which there may be none yet.
+    """Make a launch from the given options, defaults and competitions, which may be empty.
 
     Raises:
-        UsageProblem: something can't be meant.
+        UsageProblem: an option is not valid.
         DataProblem: the container config can't be read.
     """
     if options.container_config:
@@ -561,7 +561,7 @@ def completed(options: SweepOptions, competitions: tuple[str, ...], places: Plac
 
 
 def options_of(launch: Launch) -> SweepOptions:
-    """What one would have to give to ask for the same."""
+    """Return the options that give this launch."""
     given: dict[str, tuple[str, Any]] = {}
     for option in OPTIONS:
         if option.kept_as and option.kept_as not in given:
@@ -573,26 +573,28 @@ def options_of(launch: Launch) -> SweepOptions:
 
 
 def impossible(launch: Launch) -> Iterator[UsageProblem]:
-    """Everything in a launch that can't be meant, whatever this host is."""
+    """Yield a problem for each invalid option of a launch, independent of this host."""
     for option in OPTIONS:
         value = launch.kept(option) if option.kept_as else None
         if option.choices and value not in option.choices:
             known = ", ".join(option.choices)
-            yield UsageProblem(f"there is no {option.name} '{value}'", "", f"Known are: {known}.")
+            yield UsageProblem(f"there is no {option.name} '{value}'", "", f"Choose one of {known}.")
         bounds = option.bounds
         if bounds is not None and value is not None and not bounds.allow(value / option.unit):
             yield UsageProblem(f"'{option.kept_as}' must be {bounds.expected}, not {value:g}")
 
 
 def check_name(name: str) -> str:
-    """The name, if it can be a sweep's and its folder's.
+    """Return the name, if it is valid for a sweep and its folder.
 
     Raises:
-        UsageProblem: it can't.
+        UsageProblem: it is not.
     """
     if not _NAME.fullmatch(name):
         raise UsageProblem(
-            f"'{name}' can't name a sweep", "", "Use letters, digits, '.', '_' and '-', at most 100."
+            f"'{name}' is not a valid name of a sweep",
+            "",
+            "Use letters, digits, '.', '_' and '-', at most 100.",
         )
     return name
 
@@ -601,10 +603,10 @@ _SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 
 
 def read_duration(text: str) -> float:
-    """Seconds of `24h`, `90m`, `45s` or `1h30m`.
+    """Return the seconds of a duration such as `24h`, `90m`, `45s` or `1h30m`.
 
     Raises:
-        UsageProblem: it is none of these.
+        UsageProblem: the text is not a duration.
     """
     parts = re.findall(r"([0-9.]+)([dhms])", text.strip().lower())
     try:
@@ -617,7 +619,7 @@ def read_duration(text: str) -> float:
 
 
 def duration_text(seconds: float) -> str:
-    """A duration as `read_duration` takes it, `1h30m`; empty for nothing."""
+    """Return a duration in the form of `read_duration`, such as `1h30m`; empty for 0."""
     whole = int(seconds)
     hours, rest = divmod(whole, _SECONDS["h"])
     minutes, left = divmod(rest, _SECONDS["m"])
@@ -627,11 +629,11 @@ def duration_text(seconds: float) -> str:
 
 
 def read_toml(path: Path) -> SweepOptions:
-    """Read the options in a file; relative paths in it are meant from its own folder.
+    """Read the options of a file; relative paths in it are relative to its folder.
 
     Raises:
         DataProblem: the file can't be read.
-        UsageProblem: it says something that is not understood.
+        UsageProblem: an option is unknown or not valid.
     """
     with reading(path):
         values = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -639,7 +641,7 @@ def read_toml(path: Path) -> SweepOptions:
     by_name = {name: values[key] for name, key in keys.items()}
     for option in OPTIONS:
         if option.type is tuple and isinstance(by_name.get(option.name), str):
-            by_name[option.name] = [by_name[option.name]]  # one text is a list of one
+            by_name[option.name] = [by_name[option.name]]  # a single string is accepted for a list
     try:
         found = convert(get_type_hints(SweepOptions), by_name)
     except FieldError as error:
@@ -649,8 +651,8 @@ def read_toml(path: Path) -> SweepOptions:
             raise UsageProblem(what, f"it says {values[key]!r}") from error
         names = [option.name for option in OPTIONS]
         close = registry.resembling(error.name, names)
-        known = f"Did you mean {close[0]}?" if close else f"Known are: {', '.join(names)}."
-        raise UsageProblem(f"{path}: a sweep has no '{key}'", "", known) from error
+        known = f"Did you mean {close[0]}?" if close else f"Choose one of {', '.join(names)}."
+        raise UsageProblem(f"{path}: a sweep has no option '{key}'", "", known) from error
     paths = [option.name for option in OPTIONS if option.is_path and option.name in found]
     if found.get("split") not in (None, *registry.splits()):
         paths.append("split")
@@ -659,7 +661,7 @@ def read_toml(path: Path) -> SweepOptions:
 
 
 def write_toml(options: SweepOptions) -> str:
-    """Write options, so that reading them gives the same."""
+    """Return options as TOML, the inverse of `read_toml`."""
     import tomlkit
 
     return tomlkit.dumps(options.given())
@@ -668,7 +670,7 @@ def write_toml(options: SweepOptions) -> str:
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmgt]?)b?", re.IGNORECASE)
 _SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _CONTAINER_KEYS = ("mem_limit", "shm_size", "nano_cpus", "runtime", "gpus")
-# More of what Docker's create takes, and its types: what only shares out the host, and opens nothing to an agent.
+# Further settings of Docker's create and their types: only those that limit resources and open nothing to an agent.
 _HARMLESS_KEYS: dict[str, tuple[type, ...]] = {
     "blkio_weight": (int,),
     "cpu_shares": (int,),
@@ -684,10 +686,10 @@ _ULIMIT_KEYS = {"name", "soft", "hard"}
 
 
 def read_container_config(path: Path) -> SweepOptions:
-    """Read MLE-bench's container config: a JSON object of what it passes to Docker's create.
+    """Read MLE-bench's container config: a JSON object of arguments for Docker's create.
 
     Raises:
-        DataProblem: it can't be read, or says something that is not understood.
+        DataProblem: it can't be read, or a value is unknown or not valid.
     """
     with reading(path):
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -695,10 +697,10 @@ def read_container_config(path: Path) -> SweepOptions:
         raise DataProblem(f"{path}", "it is not a JSON object")
     known = (*_CONTAINER_KEYS, *_HARMLESS_KEYS)
     for key in sorted(content.keys() - set(known)):
-        raise DataProblem(f"{path}: unknown key '{key}'", "", f"Known are: {', '.join(known)}.")
+        raise DataProblem(f"{path}: unknown key '{key}'", "", f"Choose one of {', '.join(known)}.")
 
     def number(key: str, unit: float = 1) -> float | None:
-        """A number, or with a unit a size such as "4G"."""
+        """Return a number, or with a unit a size such as "4G"."""
         value = content.get(key)
         if unit != 1 and isinstance(value, str):
             found = _SIZE.fullmatch(value.strip())
@@ -728,7 +730,7 @@ def read_container_config(path: Path) -> SweepOptions:
 
 
 def _harmless(path: Path, key: str, value: Any) -> Any:
-    """Check the type of a setting, and write limits as Docker's client wants them."""
+    """Return a setting after checking its type, with ulimits in the form of Docker's client."""
     kinds_of = _HARMLESS_KEYS[key]
     if isinstance(value, bool) or type(value) not in kinds_of:
         kinds = " or ".join(
@@ -742,7 +744,7 @@ def _harmless(path: Path, key: str, value: Any) -> Any:
     ]
     if len(limits) != len(value) or any("name" not in one or one.keys() - _ULIMIT_KEYS for one in limits):
         raise DataProblem(
-            f"{path}: 'ulimits' is not understood",
+            f"{path}: 'ulimits' is not valid",
             "",
             'Write each as {"Name": "nofile", "Soft": 1024, "Hard": 2048}.',
         )

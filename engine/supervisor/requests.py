@@ -106,7 +106,7 @@ class RequestDispatcher:
     @property
     def is_waiting(self) -> bool:
         """Whether a request waits for work of this engine, or for its time."""
-        return self._agents.is_taking or self._checks.are_waited_for or self._has_later
+        return self._agents.is_taking or self._checks.is_busy or self._has_later
 
     def step(self) -> None:
         """Answer all open requests that are due, oldest first."""

@@ -1,4 +1,4 @@
-"""Checks before a sweep is launched: engine, agent, images, data, size, disk; nothing is created."""
+"""Check everything that a launch needs (engine, agent, images, data, size, disk), without creating anything."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from state.records import HERE, Sweep, SweepSpec
 if TYPE_CHECKING:
     from docker import APIClient
 
-_NEEDS_GATEWAY = "a budget of model calls is held by the gateway"
+_NEEDS_GATEWAY = "a budget of model calls needs the gateway"
 _NAMED = 3
 _CHECKED_AT_ONCE = 4
 _DOCKER_SECONDS = 20
@@ -55,14 +55,14 @@ _THIS_HOST = ("localhost", "127.0.0.1", "::1")
 _NO_NETWORK = "none"
 _MODELS = "models"
 _TO_MODELS = f"--network {_MODELS} --allow HOST"
-# The variable by which MLE-bench's agents are told how long they have.
+# The variable with the time limit for MLE-bench's agents.
 _PLANNED_SECONDS = "TIME_LIMIT_SECS"
 _KEY_SUFFIX = "_API_KEY"
 
 
 @dataclass(frozen=True)
 class HostCapacity:
-    """What an engine gives to runs; None where it is not known."""
+    """The resources that an engine has for runs; None where unknown."""
 
     cpus: float
     memory_bytes: int | None
@@ -71,30 +71,30 @@ class HostCapacity:
 
 
 class LaunchChecks:
-    """Makes the checks of launches on other threads: Docker may take its time to answer, or never do."""
+    """Runs the checks of launches on other threads, because Docker may answer late or never."""
 
     def __init__(self, places: Places, capacity: Callable[[], HostCapacity]) -> None:
         self._places = places
         self._capacity = capacity
         self._workers = ThreadPoolExecutor(_CHECKED_AT_ONCE, thread_name_prefix="checks")
-        self._made: list[tuple[Launch, Future[list[Check]]]] = []
+        self._started: list[tuple[Launch, Future[list[Check]]]] = []
 
     @property
-    def are_waited_for(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether a launch waits for its checks."""
-        return bool(self._made)
+        return bool(self._started)
 
     def of(self, launch: Launch) -> list[Check] | None:
-        """Begin to check a launch, or return what was found; None while it is being checked: to be called again."""
-        for other, checks in self._made:
+        """Return the checks of a launch; None while they run, in which case it must be called again."""
+        for other, checks in self._started:
             if other == launch:
                 return checks.result() if checks.done() else None
-        self._made.append((launch, self._workers.submit(self._check, launch, self._capacity())))
+        self._started.append((launch, self._workers.submit(self._check, launch, self._capacity())))
         return None
 
     def forget(self, launch: Launch) -> None:
-        """Check this launch anew the next time."""
-        self._made = [(other, checks) for other, checks in self._made if other != launch]
+        """Drop the checks of a launch, so that the next call runs them again."""
+        self._started = [(other, checks) for other, checks in self._started if other != launch]
 
     def _check(self, launch: Launch, capacity: HostCapacity) -> list[Check]:
         return list(check_launch(launch, self._places, os.environ, capacity))
@@ -109,17 +109,17 @@ def check_all(
     *,
     starts_engine: bool,
 ) -> Iterator[Check]:
-    """Check everything that a launch needs; waits for the disk, and for Docker where it is asked for."""
+    """Check everything that a launch needs; this reads files, and waits for Docker if the launch needs it."""
     yield _engine(engine, starts_engine=starts_engine)
-    there = None
+    existing_sweep = None
     try:
         if engine.running and engine.data_dir:
             refuse_other_data(launch.spec, Path(engine.data_dir))
-        there = _sweep_of_the_name(launch, places)
+        existing_sweep = _same_sweep(launch, places)
     except Problem as problem:
         yield failed(problem)
-    if there is not None:
-        text = f"sweep {there.id} exists already and is the same: nothing would be launched"
+    if existing_sweep is not None:
+        text = f"sweep {existing_sweep.id} exists already and is the same: nothing would be launched"
         yield Check(True, text, warns=True)
         return
     yield from check_launch(launch, places, _environment_of(engine), capacity)
@@ -127,51 +127,51 @@ def check_all(
 
 
 def refuse_other_data(spec: SweepSpec, own: Path) -> None:
-    """Refuse a sweep on another data directory than the engine's.
+    """Refuse a sweep with another data directory than the engine's.
 
     Raises:
-        UsageProblem: it names another.
+        UsageProblem: it names another one.
     """
     if spec.data_dir and Path(spec.data_dir).expanduser().absolute() != own:
         raise UsageProblem(
             f"the engine's data directory is {own}",
-            f"the launch names {spec.data_dir}",
+            f"the launch gives {spec.data_dir}",
             "Leave --data-dir out, or start an engine with it: --state-dir DIR --data-dir DIR engine start",
         )
 
 
-def _sweep_of_the_name(launch: Launch, places: Places) -> Sweep | None:
-    """Find the sweep that there already is, if the launch asks for exactly that one.
+def _same_sweep(launch: Launch, places: Places) -> Sweep | None:
+    """Return the existing sweep of the launch's name, which must have the same options; None without one.
 
     Raises:
-        Problem: it asks for another one of that name, or its agent is not there.
+        Problem: the sweep of that name differs, or the agent is missing.
     """
     if not launch.name or not database.exists(places.state_dir):
         return None
     with closing(database.open_for_reading(places.state_dir)) as state:
-        there = sweeps.find(state, launch.name)
-    if there is not None:
-        refuse_another(launch, version_of(launching.agent_of(launch.spec).folder), there)
-    return there
+        found = sweeps.find(state, launch.name)
+    if found is not None:
+        refuse_another(launch, version_of(launching.agent_of(launch.spec).folder), found)
+    return found
 
 
-def refuse_another(launch: Launch, agent_version: str, there: Sweep) -> None:
-    """Refuse a launch whose name is taken, unless it asks for exactly the sweep of that name.
+def refuse_another(launch: Launch, agent_version: str, found: Sweep) -> None:
+    """Refuse a launch with the name of an existing sweep, unless both are the same.
 
     Raises:
-        UsageProblem: the sweep of that name is another.
+        UsageProblem: the sweep of that name differs.
     """
-    asked = launch.spec
-    # Whether data had to be prepared for it says nothing of what runs.
-    kept = replace(there.spec, prepare_missing=asked.prepare_missing, raw_dir=asked.raw_dir)
+    spec = launch.spec
+    # Whether data had to be prepared makes no difference to the runs.
+    kept = replace(found.spec, prepare_missing=spec.prepare_missing, raw_dir=spec.raw_dir)
     differing = [
-        field.name for field in fields(SweepSpec) if getattr(asked, field.name) != getattr(kept, field.name)
+        field.name for field in fields(SweepSpec) if getattr(spec, field.name) != getattr(kept, field.name)
     ]
-    if not agent_version.startswith(there.agent_version):  # older ones are cut off
+    if not agent_version.startswith(found.agent_version):  # older states have shortened versions
         differing.append("the agent's files")
     if differing:
         raise UsageProblem(
-            f"there is already a sweep '{there.id}'",
+            f"there is already a sweep '{found.id}'",
             f"it differs in {', '.join(differing[:3])}",
             "Choose another name.",
         )
@@ -180,7 +180,7 @@ def refuse_another(launch: Launch, agent_version: str, there: Sweep) -> None:
 def check_launch(
     launch: Launch, places: Places, environment: Mapping[str, str], capacity: HostCapacity
 ) -> Iterator[Check]:
-    """Check what the engine requires of a launch; the secrets of its agent are in `environment`."""
+    """Check what the engine requires of a launch; `environment` must have the secrets of its agent."""
     for problem in impossible(launch):
         yield failed(problem)
     try:
@@ -227,46 +227,44 @@ def _agent(
     yield Check(True, f"agent {agent.id} in {agent.folder}")
     yield from _time_limit(spec, agent)
     if leaves_out_kwargs(agent):
-        text = f"its kwargs are not given to it: nobody knows the kwargs_type '{agent.kwargs_type}'"
-        yield Check(True, text, f"Write them as argparse or omegaconf in {agent.folder}.", warns=True)
+        text = f"its kwargs are not passed to it: the kwargs_type '{agent.kwargs_type}' is not known"
+        yield Check(True, text, f"Use argparse or omegaconf in {agent.folder}.", warns=True)
     if providers:
         granted = f", granted {_named(spec.model_grants)}" if spec.model_grants else ""
         names = _named(tuple(provider.name for provider in providers))
         if spec.replay_of is None:
-            yield Check(True, f"model calls to {names} go by the gateway{granted}")
+            yield Check(True, f"model calls to {names} go through the gateway{granted}")
         else:
-            text = f"model calls are those of run {spec.replay_of} ({names}), again: its runs are no results"
+            text = f"model calls are replayed from run {spec.replay_of} ({names}): its runs are not results"
             yield Check(True, text, warns=True)
     yield from _runtime(spec, agent, providers, places)
 
 
 def _providers(spec: SweepSpec, places: Places) -> tuple[ModelProvider, ...]:
-    """Return the providers that the gateway of a sweep's runs serves, or those that served a run which is replayed.
+    """Return the providers of a sweep's gateway, or those of the replayed run.
 
     Raises:
-        Problem: one is not known, or what they are granted, or there is nothing to replay.
+        Problem: a provider or a grant is not known, or there is nothing to replay.
     """
     if spec.replay_of is not None:
         return _replayed_providers(spec, spec.replay_of, places)
     providers = providers_of(spec.gateway, places.config_file)
     if spec.record_calls and not providers:
-        raise UsageProblem("model calls are recorded by the gateway", "", "Add --gateway PROVIDER.")
+        raise UsageProblem("recording model calls needs the gateway", "", "Add --gateway PROVIDER.")
     if spec.model_grants and not providers:
-        raise UsageProblem(
-            "something is granted to providers, but none is served", "", "Add --gateway PROVIDER."
-        )
+        raise UsageProblem("--model-grant needs the gateway", "", "Add --gateway PROVIDER.")
     if not providers and (spec.budget_calls, spec.budget_tokens, spec.budget_usd) != (None, None, None):
         raise UsageProblem(_NEEDS_GATEWAY, "", "Add --gateway PROVIDER.")
     unknown = [name for name in spec.model_grants if name not in tuple(Grant)]
     if unknown:
-        raise UsageProblem(f"'{unknown[0]}' can't be granted", "", f"Known are: {', '.join(Grant)}.")
+        raise UsageProblem(f"'{unknown[0]}' can't be granted", "", f"Choose one of {', '.join(Grant)}.")
     return providers
 
 
 def _replayed_providers(spec: SweepSpec, run_id: int, places: Places) -> tuple[ModelProvider, ...]:
     if spec.gateway or spec.record_calls:
         raise UsageProblem(
-            "a run that is replayed asks no provider", "", "Leave --gateway and --record-calls out."
+            "a replay needs no gateway and can't be recorded", "", "Leave out --gateway and --record-calls."
         )
     if not database.exists(places.state_dir):
         raise UsageProblem(f"there is no run {run_id}")
@@ -276,14 +274,14 @@ def _replayed_providers(spec: SweepSpec, run_id: int, places: Places) -> tuple[M
     if spec.competitions and spec.competitions != (competition,):
         raise UsageProblem(
             f"run {run_id} is of {competition}",
-            "its model calls are about nothing else",
+            "its model calls can be replayed only there",
             f"Add -c {competition}.",
         )
     return protocol.read(folder / protocol.ORDER, Order).providers
 
 
 def _time_limit(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
-    """Warn of an agent of MLE-bench's that plans for more time than its runs have."""
+    """Warn if an agent of MLE-bench plans for more time than its runs have."""
     try:
         planned = float(dict(agent.env_vars).get(_PLANNED_SECONDS, ""))
     except ValueError:
@@ -296,12 +294,14 @@ def _time_limit(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
 
 
 def _environment_of(engine: EngineStatus) -> Mapping[str, str]:
-    """Return the engine's environment; ours if the engine would be started from here."""
+    """Return the engine's environment; ours if this process would start the engine."""
     if engine.running and engine.pid is not None:
         try:
             pairs = Path(f"/proc/{engine.pid}/environ").read_bytes().split(b"\0")
         except OSError:
-            return os.environ  # it ended in between, or is another user's: ours is the next best guess
+            return (
+                os.environ
+            )  # the engine has ended since, or belongs to another user: ours is the best guess
         return dict(os.fsdecode(pair).partition("=")[::2] for pair in pairs if b"=" in pair)
     return os.environ
 
@@ -344,16 +344,16 @@ def _without_daemon(
     providers: tuple[ModelProvider, ...],
     places: Places,
 ) -> Iterator[Check]:
-    """Check what runs need whose agents are processes of a user, in a sandbox or without one."""
+    """Check what runs need whose agents are plain processes, in a sandbox or without one."""
     _refuse_container_options(spec, agent, kind)
     _check_hosts(spec)
     isolated = "not isolated" if kind == protocol.PLAIN else f"isolated by {kind}"
     if kind == protocol.AUTO:
-        isolated = "isolated by the first that works there"
+        isolated = "isolated by the first runtime that works there"
     yield Check(True, f"runs are {what}, {isolated}")
     image = _image_file(kind, agent, places)
     if image is not None:
-        yield Check(True, f"the image {image.name} is there as a file: {image.path}")
+        yield Check(True, f"the image {image.name} is exported: {image.path}")
     if kind == protocol.PLAIN:
         yield from _keys_within_reach(spec, providers)
     else:
@@ -376,7 +376,7 @@ def _image_file(kind: str, agent: Agent, places: Places) -> ImageFile | None:
 def _on_nodes(
     spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], places: Places
 ) -> Iterator[Check]:
-    """Check what runs on the nodes of a batch system need; asks that."""
+    """Check what runs on the nodes of a batch system need; this queries the batch system."""
     try:
         kind = runtime_on_nodes(spec.runtime)
         yield from _without_daemon(kind, "jobs of Slurm", spec, agent, providers, places)
@@ -385,20 +385,20 @@ def _on_nodes(
         _check_egress(providers, profile)
         if spec.gpus and spec.runs_per_gpu != 1:
             step = 'Set gres = "shard:{n}" in its table.'
-            raise UsageProblem("jobs do not share a GPU by runs_per_gpu", "their nodes are Slurm's", step)
+            raise UsageProblem("runs_per_gpu has no effect on jobs", "Slurm assigns GPUs to them", step)
         if spec.memory_bytes is None and "mem" not in profile.leave_out:
             step = 'Give --memory-gb, or leave_out = ["mem"] in its table where the cluster has a default.'
-            raise UsageProblem("a job without a size of memory may take a whole node", "", step)
+            raise UsageProblem("a job without a memory limit may get a whole node", "", step)
         yield Check(True, estimate(spec, profile).said)
     except Problem as problem:
         yield failed(problem)
 
 
 def _check_egress(providers: tuple[ModelProvider, ...], profile: SlurmProfile) -> None:
-    """Refuse what a gateway on a node can't reach, or what would be read in a job's script.
+    """Refuse providers that a gateway on a node can't reach, and proxies that can't be written into job scripts.
 
     Raises:
-        UsageProblem: a provider is on this host, or the proxy's address is none or holds a password.
+        UsageProblem: a provider is on this host, or the proxy's address is not valid or has a password.
     """
     for provider in providers:
         if urlsplit(provider.url).hostname in _THIS_HOST:
@@ -410,13 +410,13 @@ def _check_egress(providers: tuple[ModelProvider, ...], profile: SlurmProfile) -
     proxy = urlsplit(profile.proxy)
     if profile.proxy and (proxy.scheme != "http" or not proxy.hostname or proxy.username or proxy.password):
         raise UsageProblem(
-            "the profile's proxy is not understood",
-            "it must be http://HOST:PORT, without a password, as it is written into jobs' scripts",
+            "the profile's proxy is not valid",
+            "it must be http://HOST:PORT, without a password, because it is written into job scripts",
         )
 
 
 def _offers(kind: str, agent: Agent, placement: str, places: Places) -> Iterator[Check]:
-    """Tell on which of the nodes that `doctor` has asked a runtime works; nothing where it has asked none."""
+    """Report on which kinds of nodes, of those that `doctor` has examined, a runtime works."""
     offers = kept_offers(places, placement)
     wanted: tuple[str, ...] = (kind,)
     if kind == protocol.AUTO:
@@ -433,14 +433,14 @@ def _offers(kind: str, agent: Agent, placement: str, places: Places) -> Iterator
     if lacking:
         text = f"the runtime '{kind}' does not work on {_named(tuple(lacking), 'node')}"
         step = f"See why: mlebench-console doctor --placement {placement}"
-        yield Check(True, f"{text}, of {len(offers)} kinds that were asked", step, warns=True)
+        yield Check(True, f"{text}, of {len(offers)} kinds examined", step, warns=True)
     else:
         kinds = "the one kind" if len(offers) == 1 else f"all {len(offers)} kinds"
-        yield Check(True, f"the runtime '{kind}' works on {kinds} of nodes that were asked")
+        yield Check(True, f"the runtime '{kind}' works on {kinds} of nodes examined")
 
 
 def _keys_within_reach(spec: SweepSpec, providers: tuple[ModelProvider, ...]) -> Iterator[Check]:
-    """Warn that an agent which is the operator's own user can read what the gateway keeps from others."""
+    """Warn that an agent without isolation, which runs as the operator, can read the gateway's keys."""
     names = tuple(provider.key for provider in providers if provider.key)
     if names and spec.replay_of is None:
         text = f"agents that are not isolated can read {_named(names)} in the operator's own processes"
@@ -450,13 +450,13 @@ def _keys_within_reach(spec: SweepSpec, providers: tuple[ModelProvider, ...]) ->
 def _network(
     spec: SweepSpec, agent: Agent, providers: tuple[ModelProvider, ...], some: str
 ) -> Iterator[Check]:
-    """Warn of an agent that is given a key for a service, and no network to reach one."""
+    """Warn if an agent has a key for a service, but no network to reach it."""
     given = [name for name, _ in agent.env_vars if name.endswith(_KEY_SUFFIX)]
     served = {provider.key for provider in providers}
     keys = tuple(name for name in dict.fromkeys([*required_secrets(agent), *given]) if name not in served)
     if keys and spec.network == _NO_NETWORK:
         text = (
-            f"agent {agent.id} is given {_named(keys)}, but the network '{_NO_NETWORK}' lets it reach nothing"
+            f"agent {agent.id} has {_named(keys)}, but can't reach any service on the network '{_NO_NETWORK}'"
         )
         yield Check(True, text, f"Give --gateway PROVIDER, {some}, or --network open.", warns=True)
 
@@ -465,48 +465,50 @@ def _images(client: APIClient, agent: Agent, agents_dir: str) -> Check:
     wanted = images_of_runs(agent)
     faults = {image.name: fault for image in wanted if (fault := image.fault(client))}
     if not faults:
-        return Check(True, f"the images {' and '.join(image.name for image in wanted)} are there")
+        return Check(True, f"the images {' and '.join(image.name for image in wanted)} are built")
     missing = tuple(name for name, fault in faults.items() if fault == NOT_BUILT)
-    told = [f"not built: {_named(missing, 'image')}"] if missing else []
-    told += [f"the image {name} {fault}" for name, fault in faults.items() if name not in missing]
-    return Check(False, "; ".join(told), build_command(faults, agents_dir), Mend.BUILD, tuple(faults))
+    texts = [f"not built: {_named(missing, 'image')}"] if missing else []
+    texts += [f"the image {name} {fault}" for name, fault in faults.items() if name not in missing]
+    return Check(False, "; ".join(texts), build_command(faults, agents_dir), Mend.BUILD, tuple(faults))
 
 
 def _refuse_container_options(spec: SweepSpec, agent: Agent, kind: str) -> None:
-    """Refuse options that only containers of a daemon can be given; jobs are given GPUs by their batch system.
+    """Refuse options that only containers of a daemon support; jobs get GPUs from their batch system.
 
     Raises:
-        UsageProblem: the sweep asks for some of it.
+        UsageProblem: the sweep has such an option.
     """
     if agent.privileged:
         raise UsageProblem(
-            f"agent '{agent.id}' asks for a privileged container", "processes can't be given one"
+            f"agent '{agent.id}' needs a privileged container", f"the runtime '{kind}' has none"
         )
-    asked = (
+    unsupported = (
         ("gpus", spec.gpus != 0 and spec.placement == HERE),
         ("shm_bytes", spec.shm_bytes is not None and kind not in (protocol.ROOTFS, protocol.PODMAN)),
         ("container_runtime", spec.container_runtime != ""),
         ("container_options", spec.container_options != ()),
         ("keep_containers", spec.keep_containers),
     )
-    for name, wanted in asked:
-        if wanted:
+    for name, is_set in unsupported:
+        if is_set:
             raise UsageProblem(
-                f"processes can't be given {name}", "", f"Launch with the runtime '{protocol.DOCKER}'."
+                f"the runtime '{kind}' does not support {name}",
+                "",
+                f"Launch with the runtime '{protocol.DOCKER}'.",
             )
     if spec.network == _MODELS and kind == protocol.PLAIN:
         raise UsageProblem(
-            f"the network '{_MODELS}' can't be held without isolation",
+            f"the network '{_MODELS}' can't be enforced without isolation",
             f"the runtime is '{kind}'",
             f"Launch with the runtime '{protocol.BUBBLEWRAP}', or with --network open, which rows disclose.",
         )
 
 
 def _check_policy(spec: SweepSpec, agent: Agent) -> None:
-    """Refuse a network policy or an agent that containers can't have.
+    """Refuse an agent or a network policy that containers can't support.
 
     Raises:
-        UsageProblem: it does not.
+        UsageProblem: the agent has no Dockerfile, or the network policy is not valid.
     """
     if agent.dockerfile is None:
         raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", "it can't run in a container")
@@ -514,13 +516,13 @@ def _check_policy(spec: SweepSpec, agent: Agent) -> None:
 
 
 def _check_hosts(spec: SweepSpec) -> None:
-    """Refuse hosts that can't be held to.
+    """Refuse invalid combinations of network and allowed hosts.
 
     Raises:
-        UsageProblem: the network `models` has none, another network has some, or one is none.
+        UsageProblem: the network `models` has no hosts, another network has some, or a host is not valid.
     """
     if spec.network == _MODELS and not spec.allowed_hosts:
-        raise UsageProblem("the network 'models' has no hosts", "", "Name its hosts: --allow HOST")
+        raise UsageProblem("the network 'models' has no hosts", "", "Give them: --allow HOST")
     if spec.network != _MODELS and spec.allowed_hosts:
         raise UsageProblem("hosts are allowed only on the network 'models'", f"it is '{spec.network}'")
     for host in spec.allowed_hosts:
@@ -544,7 +546,7 @@ def _check_container_runtime(client: APIClient, spec: SweepSpec) -> None:
         raise EnvironmentProblem(
             f"there is no container runtime '{spec.container_runtime}'",
             f"the daemon knows {', '.join(known)}",
-            "Install it, or leave --container-runtime out.",
+            "Install it, or choose another container_runtime.",
         )
 
 
@@ -570,7 +572,7 @@ def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
         }
         demo = tuple(name for name, folder in folders.items() if is_demo(folder))
         if demo:
-            text = f"{len(demo)} of {count} datasets are demo data, and no row of them is a result: {_named(demo)}"
+            text = f"{len(demo)} of {count} datasets are demo data, which give no results: {_named(demo)}"
             yield Check(True, text, warns=True)
         return
     if spec.prepare_missing or spec.demo or spec.raw_dir:
@@ -593,36 +595,36 @@ def _data(spec: SweepSpec, places: Places) -> Iterator[Check]:
 def _size(spec: SweepSpec, capacity: HostCapacity) -> Iterator[Check]:
     set_in = "or change the [engine] table of config.toml"
     if spec.cpus > capacity.cpus:
-        told = f"a run takes {spec.cpus:g} CPUs, this engine has {capacity.cpus:g}"
-        yield Check(False, told, f"ask for fewer with --cpus, {set_in}")
+        text = f"a run takes {spec.cpus:g} CPUs, this engine has {capacity.cpus:g}"
+        yield Check(False, text, f"give fewer with --cpus, {set_in}")
     if spec.memory_bytes and capacity.memory_bytes is not None and spec.memory_bytes > capacity.memory_bytes:
-        told = f"a run may take {gigabytes(spec.memory_bytes)} of memory, this engine has"
+        text = f"a run may take {gigabytes(spec.memory_bytes)} of memory, this engine has"
         yield Check(
-            False, f"{told} {gigabytes(capacity.memory_bytes)}", f"ask for less with --memory-gb, {set_in}"
+            False, f"{text} {gigabytes(capacity.memory_bytes)}", f"give less with --memory-gb, {set_in}"
         )
     if spec.gpus and capacity.gpus is not None:
         enough = 0 < capacity.gpus >= spec.gpus
         takes = "all GPUs" if spec.gpus < 0 else f"{spec.gpus} GPU{'s' if spec.gpus > 1 else ''}"
-        told = f"a run takes {takes}, this host has {capacity.gpus}"
-        yield Check(enough, told, "" if enough else "ask for fewer with --gpus")
+        text = f"a run takes {takes}, this host has {capacity.gpus}"
+        yield Check(enough, text, "" if enough else "give fewer with --gpus")
 
 
 def _disk(launch: Launch, free: int | None, needed: int | None) -> Check:
     if free is None:
-        return Check(True, "how much of the state's disk is free is not known")
+        return Check(True, "the free space on the state's disk is not known")
     limit = launch.spec.disk_limit_bytes
     if needed is None and limit is None:
-        return Check(True, f"{gigabytes(free)} are free for runs; how much they hold is not known yet")
-    told = f"all runs hold about {gigabytes(needed)}" if needed is not None else ""
+        return Check(True, f"{gigabytes(free)} are free for runs; how much they need is not known yet")
+    use = f"all runs need about {gigabytes(needed)}" if needed is not None else ""
     if needed is None and limit is not None:
         needed = limit * launch.run_count
-        told = f"all runs may hold {gigabytes(needed)}"
-    assert needed is not None  # one of the two is there
-    text = f"{told}, {gigabytes(free)} are free"
+        use = f"all runs may use {gigabytes(needed)}"
+    assert needed is not None  # set by one of the two
+    text = f"{use}, {gigabytes(free)} are free"
     if needed <= free:
         return Check(True, text)
-    # No more than a warning: how much runs hold is a guess, and the disk may be cleared while they run.
-    step = "make room where the state is, or let --state-dir name a larger disk"
+    # Only a warning: the disk use of runs is an estimate, and space may be freed while they run.
+    step = "free space on the state's disk, or give a --state-dir on a larger disk"
     return Check(True, text, step, warns=True)
 
 

@@ -1,4 +1,4 @@
-"""The dry run of a launch: what would start in which order, what is missing, and how long it will take."""
+"""Forecast a launch without launching (`--dry-run`): its checks, the order of its runs, and how long they will take."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class PastRuns:
-    """Durations of an agent's earlier runs, by competition, and what a run held on disk."""
+    """Durations of an agent's earlier runs, by competition, and the average disk use of a run."""
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     usual_seconds: float | None = None
@@ -56,14 +56,14 @@ class PastRuns:
 
 @dataclass(frozen=True)
 class JobsForecast:
-    """What becomes of a launch on a batch system.
+    """The forecast of a launch on a batch system.
 
     Attributes:
-        most: jobs that the profile lets be there at once.
-        live: those of our runs that are there now.
-        submitted_now: how many would be submitted at once.
-        wait_here: how many of its runs would not.
-        estimate: what Slurm says of the longest of them; None where it refuses or does not answer.
+        most: how many jobs the profile allows at the same time.
+        live: how many of our runs are jobs there now.
+        submitted_now: how many jobs would be submitted immediately.
+        wait_here: how many of its runs would wait here.
+        estimate: Slurm's estimate for the longest job; None where Slurm refuses or does not answer.
     """
 
     placement: str
@@ -84,12 +84,12 @@ class Forecast:
     """The result of a dry run.
 
     Attributes:
-        at_once: how many runs are live at once, by concurrency and by what this host has.
-        bound_by: what keeps them from being more: `concurrency`, `CPUs`, `memory`, `GPUs` or `max_jobs`.
-        seconds: until the last run ends, as far as earlier runs tell; else what they take at most.
-        seconds_at_most: if every run takes its whole time.
+        at_once: how many runs are live at once, by concurrency and by this host's resources.
+        bound_by: what limits this number: `concurrency`, `CPUs`, `memory`, `GPUs` or `max_jobs`.
+        seconds: until the last run ends, by the durations of earlier runs, or else by the time limit.
+        seconds_at_most: the same if every run uses its whole time limit.
         measured: how many of the runs have a duration from earlier runs.
-        jobs: what a batch system would make of it; None for runs of this host.
+        jobs: the forecast of a batch system; None for runs on this host.
     """
 
     checks: tuple[Check, ...]
@@ -103,20 +103,20 @@ class Forecast:
 
     @property
     def can_launch(self) -> bool:
-        """Whether nothing is in the way."""
+        """Whether all checks are good."""
         return all(check.good for check in self.checks)
 
 
 def forecast(
     launch: Launch, places: Places, engine: EngineStatus | None = None, *, starts_engine: bool = False
 ) -> Forecast:
-    """Simulate a launch and check that everything it needs is there; waits for the disk.
+    """Simulate a launch and check everything that it needs; this reads files.
 
     Args:
-        launch: what would be asked of the engine.
+        launch: the launch.
         places: of the engine.
         engine: its status, read here if not given.
-        starts_engine: whether who launches starts the engine where none runs.
+        starts_engine: whether the launch would start the engine if none is running.
 
     Raises:
         Problem: the state or config.toml can't be read.
@@ -151,22 +151,22 @@ def _jobs(launch: Launch, places: Places) -> JobsForecast | None:
     try:
         profile = profile_named(spec.placement, places.config_file)
     except Problem:
-        return None  # a check has told it
+        return None  # a check reports it
     try:
-        told = estimate(spec, profile)
+        job = estimate(spec, profile)
     except Problem:
-        told = None  # likewise
+        job = None  # likewise
     live = 0
     if database.exists(places.state_dir):
         with closing(database.open_for_reading(places.state_dir)) as state:
             live = len(runs.live_attempts_on(state, spec.placement))
     room = max(0, profile.max_jobs - live)
     now = max(0, min(room, launch.concurrency, launch.run_count))
-    return JobsForecast(spec.placement, profile.max_jobs, live, now, launch.run_count - now, told)
+    return JobsForecast(spec.placement, profile.max_jobs, live, now, launch.run_count - now, job)
 
 
 def capacity_of(places: Places, engine: EngineStatus) -> HostCapacity:
-    """Return what the engine gives to runs, or would give if it was started."""
+    """Return the resources that the engine has for runs, or would have if it was started."""
     settings = read_table(places.config_file, EngineSettings)
     running = engine.running and engine.slots is not None
     return HostCapacity(
@@ -214,23 +214,23 @@ def runs_at_once(launch: Launch, capacity: HostCapacity) -> tuple[int, str]:
 
 
 def schedule(launch: Launch, known: PastRuns, at_once: int) -> tuple[PlannedRun, ...]:
-    """Return when each run would start, in the order in which they are queued; nothing where none fits."""
+    """Return when each run would start, in the order of the queue; empty if no run fits."""
     spec = launch.spec
     slots = [0.0] * min(at_once, launch.run_count)
     planned = []
     last = -math.inf
     for seed in range(1, spec.seeds + 1):
         for competition in spec.competitions if slots else ():
-            told = known.seconds.get(competition, known.usual_seconds)
-            seconds = min(told, spec.time_limit_seconds) if told is not None else spec.time_limit_seconds
+            past = known.seconds.get(competition, known.usual_seconds)
+            seconds = min(past, spec.time_limit_seconds) if past is not None else spec.time_limit_seconds
             last = max(heapq.heappop(slots), last + spec.start_ramp_seconds)
             heapq.heappush(slots, last + seconds)
-            planned.append(PlannedRun(competition, seed, last, seconds, told is not None))
+            planned.append(PlannedRun(competition, seed, last, seconds, past is not None))
     return tuple(planned)
 
 
 def _usual_disk(places: Places, attempts: Sequence[int]) -> int | None:
-    """Return what a run holds on disk on average; None where none was measured, or that can't be read."""
+    """Return the average disk use of a run; None where it was not measured, or can't be read."""
     if not attempts or not (places.state_dir / DATABASE_NAME).is_file():
         return None
     with closing(Samples(places.state_dir, writable=False)) as samples:

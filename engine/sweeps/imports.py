@@ -1,4 +1,4 @@
-"""Import run groups of MLE-bench as a sweep: a command copies them, the engine makes a sweep and grades it."""
+"""Import run groups of MLE-bench as a sweep: a command copies them, the engine creates a sweep and grades its runs."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _TOKEN_BYTES = 6
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """One run of a group, as it will be one of a sweep's.
+    """One run of a group that becomes a run of the sweep.
 
     Attributes:
         token: of its attempt, which its directory is named after.
-        sha256: of its submission; empty where it left none.
+        sha256: of its submission; empty without one.
         taken_at: when the submission was last written.
     """
 
@@ -60,10 +60,10 @@ class ImportedRun:
 
 @contextmanager
 def staged(places: Places, folder: Path) -> Iterator[tuple[str, tuple[ImportedRun, ...]]]:
-    """Copy a run group, or all groups of a runs folder, to where the engine takes them from.
+    """Copy a run group, or all groups of a runs folder, to a folder from which the engine takes them.
 
-    Gives the place's name for the request `sweep.import`, and what is there. What the engine has
-    not taken by the end of the block is removed.
+    Yields the folder's name for the request `sweep.import`, and the runs. Files that the engine has not taken by the
+    end of the block are removed.
 
     Raises:
         Problem: there is no group, one can't be read, or it names an unknown competition.
@@ -93,12 +93,12 @@ def _lock_path(place: Path) -> Path:
 
 
 def agent_of_group(folder: Path) -> str:
-    """Return the agent's name in a group's name; empty where the name is not as MLE-bench makes it."""
+    """Return the agent's name from a group's name; empty where the name does not have MLE-bench's form."""
     return _groups(folder)[0].name.partition("_run-group_")[2]
 
 
 class SweepImport:
-    """Answers `sweep.import`: makes a sweep of what was copied, whose runs only have to be graded."""
+    """Answers `sweep.import`: creates a sweep from copied runs, which then only have to be graded."""
 
     def __init__(self, database: Database, places: Places, clock: Clock) -> None:
         self._database = database
@@ -107,10 +107,10 @@ class SweepImport:
         self._arriving = places.state_dir / ARRIVING
 
     def recover(self) -> None:
-        """After a start: remove what an interrupted command was copying, and finish imports that were decided."""
+        """After a start: finish imports that are in the state, and remove copies of interrupted commands."""
         self.settle()
         for place in self._arriving.glob("*"):
-            if not is_held(_lock_path(place)):  # whoever was copying to it has died
+            if not is_held(_lock_path(place)):  # the copying command has died
                 shutil.rmtree(place)
                 _lock_path(place).unlink(missing_ok=True)
 
@@ -125,7 +125,7 @@ class SweepImport:
             shutil.rmtree(place)
 
     def import_(self, arguments: requests.ImportSweep, _by: str) -> Answer:
-        """Make the sweep; within the transaction of the answer."""
+        """Create the sweep, within the transaction of the answer."""
         place = self._arriving / Path(arguments.place).name
         sweep_id = check_name(arguments.name)
         edition = edition_named(arguments.edition)
@@ -223,16 +223,16 @@ def _copy_run(source: Path, target: Path, run: ImportedRun) -> ImportedRun:
 
 
 def _below_sweep(run: ImportedRun) -> str:
-    """Return where a run's attempt lies below its sweep's folder."""
+    """Return the path of a run's attempt within its sweep's folder."""
     return protocol.attempt_folder("", run.competition_id, run.seed, 1, run.token).partition("//")[2]
 
 
 def _read_staged(place: Path) -> list[ImportedRun]:
-    """Read what was copied, in the order in which its runs are queued: one seed of every competition first."""
+    """Read the list of copied runs, in the order of the queue: one seed of every competition first."""
     try:
         found = [ImportedRun(**values) for values in json.loads((place / _LISTED).read_bytes())]
     except (OSError, ValueError, TypeError) as error:
         raise DataProblem("there is nothing to import", str(error)) from error
     if not found:
-        raise DataProblem("there is nothing to import", "the run groups hold no runs")
+        raise DataProblem("there is nothing to import", "the run groups have no runs")
     return sorted(found, key=lambda run: run.seed)

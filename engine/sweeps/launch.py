@@ -31,12 +31,12 @@ def create(
     agent_version: str,
     now: float,
 ) -> Sweep:
-    """Create the sweep of a launch whose `checks` are good, its runs, and the preparations that its datasets lack.
+    """Create the sweep of a launch, its runs, and the preparations of missing datasets, if all `checks` are good.
 
-    `agent_version` is that of the snapshot that was taken of `agent_folder`.
+    `agent_version` is that of the snapshot taken of `agent_folder`.
 
     Raises:
-        Problem: it can't be done, for the first reason found; nothing has been created then.
+        Problem: the first reason why it can't be done; nothing is created then.
     """
     for check in checks:
         if not check.good:

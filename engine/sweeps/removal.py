@@ -1,4 +1,4 @@
-"""Remove a sweep: refused while runs are live or results would be lost; its files are removed in small steps."""
+"""Remove a sweep, unless runs are live or results would be lost; its files are removed in small steps."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _TOKEN_BYTES = 4
 
 @dataclass(frozen=True)
 class Loss:
-    """What is lost with a sweep.
+    """What would be lost with a sweep.
 
     Attributes:
-        busy: runs that are live, which keep it from being removed.
-        results: runs that count for something in a row.
-        experiments: the rows that it belongs to.
+        busy: how many runs are live, which prevents the removal.
+        results: how many runs count in a row.
+        experiments: the experiments that it belongs to.
     """
 
     sweep_id: str
@@ -45,7 +45,7 @@ class Loss:
     experiments: tuple[str, ...]
 
     def in_words(self) -> str:
-        """Return everything that is lost, in one sentence."""
+        """Return the loss as one sentence."""
         medals = f", {self.medals} with medals" if self.medals else ""
         parts = [f"{self.runs} runs with {self.attempts} attempts, their logs, code and submissions"]
         if self.results:
@@ -56,7 +56,7 @@ class Loss:
 
 
 def loss_of(database: Database, sweep_id: str) -> Loss:
-    """Count what is lost with a sweep."""
+    """Count what would be lost with a sweep."""
     members = runs.of_sweep(database, sweep_id)
     finished = [run for run in members if run.state is RunState.FINISHED]
     return Loss(
@@ -71,7 +71,7 @@ def loss_of(database: Database, sweep_id: str) -> Loss:
 
 
 class SweepRemoval:
-    """Answers `sweep.remove`, and removes what is left of removed sweeps on disk."""
+    """Answers `sweep.remove`, and removes the files of removed sweeps."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class SweepRemoval:
         self._runs_dir = places.runs_dir
         self._leaving = places.state_dir / LEAVING
         self._log = log
-        self._going: Iterator[None] | None = None
+        self._current: Iterator[None] | None = None  # removes one folder in small steps
         self._stuck: set[str] = set()
 
     def remove(self, arguments: requests.RemoveSweep, by: str) -> Answer:
@@ -97,9 +97,8 @@ class SweepRemoval:
         numbers = [attempt.id for attempt in runs.attempts_of_sweep(self._database, sweep.id)]
         try:
             self._samples.forget(numbers)
-        except (
-            UnusableSamples
-        ) as problem:  # they stay, and nothing shows them: no attempt gets these numbers again
+        except UnusableSamples as problem:
+            # They stay without harm: attempt numbers are never used again.
             self._log(f"resource samples of sweep {sweep.id} are not removed", problem)
         sweeps.remove(self._database, sweep.id)
         text = f"sweep {sweep.id} was removed by {by}: {loss.in_words()}"
@@ -111,15 +110,15 @@ class SweepRemoval:
         return Answer(f"removed: {loss.in_words()}", sweep.id)
 
     def step(self) -> None:
-        """Go on removing files for a moment."""
-        if self._going is None:
-            self._going = self._next()
+        """Remove files for a short time."""
+        if self._current is None:
+            self._current = self._next()
         give_up = time.monotonic() + _SLICE_SECONDS
-        while self._going is not None and time.monotonic() < give_up:
+        while self._current is not None and time.monotonic() < give_up:
             try:
-                next(self._going)
+                next(self._current)
             except StopIteration:
-                self._going = None
+                self._current = None
 
     def _next(self) -> Iterator[None] | None:
         if not self._leaving.is_dir():
@@ -130,9 +129,9 @@ class SweepRemoval:
         return None
 
     def _give_back(self, folder: Path, sweep_id: str) -> None:
-        """Put back the attempts that the state still has: the engine was killed before the removal was decided.
+        """Move back attempts that are still in the state, if the engine was killed before the removal was committed.
 
-        A later sweep of the same name has none of them, since directories of attempts are never used again.
+        A later sweep of the same name has none of these attempts, because their directories are never used again.
         """
         for attempt in runs.attempts_of_sweep(self._database, sweep_id):
             home = self._state_dir / attempt.directory
@@ -156,7 +155,7 @@ class SweepRemoval:
 
 
 def wait_for_removal(database: Database, sweep_id: str, *, seconds: float) -> bool:
-    """Wait until the files of a removed sweep are gone, and tell whether they are.
+    """Wait until the files of a removed sweep are gone, and return whether they are.
 
     Raises:
         EnvironmentProblem: some of them can't be removed.
@@ -177,7 +176,7 @@ def refuse_removal(loss: Loss, *, with_results: bool) -> None:
     """Refuse to remove a sweep with live runs, or with results unless `with_results` is given.
 
     Raises:
-        UsageProblem: it lives, or holds results and nobody said that they may go.
+        UsageProblem: runs are live, or there are results and `with_results` is not given.
     """
     if loss.busy:
         raise UsageProblem(
@@ -187,7 +186,7 @@ def refuse_removal(loss: Loss, *, with_results: bool) -> None:
         )
     if (loss.results or loss.experiments) and not with_results:
         raise UsageProblem(
-            f"sweep {loss.sweep_id} holds results",
-            f"what would be lost: {loss.in_words()}",
+            f"sweep {loss.sweep_id} has results",
+            f"these would be lost: {loss.in_words()}",
             "Export what you need, then give --with-results.",
         )

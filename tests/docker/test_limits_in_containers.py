@@ -102,7 +102,7 @@ def test_a_privileged_agent_runs_only_with_the_operators_consent_and_is_marked(
 ) -> None:
     docker.agent("mighty", f"{SUBMIT}; {SLEEP}", extra="  privileged: true\n")
     docker.start()
-    with pytest.raises(Problem, match="asks for a privileged container"):
+    with pytest.raises(Problem, match="needs a privileged container"):
         docker.launch("mighty")
     assert docker.runs() == []
     docker.kill_engine()

@@ -57,7 +57,7 @@ def test_an_engine_that_ends_before_it_answers_is_noticed_at_once(harness: Harne
     engine = FileLock(lock_path(harness.places))
     assert engine.acquire()
     threading.Timer(0.2, engine.release).start()
-    with pytest.raises(control.EngineGone, match=r"not answered request 1\n.*engine start") as gone:
+    with pytest.raises(control.EngineGone, match=r"without answering request 1\n.*engine start") as gone:
         control.ask(harness.places, "sweep.pause", {"sweep_id": "x"}, wait_seconds=600)
     assert gone.value.request == 1
 
@@ -139,7 +139,7 @@ def test_an_engine_that_can_not_use_the_state_says_why(
 
 def test_a_state_directory_that_can_not_be_one_is_told(harness: Harness) -> None:
     harness.places.state_dir.write_text("a file in the way")
-    with pytest.raises(EnvironmentProblem, match="can't be kept in"):
+    with pytest.raises(EnvironmentProblem, match="can't be created"):
         control.start(harness.places)
 
 

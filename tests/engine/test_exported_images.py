@@ -101,10 +101,10 @@ def test_what_only_a_daemon_can_do_and_what_can_not_be_held_is_refused(harness: 
     harness.start()
     with pytest.raises(RefusedRequest, match="has no Dockerfile"):
         harness.launch("bare", runtime="rootfs")
-    with pytest.raises(RefusedRequest, match="can't be held without isolation"):
+    with pytest.raises(RefusedRequest, match="can't be enforced without isolation"):
         harness.launch("bare", runtime="plain", network="models", allowed_hosts=["example.org"])
     with pytest.raises(RefusedRequest, match="the network 'models' has no hosts"):
         harness.launch("bare", runtime="bubblewrap", network="models")
-    with pytest.raises(RefusedRequest, match="processes can't be given keep_containers"):
+    with pytest.raises(RefusedRequest, match="does not support keep_containers"):
         harness.launch("boxed", runtime="auto", keep_containers=True)
     assert harness.runs() == []

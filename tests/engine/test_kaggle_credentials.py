@@ -33,7 +33,7 @@ def test_a_token_is_found_however_an_editor_has_written_it(tmp_path: Path, conte
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (f"{TOKEN}\n{TOKEN}".encode(), "it holds 2 lines instead of one token"),
+        (f"{TOKEN}\n{TOKEN}".encode(), "it has 2 lines instead of one token"),
         (f"{TOKEN} ".encode() + TOKEN.encode(), "a character that no token has"),
         (TOKEN.encode() + b"\xff", "it is not UTF-8 text"),
         (f"{TOKEN}\u00e9".encode(), "a character that no token has"),
@@ -59,7 +59,7 @@ def test_all_that_there_are_are_found_in_the_order_of_kaggles_own_client(tmp_pat
         ("KAGGLE_API_TOKEN", ""),
         ("access_token", ""),
         ("KAGGLE_USERNAME and KAGGLE_KEY", ""),
-        ("kaggle.json", "it holds a character that no token has"),
+        ("kaggle.json", "it has a character that no token has"),
         ("credentials.json", "it is not JSON"),
     ]
     assert find_credentials({}, tmp_path / "elsewhere") == ()

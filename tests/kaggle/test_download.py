@@ -148,7 +148,7 @@ def test_wrong_content_is_fetched_again_and_told_in_the_end(
     assert target.read_bytes() == BODY
     target.unlink()
     shelf.faults.extend([Fault(garble=True)] * 3)
-    with pytest.raises(KaggleFailure, match="arrives damaged"):
+    with pytest.raises(KaggleFailure, match="downloaded data are damaged"):
         fetch(target, waits)
     assert not target.exists()
 

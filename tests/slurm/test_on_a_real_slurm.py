@@ -195,11 +195,11 @@ def test_a_job_that_its_partition_would_cut_short_is_refused_before_it_is_submit
         harness.launch("honest", **(JOBS | {"placement": "slurm:nowhere"}))
     with pytest.raises(RefusedRequest, match="Requested node configuration is not available"):
         harness.launch("honest", **(JOBS | {"memory_bytes": 10**12}))
-    with pytest.raises(RefusedRequest, match="memory may take a whole node"):
+    with pytest.raises(RefusedRequest, match="memory limit may get a whole node"):
         harness.launch("honest", placement="slurm")
     with pytest.raises(RefusedRequest, match="nodes can't reach the provider 'local'"):
         harness.launch("honest", gateway=["local"], **JOBS)
-    with pytest.raises(RefusedRequest, match="jobs do not share a GPU by runs_per_gpu"):
+    with pytest.raises(RefusedRequest, match="runs_per_gpu has no effect on jobs"):
         harness.launch("honest", gpus=1, runs_per_gpu=2, **JOBS)
     assert harness.runs() == []
 

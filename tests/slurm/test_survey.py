@@ -100,12 +100,12 @@ def test_a_launch_tells_where_its_runtime_does_not_work_as_far_as_that_is_known(
     files.write_json(kept, asdict(replace(offer, runtimes=(RuntimeOffer("apptainer", ""),))))
     (told,) = checks._offers("auto", agent, "slurm", places)
     assert told.warns
-    assert told.text == "the runtime 'auto' does not work on node n9, of 2 kinds that were asked"
+    assert told.text == "the runtime 'auto' does not work on node n9, of 2 kinds examined"
     kept.with_name("n9.json").unlink()
     (told,) = checks._offers("auto", agent, "slurm", places)
     assert (told.warns, told.text) == (
         False,
-        "the runtime 'auto' works on the one kind of nodes that were asked",
+        "the runtime 'auto' works on the one kind of nodes examined",
     )
     (told,) = checks._offers("podman", agent, "slurm", places)
     assert told.warns

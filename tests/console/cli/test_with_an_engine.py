@@ -106,7 +106,7 @@ def test_what_the_engine_refuses_comes_with_its_reason_and_creates_nothing(
     cases = {
         "dumy": ["sweep", "launch", "--agent", "dumy", "--split", "low"],
         "is not prepared": [*launch, "-c", "leaf-classification"],
-        "can't name a sweep": [*launch, "-c", prepared.id, "--name", "../x"],
+        "is not a valid name of a sweep": [*launch, "-c", prepared.id, "--name", "../x"],
         "there is no sweep 'nothing'": ["sweep", "pause", "nothing"],
         "there is no run 7": ["runs", "stop", "7"],
     }

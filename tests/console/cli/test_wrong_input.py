@@ -38,8 +38,8 @@ def assert_told(ran: Ran, code: int, *parts: str) -> None:
             ("error: --seeds needs a value", "mlebench-console sweep launch --help"),
         ),
         (["runs", "show", "1", "2"], ("error: unexpected: 2", "mlebench-console runs show --help")),
-        (["sweep", "launch"], ("no agent was named",)),
-        (["sweep", "launch", "--agent", "dummy"], ("no competition was named", "--split low")),
+        (["sweep", "launch"], ("no agent was given",)),
+        (["sweep", "launch", "--agent", "dummy"], ("no competition was given", "--split low")),
         (["sweep", "launch", "--agent", "dummy", "--split", "lwo"], ("'lwo' is neither a name nor a file",)),
         (
             ["sweep", "launch", "--agent", "dummy", "--seeds", "0", "--split", "low"],

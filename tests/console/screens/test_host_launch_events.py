@@ -236,7 +236,7 @@ async def test_what_a_launch_lets_pass_is_a_warning_on_the_form(
     monkeypatch.setattr("engine.sweeps.checks.runtimes.resolve", lambda _: BUBBLEWRAP)
     async with opened(screen="launch") as console:
         await console.press(*"aide")
-        await console.sees("! warning: agent aide is given OPENAI_API_KEY, but the network 'none'")
+        await console.sees("! warning: agent aide has OPENAI_API_KEY, but can't reach")
 
 
 def drafted(*, prepare: bool = False, **texts: str) -> Draft:
@@ -300,7 +300,7 @@ def test_a_draft_says_what_flags_say(places: Places) -> None:
     assert (spec.memory_bytes, spec.gpus) == (1_500_000_000, -1)
     assert (spec.idle_limit_seconds, spec.disk_limit_bytes, spec.retries) == (3600, 20 * 10**9, 2)
     assert spec.obfuscated
-    assert not composed.can_launch, "processes can't be given GPUs"
+    assert not composed.can_launch, "the runtime has no GPUs"
 
 
 async def test_missing_images_are_built_by_the_engine_and_a_failure_stays_until_it_is_tried_again(

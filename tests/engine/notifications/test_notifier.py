@@ -13,7 +13,7 @@ import pytest
 from competitions import registry
 from engine.notifications import notifier
 from engine.notifications import notifier as notifier_module
-from engine.notifications.news import TOLD_TOGETHER_SECONDS, in_short, of_events
+from engine.notifications.news import GROUPING_SECONDS, in_short, of_events
 from engine.notifications.notifier import NOTE_NAME, Notifier
 from engine.places import Places
 from engine.runs.causes import IDLE_SECONDS, read_causes
@@ -284,10 +284,10 @@ def test_an_outage_of_many_runs_is_told_once_and_its_further_runs_together(setup
     settle(made)
     settle(setup.notifier())  # another engine, that takes over
     assert len(setup.post.sent) == 1
-    setup.clock.at += TOLD_TOGETHER_SECONDS
+    setup.clock.at += GROUPING_SECONDS
     settle(setup.notifier())
     assert setup.post.sent[1:] == [f"2 more runs: {common}"]
-    setup.clock.at += TOLD_TOGETHER_SECONDS
+    setup.clock.at += GROUPING_SECONDS
     settle(setup.notifier())
     outage(setup, (3, 3))
     settle(setup.notifier())
@@ -330,7 +330,7 @@ def test_what_can_not_be_graded_is_snoozed_by_the_cause_that_is_shown(setup: Set
     (shown,) = (group for group in read_causes(state, NOW) if "are gone" in group.text)
     until = setup.clock.at + 7 * 86_400
     acknowledgements.acknowledge(state, Acknowledgement(shown.key, shown.text, "op", NOW, "known", until))
-    setup.clock.at += 2 * TOLD_TOGETHER_SECONDS
+    setup.clock.at += 2 * GROUPING_SECONDS
     settle(made)
     setup.post.sent.clear()
     fail(second)

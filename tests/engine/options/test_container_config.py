@@ -60,7 +60,7 @@ def test_what_only_shares_out_the_host_goes_on_to_the_container(tmp_path: Path) 
         ({"gpus": "all"}, "'gpus' is not a number"),
         ({"runtime": 3}, "'runtime' is not a name"),
         ({"cpuset_cpus": 3}, "'cpuset_cpus' is not a text"),
-        ({"ulimits": [{"Name": "nofile", "Softer": 3}]}, "'ulimits' is not understood"),
+        ({"ulimits": [{"Name": "nofile", "Softer": 3}]}, "'ulimits' is not valid"),
         ({"network_mode": "host"}, "unknown key 'network_mode'"),
     ],
 )

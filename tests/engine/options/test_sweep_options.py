@@ -49,7 +49,7 @@ def test_paths_in_a_file_are_meant_from_its_folder(tmp_path: Path, places: Place
     ("text", "telling"),
     [
         ("agent = ", "can't be read"),
-        ('agents = "dummy"', "a sweep has no 'agents'"),
+        ('agents = "dummy"', "a sweep has no option 'agents'"),
         ('competitons = "low"', "Did you mean competitions"),
         ('seeds = "3"', "'seeds' is not a whole number"),
         ("seeds = true", "'seeds' is not a whole number"),
@@ -70,8 +70,8 @@ def test_a_file_that_is_not_understood_is_named_with_its_key(tmp_path: Path, tex
 @pytest.mark.parametrize(
     ("form", "telling"),
     [
-        (SweepOptions(split="low"), "no agent was named"),
-        (SweepOptions(agent="dummy"), "no competition was named"),
+        (SweepOptions(split="low"), "no agent was given"),
+        (SweepOptions(agent="dummy"), "no competition was given"),
         (SweepOptions(agent="dummy", competitions=("spoky",)), "Did you mean spooky-author-identification"),
         (SweepOptions(agent="dummy", split="lowest"), "neither a name nor a file"),
         (SweepOptions(agent="dummy", split="low", time_limit="soon"), "'soon' is not a duration"),

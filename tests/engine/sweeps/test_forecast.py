@@ -101,7 +101,7 @@ def test_a_launch_on_demo_data_is_warned_of_what_it_is_worth(
     folder = dataset_folder(registry.get(COMPETITION), demo.data_dir)
     folder.marker.write_text(json.dumps({"synthetic": "demo"}))
     told = [check.text for check in forecast(launch(demo), demo).checks if check.warns]
-    assert f"1 of 1 datasets are demo data, and no row of them is a result: {COMPETITION}" in told
+    assert f"1 of 1 datasets are demo data, which give no results: {COMPETITION}" in told
     folder.marker.unlink()
     assert not any("demo data" in check.text for check in forecast(launch(demo), demo).checks)
 
@@ -149,7 +149,7 @@ def test_an_agent_that_plans_for_more_time_or_wants_a_key_without_a_network_is_t
     assert warned(hours=24.0, network="open") == []
     assert warned(hours=2.0) == [
         "agent aide plans for 24 h, its runs are ended after 2 h",
-        "agent aide is given OPENAI_API_KEY, but the network 'none' lets it reach nothing",
+        "agent aide has OPENAI_API_KEY, but can't reach any service on the network 'none'",
     ]
 
 
@@ -157,7 +157,7 @@ def test_too_little_disk_is_a_warning_as_a_launch_does_not_refuse_it(ready: tupl
     places, _ = ready
     found = forecast(launch(places, disk_gb=10.0**9), places, starts_engine=True)
     (check,) = (check for check in found.checks if check.warns)
-    assert "all runs may hold" in check.text and "make room" in check.next_step
+    assert "all runs may use" in check.text and "free space" in check.next_step
     assert found.can_launch
 
 
@@ -177,7 +177,7 @@ def test_earlier_runs_tell_how_long_it_takes_and_what_it_holds(ready: tuple[Plac
     publish(places, EngineStatus(slots=4.0))
     found = forecast(launch(places, seeds=4, concurrency=2), places)
     assert (found.measured, found.seconds, found.seconds_at_most) == (4, 120.0, 2 * 86_400.0)
-    assert any("all runs hold about" in check.text for check in found.checks)
+    assert any("all runs need about" in check.text for check in found.checks)
 
 
 def test_a_dry_run_creates_nothing(ready: tuple[Places, Database]) -> None:

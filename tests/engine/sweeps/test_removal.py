@@ -113,7 +113,7 @@ def test_results_are_removed_only_when_it_is_said(place: Place, how: str) -> Non
         fail(place.state, run)
         experiments.assign(place.state, "row", "good", now=1.0)
     folder = place.files("good")
-    with pytest.raises(UsageProblem, match="holds results") as told:
+    with pytest.raises(UsageProblem, match="has results") as told:
         place.remove("good")
     assert ("1 results, 1 with medals" if how == "graded" else "its part in row") in str(told.value)
     assert (folder / "run.log").exists()
