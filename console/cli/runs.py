@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -30,6 +31,7 @@ from state.lifecycle import FailureClass, RunState
 from state.records import HERE
 
 if TYPE_CHECKING:
+    from console.actions.action import Action
     from console.logs.reader import LogFile
     from console.views.calls import RunCalls
     from console.views.code import Version, VersionCode, VersionDifference
@@ -56,6 +58,10 @@ CauseName = Annotated[
     str, typer.Argument(metavar="CAUSE", help="Its key, or how that begins; 'runs causes' lists them.")
 ]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its number, or SWEEP/COMPETITION/SEED.")]
+NoteText = Annotated[str, typer.Argument(metavar="TEXT", help="What people should know of it.")]
+RemoveNote = Annotated[bool, typer.Option("--remove", help="Take the note away.")]
+Tags = Annotated[list[str] | None, typer.Argument(metavar="TAG...", help="Letters, digits, . _ + -")]
+RemoveTags = Annotated[bool, typer.Option("--remove", help="Take these tags off, or all if none is named.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Re-roll agents' own failures without asking.")]
 
 
@@ -95,7 +101,7 @@ def list_(
     if json:
         say_json([run_facts(run, elsewhere.get(run.id)) for run in chosen])
     elif chosen:
-        say_runs(chosen, elsewhere, of_one_sweep=sweep is not None)
+        say_runs(chosen, elsewhere, of_one_sweep=bool(sweep))
     else:
         say("no runs")
 
@@ -679,45 +685,30 @@ def classify(
 def note(
     context: typer.Context,
     run: RunName,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What people should know of it.")] = "",
-    remove: Annotated[bool, typer.Option("--remove", help="Take the note away.")] = False,
+    text: NoteText = "",
+    remove: RemoveNote = False,
     json: Json = False,
 ) -> None:
     """Write a note on a run, in place of an earlier one; without a text, show it."""
     from console.actions import runs
 
     found = _found(context, [run])
-    wanted = new_note(text, remove=remove)
-    if wanted is not None:
-        perform(context, runs.annotate(found, note=wanted), json=json)
-    else:
-        show_notes(found[0], json=json)
+    write_note(context, found[0], partial(runs.annotate, found), text, remove=remove, json=json)
 
 
 @app.command()
 def tag(
     context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN,...", help="Numbers, or SWEEP/COMPETITION/SEED.")],
-    tags: Annotated[
-        list[str] | None, typer.Argument(metavar="TAG...", help="Letters, digits, . _ + -")
-    ] = None,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Take these tags off, or all if none is named.")
-    ] = False,
+    tags: Tags = None,
+    remove: RemoveTags = False,
     json: Json = False,
 ) -> None:
     """Put tags on runs, by which filters find them; without a tag, show them."""
     from console.actions import runs
 
     found = _found(context, run.split(","))
-    if remove:
-        there = {known.name for one in found for known in one.tags}
-        perform(context, runs.annotate(found, remove=tags or sorted(there)), json=json)
-    elif tags:
-        perform(context, runs.annotate(found, add=tags), json=json)
-    else:
-        for one in found:
-            show_notes(one, json=json)
+    put_tags(context, found, partial(runs.annotate, found), tags or [], remove=remove, json=json)
 
 
 @app.command()
@@ -864,24 +855,61 @@ def say_runs(
     )
 
 
-def new_note(text: str, *, remove: bool) -> str | None:
-    """Return what a command wants a note to become; None where it only asks for it.
+def write_note(
+    context: typer.Context,
+    subject: Run | Sweep,
+    annotate: Callable[..., Action],
+    text: str,
+    *,
+    remove: bool,
+    json: bool,
+) -> None:
+    """Write the note of a run or a sweep by the action that changes it, remove it, or print it.
 
     Raises:
         UsageProblem: it is to be written and removed at once.
     """
     if text and remove:
         raise UsageProblem("give either a text or --remove")
-    return text if text or remove else None
+    if text or remove:
+        perform(context, annotate(note=text), json=json)
+    else:
+        _show_notes([subject], json=json)
 
 
-def show_notes(subject: Run | Sweep, *, json: bool) -> None:
-    """Print the note and the tags of a run or a sweep, or that there are none."""
+def put_tags(
+    context: typer.Context,
+    subjects: Sequence[Run | Sweep],
+    annotate: Callable[..., Action],
+    tags: Sequence[str],
+    *,
+    remove: bool,
+    json: bool,
+) -> None:
+    """Put tags on runs or a sweep by the action that changes them, take them off, or print what there is."""
+    if remove:
+        there = {known.name for one in subjects for known in one.tags}
+        perform(context, annotate(remove=tags or sorted(there)), json=json)
+    elif tags:
+        perform(context, annotate(add=tags), json=json)
+    else:
+        _show_notes(subjects, json=json)
+
+
+def _show_notes(subjects: Sequence[Run | Sweep], *, json: bool) -> None:
+    """Print notes and tags, or that there are none; as JSON one object, or a list of several."""
     if json:
-        facts = asdict(subject)
-        say_json({name: facts[name] for name in ("id", "note", "noted_by", "noted_at", "tags")})
-    elif not say_notes(subject):
-        say("no note and no tags")
+        facts = [asdict(subject) for subject in subjects]
+        found = [
+            {name: one[name] for name in ("id", "note", "noted_by", "noted_at", "tags")} for one in facts
+        ]
+        say_json(found[0] if len(found) == 1 else found)
+        return
+    for subject in subjects:
+        if len(subjects) > 1:
+            say(f"run {subject.id}")
+        if not say_notes(subject):
+            say("no note and no tags")
 
 
 def say_notes(subject: Run | Sweep) -> bool:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,18 @@ from console import wording
 from console.actions import sweeps as actions
 from console.cli.common import EditionFlag, Json, invocation_of, new_group, perform, places_of, reading_state
 from console.cli.output import complain, say, say_answer, say_checks, say_json, say_table
-from console.cli.runs import Yes, new_note, run_facts, say_notes, say_runs, show_notes
+from console.cli.runs import (
+    NoteText,
+    RemoveNote,
+    RemoveTags,
+    Tags,
+    Yes,
+    put_tags,
+    run_facts,
+    say_notes,
+    say_runs,
+    write_note,
+)
 from console.cli.status import say_sweeps, spec_text, sweep_facts
 from engine.options.sweep import OPTIONS, Option, SweepOptions
 from foundation.problems import EnvironmentProblem, UsageProblem
@@ -450,41 +462,26 @@ def budget(
 def note(
     context: typer.Context,
     sweep_id: SweepId,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What people should know of it.")] = "",
-    remove: Annotated[bool, typer.Option("--remove", help="Take the note away.")] = False,
+    text: NoteText = "",
+    remove: RemoveNote = False,
     json: Json = False,
 ) -> None:
     """Write a note on a sweep, in place of an earlier one; without a text, show it."""
     sweep = _known(context, sweep_id)
-    wanted = new_note(text, remove=remove)
-    if wanted is not None:
-        perform(context, actions.annotate(sweep.id, note=wanted), json=json)
-    else:
-        show_notes(sweep, json=json)
+    write_note(context, sweep, partial(actions.annotate, sweep.id), text, remove=remove, json=json)
 
 
 @app.command()
 def tag(
     context: typer.Context,
     sweep_id: SweepId,
-    tags: Annotated[
-        list[str] | None, typer.Argument(metavar="TAG...", help="Letters, digits, . _ + -")
-    ] = None,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Take these tags off, or all if none is named.")
-    ] = False,
+    tags: Tags = None,
+    remove: RemoveTags = False,
     json: Json = False,
 ) -> None:
     """Put tags on a sweep; without a tag, show them."""
     sweep = _known(context, sweep_id)
-    if remove:
-        perform(
-            context, actions.annotate(sweep.id, remove=tags or [one.name for one in sweep.tags]), json=json
-        )
-    elif tags:
-        perform(context, actions.annotate(sweep.id, add=tags), json=json)
-    else:
-        show_notes(sweep, json=json)
+    put_tags(context, [sweep], partial(actions.annotate, sweep.id), tags or [], remove=remove, json=json)
 
 
 def _known(context: typer.Context, sweep_id: str) -> Sweep:

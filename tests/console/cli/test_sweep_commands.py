@@ -37,6 +37,8 @@ def test_a_sweep_lives_from_its_file_to_its_removal(
     assert cli("runs", "note", noted, "a good seed").out == "1 run is noted\n"
     assert "tagged night, gpu" in cli("runs", "tag", f"{noted},mine/{prepared.id}/2", "night", "gpu").out
     assert "no longer tagged gpu" in cli("runs", "tag", noted, "gpu", "--remove").out
+    both = cli("runs", "tag", f"{noted},mine/{prepared.id}/2", "--json").document()
+    assert [[known["name"] for known in one["tags"]] for one in both] == [["night"], ["night", "gpu"]]
     (found,) = cli("runs", "list", "--filter", "!tag:gpu note:seed", "--json").document()
     assert (found["note"], [tag["name"] for tag in found["tags"]]) == ("a good seed", ["night"])
     assert "class:crash" in cli("runs", "filters", "mine", "tag:gpu", "!class:crash").out
