@@ -25,6 +25,8 @@ MOST_BYTES = 1 << 30
 _MOST_FILES = 50_000
 _DIGITS = 64
 _TIDY_SECONDS = 60.0
+# A launch that waits asks many times a second.
+_ASKED_SECONDS = 30.0
 _TOKEN_BYTES = 4
 
 
@@ -114,7 +116,7 @@ class AgentSnapshots:
         self._clock = clock
         self._log = log
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="agents")
-        self._taking: dict[Path, Future[str]] = {}
+        self._taking: dict[Path, tuple[Future[str], float]] = {}  # with when each was last asked for
         self._removing: list[Future[None]] = []
         self._tidy_at = 0.0
 
@@ -132,14 +134,22 @@ class AgentSnapshots:
         Raises:
             Problem: there can't be one.
         """
-        if folder not in self._taking:
-            self._taking[folder] = self._worker.submit(take, folder, self._state_dir)
-        if not self._taking[folder].done():
+        self._forget_unasked()
+        taken, _ = self._taking.get(folder) or (self._worker.submit(take, folder, self._state_dir), 0.0)
+        self._taking[folder] = taken, self._clock.monotonic()
+        if not taken.done():
             return None
-        return self._taking.pop(folder).result()
+        del self._taking[folder]
+        return taken.result()
+
+    def _forget_unasked(self) -> None:
+        """Forget what launches have left that were refused meanwhile: a later one is to have the files of then."""
+        asked = self._clock.monotonic() - _ASKED_SECONDS
+        self._taking = {folder: found for folder, found in self._taking.items() if found[1] >= asked}
 
     def step(self) -> None:
         """Once in a while, remove what no sweep uses; not while one is about to be used."""
+        self._forget_unasked()
         if self._clock.monotonic() < self._tidy_at or self._taking:
             return
         if not all(removal.done() for removal in self._removing):

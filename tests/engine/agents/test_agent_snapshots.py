@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.agent_snapshots import FOLDER, AgentSnapshots, agent_of_sweep, take
+from engine.agent_snapshots import FOLDER, AgentSnapshots, agent_of_sweep, take, version_of
 from engine.agents import folder_version
 from foundation.problems import DataProblem, EnvironmentProblem
 from state import database, runs, sweeps
@@ -98,6 +98,32 @@ def test_what_no_sweep_uses_is_removed_and_nothing_else(state: Database, tmp_pat
     until_taken(snapshots, agent(tmp_path, "later"))
     assert used not in {path.name for path in (home / FOLDER).iterdir()}
     assert logged == []
+
+
+def test_a_snapshot_that_nobody_asked_for_again_is_not_given_to_a_later_launch(
+    state: Database, tmp_path: Path
+) -> None:
+    clock = HandClock(0.0)
+    snapshots = AgentSnapshots(state, state.path.parent, clock, lambda *_: None)
+    home = state.path.parent / FOLDER
+
+    def kept() -> set[str]:
+        return {path.name for path in home.glob("[!.]*")}
+
+    before = version_of(agent(tmp_path, "before"))
+    assert snapshots.take(tmp_path / "agents" / "mine") is None  # of a launch that is refused meanwhile
+    eventually(lambda: before in kept())
+    clock.moment += 100
+    snapshots.step()
+    assert not snapshots.is_taking
+    folder = agent(tmp_path, "after")
+    assert until_taken(snapshots, folder) == version_of(folder)
+    again = version_of(agent(tmp_path, "again"))
+    assert snapshots.take(folder) is None
+    eventually(lambda: again in kept())
+    clock.moment += 100
+    folder = agent(tmp_path, "at last")
+    assert until_taken(snapshots, folder) == version_of(folder)
 
 
 def test_a_sweep_of_before_snapshots_goes_on_only_with_the_files_it_was_launched_with(
