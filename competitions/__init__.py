@@ -1,5 +1,5 @@
-"""What the benchmark consists of: the registry, the kit its tasks are composed of, one folder per competition.
+"""The benchmark: the registry, the kit that tasks are composed of, and one folder per competition.
 
-Importing this package costs nothing; ask `competitions.registry` for a competition,
-`competitions.preparing` and `competitions.judging` to run its task.
+Importing this package imports nothing else. `competitions.registry` finds competitions,
+`competitions.judging` runs a task's grader; `engine.datasets` runs its `prepare`.
 """

@@ -1,6 +1,6 @@
-"""The text from which an agent works, for one edition, as it stands or obfuscated; Kaggle's own text is the engine's.
+"""A competition's own description for one edition, plain or obfuscated; Kaggle's text is fetched by the engine.
 
-A description.md may hold passages for one edition only, set off by lines that Markdown does not show:
+A description.md may hold passages for one edition only, between marks that Markdown does not show:
 
     <!-- edition v1 -->
     The photographs are missing.
@@ -19,20 +19,20 @@ from foundation.problems import DataProblem
 
 _MARK = re.compile(r"<!--\s*(?:edition\s+(?P<edition>\w+)|(?P<end>end))\s*-->\s*")
 _CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
-_TOLD_BY_ALL = ("Kaggle", "MLE-bench", "prize", "prizes")
+_ALWAYS_IDENTIFYING = ("Kaggle", "MLE-bench", "prize", "prizes")
 _MONEY = re.compile(r"(?:\$\s?|USD\s)\d")
 
 
 def has_description(competition: Competition) -> bool:
-    """Whether a description is written for the competition."""
+    """Return whether the competition has a description."""
     return competition.description_path.is_file()
 
 
 def description(competition: Competition, edition: Edition) -> str:
-    """The competition's description as it holds for an edition.
+    """Return the competition's description for an edition.
 
     Raises:
-        DataProblem: there is none, or its passages are not set off as they should be.
+        DataProblem: the file is missing, or its marks of editions are wrong.
     """
     path = competition.description_path
     try:
@@ -54,25 +54,25 @@ def _lines_for(edition: Edition, text: str) -> Iterator[str]:
                 yield line
         elif mark["end"]:
             if inside is None:
-                raise ValueError(f"line {number} ends a passage that did not begin")
+                raise ValueError(f"line {number} ends a passage that was never opened")
             inside = None
         else:
             inside = mark["edition"]
             if inside not in EDITIONS:
                 raise ValueError(
-                    f"line {number} names an edition {inside!r}; there are {', '.join(EDITIONS)}"
+                    f"line {number} names an unknown edition {inside!r} (expected {' or '.join(EDITIONS)})"
                 )
     if inside is not None:
-        raise ValueError(f"the passage for edition {inside} does not end")
+        raise ValueError(f"the passage for edition {inside} is never closed")
 
 
 def obfuscated_description(competition: Competition, edition: Edition) -> str:
-    """The description without what tells which competition it is: no name, no host, no prize.
+    """Return the description without the words that identify the competition: no name, no host, no prize.
 
-    Names of files and columns stay, because the data have them, and so does all that is in code.
+    Names of files and columns stay, because the data have them, and so does everything in code.
 
     Raises:
-        DataProblem: there is no description, or something would still tell the competition.
+        DataProblem: there is no description, or it would still identify the competition.
     """
     title, _, body = description(competition, edition).partition("\n")
     if not title.startswith("# "):
@@ -82,19 +82,19 @@ def obfuscated_description(competition: Competition, edition: Edition) -> str:
     for found, instead in competition.obfuscation.renamings.items():
         body = _outside_code(body, _phrase(found), instead)
     text = f"# A machine learning problem: {_kind(competition)}\n{body}"
-    if left := telling_words(competition, text):
+    if left := identifying_words(competition, text):
         raise DataProblem(
-            f"The obfuscated description of {competition.id} would still tell what it is",
-            f"it holds {', '.join(map(repr, left))}",
+            f"The obfuscated description of {competition.id} would still identify it",
+            f"it contains {', '.join(map(repr, left))}",
             f"Rename them in {competition.facts_path}, section [obfuscation.renamings].",
         )
     return text
 
 
 def addendum(competition: Competition, edition: Edition) -> str:
-    """What holds for the data of an edition, to stand beside a description that somebody else wrote for others.
+    """Return what is true of an edition's data, to be added to a description that was written for other data.
 
-    It does not tell which competition it is, so that it may stay where the other text is obfuscated.
+    It is obfuscated, so that it can accompany an obfuscated description too.
 
     Raises:
         DataProblem: as `obfuscated_description`.
@@ -106,19 +106,19 @@ def addendum(competition: Competition, edition: Edition) -> str:
     )
 
 
-def telling_words(competition: Competition, text: str) -> tuple[str, ...]:
-    """What in a text, code left out, tells the competition's name, its host, or what it was worth."""
+def identifying_words(competition: Competition, text: str) -> tuple[str, ...]:
+    """Return what in a text, code excepted, reveals the competition's name, its host or its prizes."""
     prose = _CODE.sub("`", text)
     parts = (part for part in re.split(r" - |: ", competition.name) if " " in part)
     names = dict.fromkeys(
-        (competition.id, competition.name, *parts, *competition.obfuscation.hosts, *_TOLD_BY_ALL)
+        (competition.id, competition.name, *parts, *competition.obfuscation.hosts, *_ALWAYS_IDENTIFYING)
     )
     found = [name for name in names if _phrase(name).search(prose)]
     return (*found, *(match.group() for match in _MONEY.finditer(prose)))
 
 
 def _phrase(words: str) -> re.Pattern[str]:
-    """Words as they may stand in running text: broken over lines, with dashes or in other case."""
+    """Match words as they occur in running text: broken over lines, with dashes or in other case."""
     pieces = (re.escape(piece) for piece in re.split(r"[\s_-]+", words))
     return re.compile(r"(?<!\w)" + r"[\s_-]+".join(pieces) + r"(?!\w)", re.IGNORECASE)
 

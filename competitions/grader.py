@@ -1,7 +1,7 @@
-"""Grade submissions in child processes with limits: the one way in which a submission is scored, wherever it is.
+"""Grade submissions in child processes with limits.
 
-The engine, the commands, the Grade screen and the validation server all use it, so that their verdicts agree.
-Scoring itself is in `judging`.
+The engine, the commands, the Grade screen and the validation server all use this module, so that their
+verdicts agree. Scoring itself is in `judging`.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ PER_PROCESS = 100
 """How many submissions a process grades in turn where many are graded at once."""
 
 LIMITS = Limits(wall_seconds=3600, cpu_seconds=1800, memory_bytes=16 << 30, open_files=256, file_bytes=0)
-"""What grading one submission may take; far above what any real one needs."""
+"""The resources that grading one submission may use; far above what any real one needs."""
 
 _TRIES = 3
 _TEXT_KEPT = 200
-# With these outcomes grading broke, or ran to its end.
+# Outcomes of grading that failed, and of grading that finished.
 _BROKE = ("limits_exceeded", "grader_error")
 _GRADED = ("scored", "rejected")
-# Limits that a process may exceed because others are at work too.
+# Limits that a process may exceed because other processes use the machine too.
 _DEPENDS_ON_OTHERS = ("wall", "memory")
 _PROBE_SECONDS = 20
 _PATHS = ("submission", "prepared", "answers")
-# All that a grader needs to know of its surroundings; the operator's keys and home are none of its business.
+# The environment variables that a grader needs; the operator's keys and home directory are kept from it.
 _VARIABLES = (
     "PATH",
     "PYTHONPATH",
@@ -58,12 +58,12 @@ _VARIABLES = (
 
 @dataclass(frozen=True)
 class GradeResult:
-    """What became of a request: a judgement, or the problem for which none can be made.
+    """The result of a request: a judgement, or the problem that prevented one.
 
     Attributes:
         number: what `start` returned for it.
-        judgement: what became of the submission, by its own fault alone.
-        problem: trouble of the grader, the dataset or the machine, which says nothing about the submission; None
+        judgement: the verdict on the submission; None where there is a problem.
+        problem: a fault of the grader, the dataset or the machine, which says nothing about the submission; None
             where there is a judgement.
     """
 
@@ -77,9 +77,9 @@ class _Work:
     """A request that is being graded.
 
     Attributes:
-        unconfirmed: the judgement of a submission with which grading broke, while the sample submission shows whether
-            it breaks with that too; `request` is then the sample's.
-        fresh: whether its process may have graded nothing else before: so has whatever is tried again.
+        unconfirmed: the judgement of a submission that broke the grader, while the sample submission is graded to
+            see whether that breaks it too; `request` is then the sample's.
+        fresh: whether to grade it in a new process; always so for what is tried again.
     """
 
     number: int
@@ -90,18 +90,18 @@ class _Work:
 
 
 class Grader:
-    """Grades submissions in child processes, as many at once as are started; a context manager.
+    """Grades submissions in child processes, all that are started at the same time; a context manager.
 
-    It can be used by one thread at a time.
+    Only one thread may use it at a time.
     """
 
     def __init__(self, limits: Limits = LIMITS, *, per_process: int = 1) -> None:
-        """Start nothing yet.
+        """Prepare the worker pool; no process is started yet.
 
         Args:
-            limits: what grading one submission may take.
-            per_process: how many submissions a process may grade in turn, which takes a tenth of the time of giving
-                each one its own. What breaks is graded again in a process of its own before it counts.
+            limits: the resources that grading one submission may use.
+            per_process: how many submissions one process may grade in turn, which takes a tenth of the time of one
+                process each. A failure counts only after the submission has failed in a new process too.
         """
         self._limits = limits
         self._pool = WorkerPool(
@@ -119,33 +119,33 @@ class Grader:
         self._last = 0
 
     def __enter__(self) -> Self:
-        """Start nothing yet."""
+        """Return this grader; no process is started yet."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all that is being graded."""
+        """Stop all grading."""
         self.close()
 
     def start(self, request: GradeRequest) -> int:
-        """Start grading and return a number by which the result is known."""
+        """Start grading and return the number that its result will carry."""
         self._last += 1
         self._queue.append(_Work(self._last, request))
         self._launch_queued()
         return self._last
 
     def fileno(self) -> int | None:
-        """The descriptor that becomes readable when there may be results; None while nothing is being graded."""
+        """Return the descriptor that becomes readable when there may be results; None while nothing is graded."""
         return self._pool.fileno()
 
     def poll(self) -> list[GradeResult]:
-        """Take the results, without waiting."""
+        """Return the results that are ready, without waiting."""
         return self._results(self._pool.poll())
 
     def grade(self, request: GradeRequest) -> Judgement:
-        """Grade one submission and wait for it.
+        """Grade one submission and wait for the judgement.
 
         Raises:
-            Problem: what was asked for cannot be done whatever the submission is.
+            Problem: grading is impossible for a reason that is not the submission's.
         """
         ((_, graded),) = self.grade_all([request])
         if graded.judgement is None:
@@ -156,7 +156,7 @@ class Grader:
     def grade_all(
         self, requests: Sequence[GradeRequest], *, at_once: int = 1
     ) -> Iterator[tuple[int, GradeResult]]:
-        """Grade many submissions; yields each one's place in `requests` with its result, as they are done."""
+        """Grade many submissions; yield each one's index in `requests` and its result as they finish."""
         waiting = deque(enumerate(requests))
         places: dict[int, int] = {}
         try:
@@ -167,11 +167,11 @@ class Grader:
                 for result in self._results(self._pool.wait()):
                     yield places.pop(result.number), result
         finally:
-            if places:  # interrupted: what is being graded is of no use to anybody
+            if places:  # interrupted: nobody will read the other results
                 self.close()
 
     def close(self) -> None:
-        """End all that is being graded."""
+        """Stop all grading."""
         self._pool.close()
         self._working.clear()
         self._queue.clear()
@@ -180,7 +180,7 @@ class Grader:
         self._exclusive = None
 
     def _launch_queued(self) -> None:
-        """Start what waits; what is to be graded alone waits until nothing else is, and then nothing else starts."""
+        """Start queued work; what must be graded alone waits until nothing else runs and blocks the rest."""
         while self._exclusive is None:
             if self._alone:
                 if self._working:
@@ -207,10 +207,10 @@ class Grader:
         return results
 
     def _result(self, ended: Ended) -> GradeResult | None:
-        """Conclude what a process that has ended means; None where something is to be tried first.
+        """Turn the end of a process into a result; None where grading is tried again first.
 
-        That grading broke is held against a submission only if nothing else explains it: not other work on this
-        machine or earlier work of its process, and not a grader that breaks on the sample submission too.
+        A failure is blamed on the submission only if nothing else explains it: neither other work on this
+        machine, nor earlier work of the same process, nor a grader that fails on the sample submission too.
         """
         work = self._working.pop(ended.number)
         was_alone = ended.number not in self._crowded
@@ -260,7 +260,7 @@ class Grader:
 
 
 def _of_sample(request: GradeRequest) -> GradeRequest:
-    """The same request for the dataset's own sample submission, which nobody but us has written."""
+    """Return the same request for the dataset's sample submission, which no agent has written."""
     sample = request.prepared / get(request.competition_id).sample_submission
     return replace(request, submission=sample, follow_links=True, sha256="")
 
@@ -280,7 +280,7 @@ def _broken(work: _Work, judgement: Judgement) -> Problem:
     why = f": {detail[-1][:_TEXT_KEPT]}{f' ({line})' if line else ''}" if detail else ""
     return DataProblem(
         f"a submission for {competition.id} could not be graded",
-        f"its grader fails, with the sample submission too{why}",
+        f"its grader fails on the sample submission too{why}",
         f"Mend {competition.task_path}; mlebench-console competitions check {competition.id} shows what is wrong."
         if is_own(competition)
         else "Check the prepared data and this machine, and grade it again.",
@@ -288,10 +288,10 @@ def _broken(work: _Work, judgement: Judgement) -> Problem:
 
 
 def grade(request: GradeRequest, limits: Limits = LIMITS) -> Judgement:
-    """Grade one submission; the next call in this process finds the libraries loaded.
+    """Grade one submission; later calls in this process reuse the worker, which has loaded the libraries.
 
     Raises:
-        Problem: what was asked for cannot be done whatever the submission is.
+        Problem: grading is impossible for a reason that is not the submission's.
     """
     if limits != LIMITS or not _shared.lock.acquire(blocking=False):
         with Grader(limits) as own:
@@ -303,7 +303,7 @@ def grade(request: GradeRequest, limits: Limits = LIMITS) -> Judgement:
 
 
 class _Shared:
-    """The grader that this process keeps for `grade`."""
+    """The grader that `grade` reuses within this process."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -311,11 +311,11 @@ class _Shared:
         self._made_for: tuple[int, dict[str, str]] | None = None
 
     def grader(self) -> Grader:
-        # A forked process has one of its own, and so has each set of variables that graders see.
-        wanted = (os.getpid(), _environment())
-        if self._grader is None or self._made_for != wanted:
+        # A forked process needs its own grader, and so does a changed environment.
+        key = (os.getpid(), _environment())
+        if self._grader is None or self._made_for != key:
             self.close()
-            self._made_for = wanted
+            self._made_for = key
             self._grader = Grader()
         return self._grader
 
@@ -330,7 +330,7 @@ atexit.register(_shared.close)
 
 
 def grade_in_worker(report_progress: ReportProgress, **arguments: Any) -> dict[str, Any]:
-    """Grade in this process, which is a worker's child."""
+    """Grade in this process, which is a child of the worker server."""
     del report_progress
     paths = {name: arguments[name] and Path(arguments[name]) for name in _PATHS}
     return asdict(judge(GradeRequest(**(arguments | paths))))
@@ -338,7 +338,7 @@ def grade_in_worker(report_progress: ReportProgress, **arguments: Any) -> dict[s
 
 def _to_json(request: GradeRequest) -> dict[str, Any]:
     values = asdict(request)
-    # the working directory of the server may be another one
+    # the server may have another working directory
     paths = {name: values[name] and str(values[name].absolute()) for name in _PATHS}
     return values | paths
 
@@ -350,7 +350,7 @@ def _environment() -> dict[str, str]:
 
 @cache
 def _sandbox() -> tuple[str, ...]:
-    """The bubblewrap command around graders: no network, nothing can be written; empty where it does not work."""
+    """Return the bubblewrap command around graders: no network, no writing; empty where bubblewrap does not work."""
     program = shutil.which("bwrap")
     if program is None:
         return ()
@@ -358,7 +358,7 @@ def _sandbox() -> tuple[str, ...]:
         *(program, "--ro-bind", "/", "/", "--dev", "/dev", *proc()),
         *("--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"),
     )
-    # root may read the files of all users, and loses that in a user namespace of its own
+    # root may read all users' files, but loses that right in its own user namespace
     variants = (("--cap-add", "CAP_DAC_READ_SEARCH"), ("--unshare-user",)) if os.geteuid() == 0 else ((),)
     for more in variants:
         with suppress(OSError, subprocess.TimeoutExpired):

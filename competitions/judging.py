@@ -1,7 +1,7 @@
-"""Judging one submission: reads the file under limits, runs the competition's grader, never raises for a bad file.
+"""Judge one submission: read the file under limits and run the competition's grader; a bad file never raises.
 
-It is scored against the answers, or its form alone is checked, with nothing but the public data: that is what agents
-are told. Medals and reports are the engine's; the validation server beside an agent uses this module alone.
+A submission is scored against the answers, or only its form is checked, from public data alone: agents see the
+latter. Medals and reports are the engine's; the validation server beside an agent uses this module alone.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class GradeRequest:
         parameters: replaces numbers that the competition fixes.
         answers: grade against this file instead of the prepared answers.
         follow_links: accept a symbolic link; only for files that an operator names, never for an agent's.
-        sha256: of the bytes that were handed in; where the file has others, it is not graded. Empty: unknown.
-        form_only: only tell whether the form is right, from the submission and `public/` alone; nothing private
-            is read, so that neither the verdict nor the time it takes can depend on the answers.
+        sha256: of the bytes that the agent submitted; a file with other bytes is not graded. Empty: unknown.
+        form_only: check only the form, from the submission and `public/` alone; nothing private is read, so that
+            neither the verdict nor the time it takes can depend on the answers.
     """
 
     competition_id: str
@@ -71,11 +71,11 @@ class GradeRequest:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of a submission.
+    """The verdict on a submission.
 
     Attributes:
-        outcome: `scored` also says that the form is right, where it alone was checked.
-        score: in full precision; None unless the outcome is `scored`, and where the form alone was checked.
+        outcome: where only the form was checked, `scored` means that it is right.
+        score: in full precision; None unless the outcome is `scored`, and where only the form was checked.
         message: for the submission's author; says nothing about the answers.
         detail: a traceback for the operator when the grader itself failed.
     """
@@ -90,7 +90,7 @@ def judge(request: GradeRequest) -> Judgement:
     """Score a submission against the answers in a prepared dataset, or check its form without them.
 
     Raises:
-        Problem: what was asked for cannot be done whatever the submission is.
+        Problem: grading is impossible for a reason that is not the submission's.
     """
     competition = get(request.competition_id)
     if request.sha256:
@@ -123,8 +123,8 @@ def judge(request: GradeRequest) -> Judgement:
         )
         try:
             score = float(task.grade(case))
-        except InvalidSubmission as error:  # which may read the file again, to quote from it
-            return Judgement("rejected", None, _told(error, source, table))
+        except InvalidSubmission as error:  # the message may read the file again, to quote from it
+            return Judgement("rejected", None, _message(error, source, table))
     except NoSubmission as error:
         return Judgement("no_file", None, str(error))
     except TooLargeToRead as error:
@@ -144,7 +144,7 @@ def judge(request: GradeRequest) -> Judgement:
             else "The grader fails with this submission; compare its form with that of the sample submission.",
             traceback.format_exc(),
         )
-    if request.form_only:  # what the metric makes of stand-ins means nothing
+    if request.form_only:  # a score against stand-ins means nothing
         return Judgement("scored", None, VALID)
     if math.isnan(score) and request.edition == "corrected":
         return Judgement("rejected", None, "The metric is not defined for these predictions (NaN).")
@@ -152,17 +152,17 @@ def judge(request: GradeRequest) -> Judgement:
 
 
 def _is_empty(table: pd.DataFrame) -> bool:
-    """Whether a file had no line at all, not even a header: what is missing in it is no column."""
+    """Return whether a file had no line at all, not even a header: naming a missing column would mislead."""
     return not len(table.columns)
 
 
-def _told(error: InvalidSubmission, source: SubmissionFile, table: pd.DataFrame) -> str:
-    """What a refusal says to the submission's author."""
+def _message(error: InvalidSubmission, source: SubmissionFile, table: pd.DataFrame) -> str:
+    """Return what the submission's author reads about a refusal."""
     import pandas as pd
 
     if _is_empty(table):
         return _EMPTY
-    message = error.told(source)
+    message = error.message_quoting(source)
     if _ABOUT_A_ROW.search(message):
         message += " Rows are counted from 1, without the header."
     if not isinstance(table.index, pd.RangeIndex):
@@ -171,13 +171,13 @@ def _told(error: InvalidSubmission, source: SubmissionFile, table: pd.DataFrame)
 
 
 def _require_bytes(request: GradeRequest) -> None:
-    """Refuse to grade a file that is not what was handed in: whatever became of it, its author did not do it.
+    """Refuse to grade a file that is not the one submitted: whoever changed it, its author must not pay for it.
 
     Raises:
         DataProblem: it can't be read, or has been changed.
     """
     if request.submission is None:
-        raise DataProblem("there is no file of what was handed in")
+        raise DataProblem("the submitted file is missing")
     try:
         with reading_untrusted(request.submission) as stream:
             digest = hashlib.sha256()
@@ -188,12 +188,12 @@ def _require_bytes(request: GradeRequest) -> None:
     found = digest.hexdigest()
     if found != request.sha256:
         raise DataProblem(
-            f"{request.submission} is not what was handed in", f"its SHA-256 is {found}, not {request.sha256}"
+            f"{request.submission} is not the submitted file", f"its SHA-256 is {found}, not {request.sha256}"
         )
 
 
 def _stand_in(task: ModuleType, data: PublicData) -> pd.DataFrame | None:
-    """What the task makes of public data to stand for its answers; None where the sample submission does."""
+    """Return the task's stand-in for the answers, made from public data; None where the sample submission serves."""
     make: Callable[[PublicData], pd.DataFrame] | None = getattr(task, "stand_in_answers", None)
     try:
         if make is not None:

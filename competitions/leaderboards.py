@@ -1,6 +1,6 @@
-"""Kaggle's private leaderboards: the score of every team, where a whole one was downloaded or imported.
+"""Kaggle's private leaderboards: the score of every team, where a complete one was downloaded or imported.
 
-The cut-offs of medals are facts of their own (`competition.toml`), known for every competition without a leaderboard.
+The cut-offs of medals need no leaderboard: `competition.toml` states them for every competition.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from competitions.model import Competition
 from foundation.files import read_csv
 from foundation.problems import DataProblem
 
-# One line a team and nothing of it but its score, under the heading that MLE-bench's readers look for.
+# One line per team with its score alone, under the heading that MLE-bench's readers look for.
 SCORE = "score"
 _NAME = "leaderboard.csv"
 
 
 def path_of(competition: Competition) -> Path:
-    """Return where a competition's leaderboard is kept; it need not be there."""
+    """Return the path of a competition's leaderboard; the file need not exist."""
     return competition.folder / _NAME
 
 
 def scores_of(competition: Competition) -> tuple[float, ...] | None:
-    """Read every team's score, best first; None where only the cut-offs are known.
+    """Read every team's score, best first; None where there is no leaderboard.
 
     Raises:
         DataProblem: the file can't be read.

@@ -14,7 +14,7 @@ Edition = Literal["v1", "corrected"]
 EDITIONS: tuple[Edition, ...] = ("v1", "corrected")
 
 CONTENT = "content:"
-"""How the sum of what a parquet file holds begins, to be told from one of bytes."""
+"""Prefix of a checksum over a parquet file's content, to distinguish it from one over the file's bytes."""
 
 Severity = Literal["leak", "wrong_score", "crash", "cosmetic"]
 Treatment = Literal["mended", "told", "open"]
@@ -26,7 +26,7 @@ _Finite = Annotated[float, Bounds("a finite number")]
 
 @dataclass(frozen=True)
 class Prize:
-    """What a place on Kaggle's own leaderboard was worth.
+    """The prize for a place on Kaggle's leaderboard.
 
     Attributes:
         position: the place, as Kaggle names it.
@@ -77,7 +77,7 @@ class Thresholds:
     num_teams: int | None = None
 
     def medal(self, score: float | None) -> Medal | None:
-        """The best medal a score earns; a tie with the cut-off counts, NaN and no score earn none."""
+        """Return the best medal a score earns; a tie with the cut-off counts, NaN and no score earn none."""
         if score is None:
             return None
         medals: tuple[tuple[Medal, float], ...]
@@ -88,7 +88,7 @@ class Thresholds:
         return None
 
     def above_median(self, score: float | None) -> bool:
-        """Whether a score is strictly better than the median of the leaderboard."""
+        """Return whether a score is strictly better than the median of the leaderboard."""
         if score is None:
             return False
         return score < self.median if self.is_lower_better else score > self.median
@@ -249,11 +249,11 @@ class Competition:
 
     @property
     def available(self) -> bool:
-        """Whether this competition can be prepared and graded here: its task is written."""
+        """Whether this competition can be prepared and graded here: its task.py exists."""
         return self.task_path.is_file()
 
     def defects_in(self, edition: Edition) -> tuple[str, ...]:
-        """The defects, cosmetic ones left out, that touch results of an edition."""
+        """Return the defects that affect results of an edition, without the cosmetic ones."""
         return tuple(
             defect.text
             for defect in self.defects
@@ -262,7 +262,7 @@ class Competition:
 
 
 def edition_named(name: str) -> Edition:
-    """The edition of a name.
+    """Return the edition with this name.
 
     Raises:
         UsageProblem: there is no such edition.
@@ -270,4 +270,4 @@ def edition_named(name: str) -> Edition:
     for edition in EDITIONS:
         if name == edition:
             return edition
-    raise UsageProblem(f"there is no edition '{name}'", "", "Known are: v1, corrected.")
+    raise UsageProblem(f"'{name}' is not an edition (expected {' or '.join(EDITIONS)})")

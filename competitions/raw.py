@@ -1,4 +1,4 @@
-"""What raw data are to those who read them: files and folders by name, wherever they lie."""
+"""Access to raw data: files and folders by name, on disk or inside the zip that Kaggle delivers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from foundation.problems import DataProblem
 
 
 class RawDataProblem(DataProblem):
-    """Raw data are damaged, incomplete or not as they are known to be; another download is what helps."""
+    """Raw data are damaged, incomplete or not in the expected form; downloading them again may help."""
 
     def __init__(
         self, what: str, why: str = "", next_step: str = "Download the competition's data again."
@@ -22,7 +22,7 @@ class RawDataProblem(DataProblem):
 
 
 class HasSize(Protocol):
-    """What is asked of a file without opening it."""
+    """The result of `RawPath.stat`."""
 
     @property
     def st_size(self) -> int:
@@ -33,7 +33,7 @@ class HasSize(Protocol):
 class RawPath(Protocol):
     """A raw file or folder: a `pathlib.Path`, or a member of the zip that Kaggle delivers.
 
-    It is that part of a `Path` which can be had without extracting anything, and means the same.
+    It has the methods of `Path` that work without extracting anything, with the same meaning.
     """
 
     @property
@@ -53,59 +53,59 @@ class RawPath(Protocol):
         """The folder it lies in."""
 
     def __truediv__(self, key: str | PathLike[str], /) -> Self:
-        """What lies below."""
+        """Return the path of something below."""
 
     def __lt__(self, other: Any, /) -> bool:
-        """By its parts."""
+        """Compare by parts."""
 
     def __hash__(self) -> int:
-        """The same for the same file."""
+        """Return equal hashes for equal paths."""
 
     def relative_to(self, other: Self, /) -> PurePath:
-        """The way to it from a folder that it lies below."""
+        """Return the path relative to a folder that it lies below."""
 
     def exists(self) -> bool:
-        """Whether there is such a file or folder."""
+        """Return whether there is such a file or folder."""
 
     def is_file(self) -> bool:
-        """Whether it is a file."""
+        """Return whether it is a file."""
 
     def is_dir(self) -> bool:
-        """Whether it is a folder."""
+        """Return whether it is a folder."""
 
     def iterdir(self) -> Iterator[Self]:
-        """What lies directly in a folder, in any order."""
+        """Yield what lies directly in a folder, in any order."""
 
     def glob(self, pattern: str, /) -> Iterator[Self]:
-        """What lies below and matches a pattern, part by part, in any order."""
+        """Yield what lies below and matches a pattern, part by part, in any order."""
 
     def rglob(self, pattern: str, /) -> Iterator[Self]:
-        """What lies anywhere below and has a name that matches a pattern, in any order."""
+        """Yield everything below, at any depth, whose name matches a pattern, in any order."""
 
     def stat(self) -> HasSize:
-        """How large a file is."""
+        """Return the size of a file."""
 
     def open(self, mode: Literal["rb"]) -> BufferedReader:
-        """Open a file; it can be sought in, though going back may take as long as reading it again."""
+        """Open a seekable file, though going back may take as long as reading it again."""
 
     def read_bytes(self) -> bytes:
-        """All of a file."""
+        """Read a whole file."""
 
     def read_text(self, encoding: str) -> str:
-        """All of a file as text."""
+        """Read a whole file as text."""
 
 
 AnyPath = TypeVar("AnyPath", bound=RawPath)
 
 
 def is_regular(path: RawPath) -> bool:
-    """Whether it is a file itself, and no link to one."""
+    """Return whether it is a regular file and not a link to one."""
     return path.is_file() and not (isinstance(path, Path) and path.is_symlink())
 
 
 def walk(folder: AnyPath) -> Iterator[tuple[AnyPath, list[str]]]:
-    """A folder and all those below it, each with the names of what it holds besides folders."""
-    if isinstance(folder, Path):  # it tells files from folders without a look at each
+    """Yield a folder and all folders below it, each with the names of the files in it."""
+    if isinstance(folder, Path):  # os.walk needs no stat of each file
         for base, _, names in os.walk(folder):
             yield cast(AnyPath, Path(base)), names
         return

@@ -1,6 +1,6 @@
-"""Reading a `competition.toml` into a `Competition`: whatever is not understood, or contradicts itself, is refused.
+"""Read a `competition.toml` into a `Competition`; unknown keys, wrong types and contradictions are refused.
 
-docs/competition-toml.md, which is made from the records in `model`, describes the file.
+docs/competition-toml.md, which is generated from the records in `model`, describes the file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from foundation.fields import FieldError, read_fields
 from foundation.problems import DataProblem
 
 DERIVED = ("folder", "thresholds.is_lower_better")
-"""Fields of the records that stand in no file: they follow from something else."""
+"""Fields of the records that are derived and must not be written in the file."""
 
 _ID = re.compile(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 _SUM = re.compile(rf"[0-9a-f]{{32}}|{CONTENT}[0-9a-f]{{64}}")
@@ -29,8 +29,8 @@ def read_competition(folder: Path) -> Competition:
     """Read the facts of the competition whose folder is given.
 
     Raises:
-        DataProblem: the file is missing or no TOML; a field is not known, missing or not of its type; or what
-            it says contradicts itself. File and key are named.
+        DataProblem: the file is missing or not TOML; a field is unknown, missing or not of its type; or the
+            facts contradict each other. The message names file and key.
     """
     path = folder / "competition.toml"
     try:
@@ -80,7 +80,7 @@ def _refused(path: Path, error: FieldError) -> DataProblem:
 
 
 def _contradictions(competition: Competition) -> Iterator[str]:
-    """What in the facts can't be so, though each is of its type."""
+    """Yield contradictions between facts that are each of the right type."""
     if competition.id != competition.folder.name:
         yield f"its id {competition.id!r} is not the folder's name"
     if not _ID.fullmatch(competition.id):
@@ -114,7 +114,7 @@ def _contradictions(competition: Competition) -> Iterator[str]:
     seen = set()
     for number, defect in enumerate(competition.defects, 1):
         if not _ID.fullmatch(defect.id) or not defect.id.islower() or defect.id in seen:
-            yield f"defects.{number}.id ({defect.id!r}) is not a name of its own in lower case with dashes"
+            yield f"defects.{number}.id ({defect.id!r}) is not a unique name in lower case with dashes"
         if defect.treatment == "told" and defect.severity != "cosmetic":
             yield f"defects.{number}.treatment is told, which only cosmetic defects may be"
         if defect.treatment != "told" and not defect.remedy:
@@ -123,7 +123,7 @@ def _contradictions(competition: Competition) -> Iterator[str]:
 
 
 def _stripped(value: Any) -> Any:
-    """The same without the blanks and line ends around texts, which are often written over several lines."""
+    """Return the value with white space around texts removed, since they are often written over several lines."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):

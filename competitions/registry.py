@@ -1,6 +1,6 @@
-"""Finding competitions and splits by name; reads a competition's facts only when it is asked for.
+"""Find competitions and splits by name, and load a competition's facts and task when asked for it.
 
-They are the benchmark's, those in folders that users name, and those that installed packages bring.
+Competitions are the benchmark's, those in folders that users name, and those that installed packages provide.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from competitions.reading import read_competition
 from foundation.problems import DataProblem, UsageProblem
 
 OWN_VARIABLE = "MLEBENCH_COMPETITIONS"
-"""Names the folders in which users keep competitions of their own, separated as in PATH."""
+"""The environment variable that lists users' own folders of competitions, separated as in PATH."""
 
 ENTRY_POINTS = "mlebench_console.competitions"
-"""The group of entry points by which packages bring competitions: each names a package that holds their folders."""
+"""The group of entry points by which packages provide competitions: each names a package that holds their folders."""
 
 _HOME = Path(__file__).parent
 _BENCHMARK = "benchmark"
-_TASKS = "competitions.tasks"  # the package that their tasks are loaded into
+_TASKS = "competitions.tasks"  # the package name under which task modules are loaded
 _ALIASES = {"lite": "low", "all": "split75"}
 _UNION = ("low", "medium", "high")
-# How alike a name must be to be suggested, how much less than the likeliest, and how many of them.
-_LIKE = 0.7
-_AS_LIKE = 0.1
+# A name is suggested from this similarity on, if it is at most so much below the best one, and at most so many.
+_LEAST_SIMILARITY = 0.7
+_MOST_BELOW_BEST = 0.1
 _MOST_SUGGESTED = 3
 _SHORTEST_PART = 3
 
 
 def all_ids() -> tuple[str, ...]:
-    """Every competition's id, the user's own among them, sorted without regard to case."""
+    """Return every competition's id, users' own included, sorted without regard to case."""
     return tuple(_folders(_homes()))
 
 
-def forget() -> None:
-    """Look for competitions, and read their facts and tasks, anew from now on: one was written."""
+def clear_caches() -> None:
+    """Make later calls find competitions and read their facts and tasks again, since files have changed."""
     _unload(_TASKS)
     _folders.cache_clear()
     read_competition.cache_clear()
@@ -53,10 +53,10 @@ def forget() -> None:
 
 
 def get(competition_id: str) -> Competition:
-    """The facts of one competition.
+    """Return the facts of one competition.
 
     Raises:
-        UsageProblem: there is none of that name.
+        UsageProblem: there is none with that id.
         DataProblem: its facts cannot be read.
     """
     folders = _folders(_homes())
@@ -72,7 +72,7 @@ def get(competition_id: str) -> Competition:
 
 
 def readable(ids: Iterable[str]) -> tuple[list[Competition], dict[str, DataProblem]]:
-    """The facts of competitions, and the problems of those whose facts can't be read, which hide no others."""
+    """Return the facts of the competitions that can be read, and by id the problems of those that cannot."""
     found, problems = [], {}
     for competition_id in ids:
         try:
@@ -83,53 +83,53 @@ def readable(ids: Iterable[str]) -> tuple[list[Competition], dict[str, DataProbl
 
 
 def is_own(competition: Competition) -> bool:
-    """Whether it is none of the benchmark's: it comes from a user's folder, or with a package."""
+    """Return whether it comes from a user's folder or a package instead of the benchmark."""
     return competition.folder.parent != _HOME
 
 
 def source_of(competition: Competition) -> str:
-    """Where a competition comes from: `benchmark`, a user's folder, or a package's name and version."""
-    place = competition.folder.parent
-    return next((home.source for home in _homes() if home.folder == place), str(place))
+    """Return where a competition comes from: `benchmark`, a user's folder, or a package's name and version."""
+    folder = competition.folder.parent
+    return next((home.source for home in _homes() if home.folder == folder), str(folder))
 
 
 def rules_url(competition: Competition) -> str | None:
-    """The page on which a person accepts the competition's rules; None where it is none of Kaggle's."""
+    """Return the page on which a person accepts the competition's rules; None where it is not Kaggle's."""
     return None if is_own(competition) else f"https://www.kaggle.com/c/{competition.id}/rules"
 
 
 def resembling(text: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The names that may have been meant, the likeliest first: by part, by beginning, or misspelt.
+    """Return the known names that may have been meant, best first: containing the text, or similar to it.
 
-    Names are long and people type the beginning, so that a name is as close as its closest part.
+    Names are long and people type the beginning, so a name is as similar as its most similar part.
     """
-    wanted = text.strip().lower()
-    likeness = {name: _likeness(wanted, name.lower()) for name in known} if wanted else {}
-    close = [name for name, found in likeness.items() if found >= _LIKE]
-    best = max((likeness[name] for name in close), default=0.0)
-    close = [name for name in close if likeness[name] > best - _AS_LIKE]
-    return tuple(sorted(close, key=lambda name: (-likeness[name], name))[:_MOST_SUGGESTED])
+    typed = text.strip().lower()
+    similarity = {name: _similarity(typed, name.lower()) for name in known} if typed else {}
+    close = [name for name, ratio in similarity.items() if ratio >= _LEAST_SIMILARITY]
+    best = max((similarity[name] for name in close), default=0.0)
+    close = [name for name in close if similarity[name] > best - _MOST_BELOW_BEST]
+    return tuple(sorted(close, key=lambda name: (-similarity[name], name))[:_MOST_SUGGESTED])
 
 
-def _likeness(wanted: str, name: str) -> float:
+def _similarity(typed: str, name: str) -> float:
     parts = [name]
-    if len(wanted) >= _SHORTEST_PART:
-        if wanted in name:
+    if len(typed) >= _SHORTEST_PART:
+        if typed in name:
             return 1.0
-        parts += [name[: len(wanted)], *name.split("-")]
-    return max(difflib.SequenceMatcher(None, wanted, part).ratio() for part in parts)
+        parts += [name[: len(typed)], *name.split("-")]
+    return max(difflib.SequenceMatcher(None, typed, part).ratio() for part in parts)
 
 
 @dataclass(frozen=True)
 class _Home:
-    """A folder that holds folders of competitions, and what to call it."""
+    """A folder that holds folders of competitions, and its name in messages."""
 
     folder: Path
     source: str
 
 
 def _homes() -> tuple[_Home, ...]:
-    # by the environment, because the engine's workers and graders inherit it as they are started
+    # an environment variable, because the engine's workers and graders inherit it
     own = os.environ.get(OWN_VARIABLE, "").split(os.pathsep)
     folders = (Path(name).expanduser().absolute() for name in own if name)
     return (
@@ -141,8 +141,10 @@ def _homes() -> tuple[_Home, ...]:
 
 @cache
 def _homes_in_packages(search_path: tuple[str, ...]) -> tuple[_Home, ...]:
-    """The packages that bring competitions, found without importing them; `search_path` is where they are installed."""
-    from importlib.metadata import distributions  # here: it takes longer than all else in this module
+    """Find the packages on `search_path` that provide competitions, without importing them."""
+    from importlib.metadata import (
+        distributions,
+    )  # imported here, as it takes longer than all else in this module
 
     def homes() -> Iterator[_Home]:
         for distribution in distributions(path=list(search_path)):
@@ -150,13 +152,13 @@ def _homes_in_packages(search_path: tuple[str, ...]) -> tuple[_Home, ...]:
                 source = f"{distribution.name} {distribution.version}"
                 try:
                     spec = importlib.util.find_spec(entry.value)
-                except ImportError:  # of a package that it lies in
+                except ImportError:  # a parent package cannot be imported
                     spec = None
                 places = spec.submodule_search_locations if spec else None
                 if not places:
                     raise UsageProblem(
-                        f"{source} brings competitions in {entry.value!r}",
-                        "there is no such package",
+                        f"the competitions of {source} cannot be found",
+                        f"its package {entry.value!r} is missing",
                         "Install it again, or uninstall it.",
                     )
                 yield from (_Home(Path(place), source) for place in places)
@@ -170,17 +172,17 @@ def _folders(homes: tuple[_Home, ...]) -> Mapping[str, Path]:
     for home in homes:
         if not home.folder.is_dir():
             raise UsageProblem(
-                f"{OWN_VARIABLE} names {home.folder}", "there is no such folder", "Correct or unset it."
+                f"{OWN_VARIABLE} names {home.folder}", "the folder does not exist", "Correct or unset it."
             )
         for path in home.folder.glob("*/competition.toml"):
             other, first = found.setdefault(path.parent.name, (path.parent, home))
             if other != path.parent:
                 raise UsageProblem(
-                    f"Competition {path.parent.name!r} is there twice",
+                    f"Two competitions have the id {path.parent.name!r}",
                     f"in {first.folder} ({first.source}) and in {home.folder}"
                     if first.source != str(first.folder)
                     else f"in {first.folder} and in {home.folder}",
-                    f"Rename the one from {home.source}: an id must not change its meaning.",
+                    f"Rename the one from {home.source}: an id must always mean the same competition.",
                 )
     return {name: found[name][0] for name in sorted(found, key=str.lower)}
 
@@ -188,8 +190,8 @@ def _folders(homes: tuple[_Home, ...]) -> Mapping[str, Path]:
 def load_task(competition: Competition) -> ModuleType:
     """Import the module with the competition's `prepare` and `grade`.
 
-    A folder's name may hold dashes, and operators' folders lie anywhere, so each folder becomes a package here:
-    its task.py imports modules that lie beside it with `from . import name`.
+    A folder's name may contain dashes, and users' folders lie anywhere, so each folder becomes a package here:
+    its task.py imports modules beside it with `from . import name`.
 
     Raises:
         UsageProblem: the competition's task is not written.
@@ -202,12 +204,12 @@ def load_task(competition: Competition) -> ModuleType:
             "docs/adding-a-competition.md describes how to write one.",
         )
     name = f"{_TASKS}.{competition.folder.name}"
-    place = [str(competition.folder)]
-    if name in sys.modules and sys.modules[name].__path__ != place:
-        _unload(name)  # another competition had the name before
+    search_path = [str(competition.folder)]
+    if name in sys.modules and sys.modules[name].__path__ != search_path:
+        _unload(name)  # a competition from another folder had the same name before
     if name not in sys.modules:
         package = ModuleType(name)
-        package.__path__ = place
+        package.__path__ = search_path
         sys.modules[name] = package
     try:
         return importlib.import_module(f"{name}.task")
@@ -226,10 +228,10 @@ def _unload(package: str) -> None:
 
 @cache
 def splits() -> Mapping[str, tuple[str, ...]]:
-    """The named splits: low, medium, high, split75, dev, systemcard, and the aliases lite and all.
+    """Return the named splits: low, medium, high, split75, dev, systemcard, and the aliases lite and all.
 
     Raises:
-        DataProblem: one names what is no competition of the benchmark.
+        DataProblem: a split names something that is not a competition of the benchmark.
     """
     path = _HOME / "splits.toml"
     named = {name: tuple(ids) for name, ids in tomllib.loads(path.read_text("utf-8")).items()}
@@ -237,14 +239,15 @@ def splits() -> Mapping[str, tuple[str, ...]]:
         unknown = [id_ for id_ in ids if not (_HOME / id_ / "competition.toml").is_file()]
         if unknown:
             raise DataProblem(
-                f"{path} cannot be used", f"{name} names {', '.join(unknown)}, which is no folder beside it"
+                f"{path} cannot be used",
+                f"{name} names {', '.join(unknown)}, and no such folder lies beside it",
             )
     named["split75"] = tuple(sorted((id_ for name in _UNION for id_ in named[name]), key=str.lower))
     return named | {alias: named[name] for alias, name in _ALIASES.items()}
 
 
 def read_split(path_or_name: str | Path) -> tuple[str, ...]:
-    """The members of a named split, or of a file with one id a line (blank lines and # lines skipped).
+    """Return the members of a named split, or of a file with one id per line (blank lines and # lines skipped).
 
     Raises:
         UsageProblem: no such split or file, or the file names an unknown competition.
@@ -258,8 +261,8 @@ def read_split(path_or_name: str | Path) -> tuple[str, ...]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:
         raise UsageProblem(
-            f"Split {str(path_or_name)!r} is neither a name nor a file",
-            next_step=f"Names: {', '.join(splits())}; or give a file with one competition id a line.",
+            f"{str(path_or_name)!r} is neither a split nor a file",
+            next_step=f"Splits: {', '.join(splits())}; or give a file with one competition id per line.",
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise DataProblem(f"Split file {path} cannot be read", str(error)) from error
@@ -268,10 +271,10 @@ def read_split(path_or_name: str | Path) -> tuple[str, ...]:
 
 
 def choose(names: Iterable[str]) -> tuple[str, ...]:
-    """The competitions that are meant by ids and named splits, in this order, each once.
+    """Return the competitions that ids and named splits stand for, in this order, each once.
 
     Raises:
-        UsageProblem: one of them is neither.
+        UsageProblem: a name is neither.
     """
     chosen: list[str] = []
     for name in names:

@@ -1,4 +1,4 @@
-"""Reading a submission that an agent wrote: caps on bytes, columns and rows before pandas sees it."""
+"""Read a submission that an agent wrote, with caps on bytes, columns and rows before pandas reads it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class NotCsv(Exception):
 
 
 class TooLargeToRead(NotCsv):
-    """It has more bytes, lines or columns than any right submission."""
+    """The file has more bytes, lines or columns than any valid submission."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class SizeLimits:
 
 
 def limits_for(answers: Path, sample: Path) -> SizeLimits:
-    """Limits far above what a right submission needs, from the files that it must resemble."""
+    """Return limits far above what a valid submission needs, from the files that it must resemble."""
     size = max((path.stat().st_size for path in (answers, sample) if path.is_file()), default=0)
     header = _first_line(sample).count(b",") + 1
     return SizeLimits(
@@ -72,7 +72,7 @@ def limits_for(answers: Path, sample: Path) -> SizeLimits:
 
 
 def limits_like(table: pd.DataFrame) -> SizeLimits:
-    """The same for a right submission that is as large as this table."""
+    """Return limits for submissions that are about as large as this table."""
     size = int(table.memory_usage(index=False, deep=True).sum())
     return SizeLimits(
         bytes=_MARGIN * size + _SPARE_BYTES,
@@ -89,13 +89,13 @@ def _first_line(path: Path) -> bytes:
 
 
 def _lines(*paths: Path) -> int:
-    # Only an upper bound is wanted, and counting would read large answers twice: a line has at least two bytes.
+    # An upper bound is enough, and counting would read large answers twice: a line has at least two bytes.
     return max((path.stat().st_size // 2 for path in paths if path.is_file()), default=0)
 
 
 @dataclass(frozen=True)
 class SubmissionFile:
-    """A submission on disk; every read checks it anew.
+    """A submission on disk; every read checks it again.
 
     Attributes:
         path: the file, or None when a run left none.
@@ -111,9 +111,9 @@ class SubmissionFile:
         """Read the table, the named columns as verbatim text (all columns with an empty tuple).
 
         Raises:
-            NoSubmission: there is no file with a name in `.csv`.
-            TooLargeToRead: it has more bytes, lines or columns than are taken.
-            NotCsv: it is no text, or no table; the message says what and where.
+            NoSubmission: there is no file, or its name does not end in `.csv`.
+            TooLargeToRead: it has more bytes, lines or columns than allowed.
+            NotCsv: it is not text, or not a table; the message says what and where.
         """
         from competitions.kit import tables
 
@@ -176,14 +176,14 @@ class SubmissionFile:
         try:
             widths = [len(row) for _, row in zip(range(2), csv.reader(text), strict=False)]
         except csv.Error:
-            return  # a cell longer than csv's own cap: few columns can hide behind it, pandas decides
+            return  # a cell longer than csv's own cap: few columns can follow it, so pandas decides
         if max(widths, default=0) > self.limits.columns:
-            told = f"it has {max(widths):,} columns, at most {self.limits.columns:,} are taken."
-            raise TooLargeToRead(f"The file is too large: {told}")
+            why = f"it has {max(widths):,} columns, at most {self.limits.columns:,} are taken."
+            raise TooLargeToRead(f"The file is too large: {why}")
 
 
 def _not_text(head: bytes, why: str) -> NotCsv:
-    """The refusal of a file that is no text in UTF-8, with the format that its first bytes tell."""
+    """Return the refusal of a file that is not UTF-8 text, naming the format that its first bytes show."""
     known = next((name for sign, name in _FORMATS.items() if head.startswith(sign)), None)
     if known:
         return NotCsv(f"The file {why}: it begins like {known}; write a CSV as plain text in UTF-8.")
@@ -191,15 +191,15 @@ def _not_text(head: bytes, why: str) -> NotCsv:
 
 
 def _why(error: BaseException, header: bytes) -> str:
-    """What pandas has against a file, in the words of its author."""
+    """Explain pandas' error in terms that the file's author understands."""
     text = _one_line(error)
     separator = next((name for sign, name in OTHER_SEPARATORS.items() if sign.encode() in header), None)
     if separator and b"," not in header:
         return f"its first line has {separator} and no commas; columns are separated by commas."
     if found := _CELLS.search(text):
-        wanted, line, cells = found.groups()
+        expected, line, cells = found.groups()
         return (
-            f"line {line} of the file has {cells} cells, the lines above it {wanted}; cells are separated by "
+            f"line {line} of the file has {cells} cells, the lines above it {expected}; cells are separated by "
             "commas, and one that holds a comma is put in quotation marks."
         )
     if _OPEN_QUOTE.search(text):
@@ -208,6 +208,6 @@ def _why(error: BaseException, header: bytes) -> str:
 
 
 def _one_line(error: BaseException) -> str:
-    # what an agent wrote may be in it: no control character, no text beyond ASCII passes
+    # it may quote what an agent wrote: control characters and anything beyond ASCII are replaced
     text = " ".join(str(error).split())
     return "".join(char if " " <= char <= "~" else "?" for char in text)[:300]

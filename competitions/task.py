@@ -1,4 +1,4 @@
-"""What a competition's `task.py` is given to work with; running it is in `preparing` and `judging`."""
+"""The objects that a competition's `task.py` works with; `judging` and `engine.datasets` run it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many items are done, and how many there are."""
+"""Called with the step's name, how many items are done, and how many there are."""
 
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-"""What stands between the cells of submissions that are no CSVs, and what it is called in messages."""
+"""Separators in files that are not comma-separated, and their names in messages."""
 
 
 class InvalidSubmission(Exception):
@@ -31,14 +31,14 @@ class InvalidSubmission(Exception):
     with "Row" and its number, counted from 1 without the header.
     """
 
-    def told(self, source: SubmissionSource) -> str:
-        """The message with what it quotes of the submission as it stands in the file."""
+    def message_quoting(self, source: SubmissionSource) -> str:
+        """Return the message with cells quoted as they stand in the submission's file."""
         del source
         return str(self)
 
 
 def silent(what: str, done: int, total: int) -> None:
-    """The progress hook of those who don't want to know."""
+    """Ignore progress; the default hook."""
     del what, done, total
 
 
@@ -54,14 +54,14 @@ class _Job:
         return self.edition == "corrected"
 
     def number(self, name: str) -> float:
-        """A number that the competition fixes; whole ones come as int (`test_size = 20000` counts rows)."""
+        """Return a numeric parameter of the competition; whole ones are int (`test_size = 20000` counts rows)."""
         value = self.parameters[name]
         if not isinstance(value, int | float):
             raise UsageProblem(f"Parameter {name!r} of {self.competition.id} must be a number, not {value!r}")
         return value
 
     def integer(self, name: str) -> int:
-        """A whole number that the competition fixes, such as a seed."""
+        """Return an integer parameter of the competition, such as a seed."""
         return int(self.number(name))
 
 
@@ -70,7 +70,7 @@ class Preparation(_Job):
     """One preparation: raw data in, public and private folder out.
 
     Attributes:
-        raw: what Kaggle delivers, as files and folders wherever they lie; never written to.
+        raw: the folder, or the zip, that Kaggle delivers; never written to.
         beside: folders with raw files that others publish.
         public: the empty folder for what the agent sees.
         private: the empty folder for the answers.
@@ -88,10 +88,10 @@ class Preparation(_Job):
     progress: Progress = field(default=silent)
 
     def source(self, *names: str) -> RawPath:
-        """The first of the named raw files that exists, Kaggle's or of others.
+        """Return the first of the named raw files that exists, in Kaggle's data or beside them.
 
         Raises:
-            DataProblem: none of them is there.
+            DataProblem: none of them exists.
         """
         for name in names:
             for folder in (self.raw, *self.beside):
@@ -101,7 +101,7 @@ class Preparation(_Job):
         raise self.missing(" or ".join(names), self.raw)
 
     def missing(self, name: str, folder: RawPath) -> RawDataProblem:
-        """The problem of a raw file that is not in its folder."""
+        """Return the problem of a raw file that is missing from its folder."""
         return RawDataProblem(
             f"{self.competition.id}: {name} is missing from the raw data",
             f"looked in {folder}",
@@ -111,7 +111,7 @@ class Preparation(_Job):
 
 @dataclass(frozen=True)
 class PublicData(_Job):
-    """What agents see of a dataset, for the tasks whose answers look unlike the sample submission.
+    """The public part of a dataset, for tasks whose answers have another form than the sample submission.
 
     Attributes:
         public: the folder that agents are given.
@@ -133,7 +133,7 @@ class PublicData(_Job):
 
 
 class SubmissionSource(Protocol):
-    """A submission's file, for the few tasks that must read some columns in their own way."""
+    """A submission's file, for tasks that must read some columns in their own way."""
 
     def read(self, *, text: tuple[str, ...] | None = None) -> pd.DataFrame:
         """Read again, the named columns as verbatim text (all columns with an empty tuple)."""
@@ -148,9 +148,9 @@ class Grading(_Job):
         answers_path: the answers file, or the sample submission where the form alone is checked.
         private: the folder of the answers, for competitions that need further files.
         source: the submission's file, to read columns verbatim.
-        form_only: whether what is called answers here is made of public data. Its values mean nothing then, and
-            rows or objects that may not be scored are checked like all others.
-        stand_in: what a task has made to stand for the answers, if it has.
+        form_only: whether `answers` are made from public data. Their values then mean nothing, and rows or
+            objects that may not be scored are checked like all others.
+        stand_in: the table that the task made to replace the answers, if it made one.
     """
 
     submission: pd.DataFrame
@@ -171,17 +171,17 @@ class Grading(_Job):
         """Read the answers or some of their columns, those in `text` verbatim (all with an empty tuple)."""
         from competitions.kit import tables
 
-        if self.stand_in is not None:  # its task has made the columns as `grade` asks for them
+        if self.stand_in is not None:  # the task has made its columns as `grade` reads them
             return self.stand_in if columns is None else self.stand_in[list(columns)]
         return tables.read_csv(self.answers_path, text=text, columns=columns)
 
     def verbatim(
         self, *text: str, columns: tuple[str, ...] | None = None
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The submission and the answers, or some columns of the answers.
+        """Return the submission and the answers, or some columns of the answers.
 
-        Edition corrected has the columns in `text` as they stand in the files; in edition v1 a cell that
-        reads like a missing one is missing, and a column of numbers holds numbers.
+        In edition corrected the columns in `text` are verbatim text; in edition v1 a cell such as "NA" is
+        missing, and a column of numbers holds numbers.
         """
         if self.corrected:
             return self.source.read(text=text), self.read_answers(text=text, columns=columns)
@@ -191,10 +191,10 @@ class Grading(_Job):
 def merge_parameters(
     competition: Competition, overrides: Mapping[str, Parameter] | None
 ) -> Mapping[str, Parameter]:
-    """The competition's parameters with some replaced.
+    """Return the competition's parameters with some replaced.
 
     Raises:
-        UsageProblem: an override names no parameter of the competition.
+        UsageProblem: an override is not a parameter of the competition.
     """
     given = dict(overrides or {})
     unknown = sorted(set(given) - set(competition.parameters))
@@ -207,17 +207,17 @@ def merge_parameters(
 
 
 def line_at_fault(competition: Competition, trace: str) -> str:
-    """The line of the competition's own code to which a traceback leads, as `task.py, line 12`; empty if none does."""
+    """Return the last line of the competition's own code in a traceback, as `task.py, line 12`; empty if none."""
     places = re.findall(r'^ *File "(.+)", line (\d+)', trace, re.MULTILINE)
     own = [(Path(name), line) for name, line in places if Path(name).is_relative_to(competition.folder)]
     return f"{own[-1][0].relative_to(competition.folder)}, line {own[-1][1]}" if own else ""
 
 
 def refuse_excluded(competition: Competition, edition: Edition) -> None:
-    """Stop when an edition leaves the competition out.
+    """Raise if an edition excludes the competition.
 
     Raises:
-        UsageProblem: it does, with the reason.
+        UsageProblem: it does; the message gives the reason.
     """
     if edition == "corrected" and competition.excluded:
         raise UsageProblem(

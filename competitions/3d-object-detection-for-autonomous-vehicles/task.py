@@ -31,25 +31,25 @@ TOKENS = (
 )
 FORM = detections.Form(TOKENS, name=8, single_blanks=True, missing_ok=True, blank_ok=True)
 THRESHOLDS = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
-SLACK = 1e-8  # how far from right angles MLE-bench lets rounding move a box's corners
+SLACK = 1e-8  # the rounding error of right angles that MLE-bench tolerates in a box's corners
 
 
 def prepare(job: Preparation) -> None:
-    """Hold out logs with all that belongs to them; every table keeps the order of its file."""
+    """Hold out logs with all their records; every table keeps the order of its file."""
     labels = labelled_table.read(job, "train.csv", needs=["Id", COLUMN])
     raw = {name: _records(job, name) for name in ("log", "sample", "scene", "sample_data", "map")}
     raw |= {name: _records(job, name) for name in ("calibrated_sensor", "ego_pose")}
     logs = [log["token"] for log in raw["log"]]
     if len(set(logs)) < len(logs) or {sample["token"] for sample in raw["sample"]} != set(labels["Id"]):
         raise DataProblem(f"{job.raw}: log.json, sample.json and train.csv do not belong together")
-    for name in COPIED:  # handed on as they are, if they can be read
+    for name in COPIED:  # copied unchanged, but checked here
         json_files.read_records(job.source(f"train_data/{name}"))
     split = splits.by_row(job, len(logs))
     sides = {"train": [logs[i] for i in split.train], "test": [logs[i] for i in split.test]}
     for side, tokens in sides.items():
         samples = _of(raw["sample"], "scene_token", tokens)
-        mine = {sample["token"] for sample in samples}
-        data = _of(raw["sample_data"], "sample_token", mine)
+        side_tokens = {sample["token"] for sample in samples}
+        data = _of(raw["sample_data"], "sample_token", side_tokens)
         # MLE-bench writes the test tokens into both maps
         map_tokens = tokens if job.corrected else sides["test"]
         made = {
@@ -62,13 +62,14 @@ def prepare(job: Preparation) -> None:
             "map": [raw["map"][0] | {"log_tokens": map_tokens}],
         }
         if side == "train":
-            made["sample_annotation"] = _of(_records(job, "sample_annotation"), "sample_token", mine)
+            annotations = _records(job, "sample_annotation")
+            made["sample_annotation"] = _of(annotations, "sample_token", side_tokens)
             instances = {annotation["instance_token"] for annotation in made["sample_annotation"]}
             made["instance"] = _of(_records(job, "instance"), "token", instances)
         for name, table in made.items():
             json_files.write_json(job.public / f"{side}_data" / f"{name}.json", table)
         _place_files(job, side, data)
-        rows = labels[labels["Id"].isin(mine)]
+        rows = labels[labels["Id"].isin(side_tokens)]
         if side == "train":
             tables.write_csv(rows, job.public / "train.csv")
         else:
@@ -80,12 +81,12 @@ def _records(job: Preparation, name: str) -> Records:
 
 
 def _of(table: Records, key: str, tokens: Collection[str]) -> Records:
-    wanted = frozenset(tokens)
-    return [record for record in table if record[key] in wanted]
+    chosen = frozenset(tokens)
+    return [record for record in table if record[key] in chosen]
 
 
 def _used(raw: dict[str, Records], name: str, data: Records, *, once: bool) -> Records:
-    """The records that sample data refer to, in the order of use."""
+    """Return the records that sample data refer to, in the order of use."""
     by_token = {record["token"]: record for record in raw[name]}
     tokens = [record[f"{name}_token"] for record in data]
     missing = next((token for token in tokens if token not in by_token), None)
@@ -97,7 +98,7 @@ def _used(raw: dict[str, Records], name: str, data: Records, *, once: bool) -> R
 
 
 def _without_counts(samples: Records) -> Records:
-    """Samples without the lists of their annotations, which show how many objects there are."""
+    """Return samples without the lists of their annotations, which reveal the number of objects."""
     return [{key: value for key, value in sample.items() if key != "anns"} for sample in samples]
 
 
@@ -119,14 +120,14 @@ def _with_confidence(rows: pd.DataFrame) -> pd.DataFrame:
         tokens = text.split()
         if len(tokens) % 8:
             raise DataProblem(
-                f"train.csv: the boxes of {sample} cannot be read", "they have not 8 tokens each"
+                f"train.csv: the boxes of {sample} cannot be read", "they do not have 8 tokens each"
             )
         texts.append(" ".join(" ".join(["1.0", *tokens[i : i + 8]]) for i in range(0, len(tokens), 8)))
     return rows.assign(**{COLUMN: texts})
 
 
 def grade(case: Grading) -> float:
-    """The mean over samples and IoU thresholds of the classes' mean average precision."""
+    """Return the mean over samples and IoU thresholds of the classes' mean average precision."""
     predicted, truth = detections.predicted_and_true_masks(case, "Id", COLUMN, FORM)
     confidence, boxes, true_boxes = predicted.numbers[:, 0], predicted.numbers[:, 1:], truth.numbers[:, 1:]
     group, true_group = matching.codes((predicted.row, predicted.names), (truth.row, truth.names))
@@ -145,7 +146,7 @@ def grade(case: Grading) -> float:
     precision = _average_precision(boxes[kept], group[kept], true_boxes, true_group, positives)
     sample = np.zeros(len(positives), dtype=np.intp)
     sample[group], sample[true_group] = predicted.row, truth.row
-    # MLE-bench leaves out what is predicted of a class that the sample has not
+    # MLE-bench ignores predictions of classes that the sample does not have
     asked = np.unique(np.concatenate([true_group, group]) if case.corrected else true_group)
     classes = np.bincount(sample[asked], minlength=len(case.answers))
     sums = np.bincount(sample[asked], weights=precision[asked], minlength=len(case.answers))
@@ -155,7 +156,7 @@ def grade(case: Grading) -> float:
 
 
 def _are_boxes(boxes: Numbers) -> Mask:
-    """Sizes above 0, and corners that make right angles in double precision: far away, rounding bends them."""
+    """Return which boxes have sizes above 0, and right angles in double precision, which rounding bends far away."""
     x, y, z, width, length, height, yaw = boxes.T
     with np.errstate(all="ignore"):
         along = np.stack([np.cos(yaw), np.sin(yaw)]) * (length / 2)
@@ -177,7 +178,7 @@ def _average_precision(
     true_group: npt.NDArray[np.intp],
     positives: Any,
 ) -> Numbers:
-    """Per group the mean over thresholds; a box counts for the true one it overlaps best, if that is still free."""
+    """Return each group's mean over thresholds; a box is matched only with the true box that it overlaps most."""
     left, right, iou = matching.overlapping(
         group,
         true_group,

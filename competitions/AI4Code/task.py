@@ -1,4 +1,4 @@
-"""AI4Code: notebooks whose cells are to be put into order, split by origin, scored by Kendall's tau."""
+"""AI4Code: order the cells of notebooks; split by origin, scored by Kendall's tau."""
 
 import math
 from bisect import bisect
@@ -13,7 +13,7 @@ from competitions.kit.tables import labelled_table
 from competitions.raw import RawDataProblem
 from competitions.task import Grading, InvalidSubmission, Preparation
 
-LARGEST_SHARE = 0.15  # of all notebooks; the 20000 of the real data are less
+LARGEST_SHARE = 0.15  # of all notebooks; the 20,000 of the real data are fewer
 
 
 def prepare(job: Preparation) -> None:
@@ -38,7 +38,7 @@ def prepare(job: Preparation) -> None:
 
 
 def _check_same_notebooks(job: Preparation, ordered: pd.Series, related: pd.Series) -> None:
-    """A table that is cut short reads like a whole one, and another split would come of it."""
+    """Refuse tables of different notebooks: one that is cut short looks complete, but would change the split."""
     lacking = {
         "train_orders.csv": related[~related.isin(ordered)],
         "train_ancestors.csv": ordered[~ordered.isin(related)],
@@ -52,20 +52,20 @@ def _check_same_notebooks(job: Preparation, ordered: pd.Series, related: pd.Seri
 
 
 def _in_test(job: Preparation, ancestors: pd.Series) -> npt.NDArray[np.bool_]:
-    """Families in order of appearance go to test as long as they fit."""
-    wanted = job.integer("test_size")
+    """Return the test rows: families in order of appearance, as long as they fit."""
+    test_size = job.integer("test_size")
     if job.corrected:
-        wanted = min(wanted, math.ceil(LARGEST_SHARE * len(ancestors)))
+        test_size = min(test_size, math.ceil(LARGEST_SHARE * len(ancestors)))
     codes, names = pd.factorize(ancestors, use_na_sentinel=False)
     chosen, taken = np.zeros(len(names), dtype=bool), 0
     for family, size in enumerate(np.bincount(codes).tolist()):
-        if taken + size <= wanted:
+        if taken + size <= test_size:
             chosen[family] = True
             taken += size
-    if taken != wanted and not job.corrected:
+    if taken != test_size and not job.corrected:
         raise RawDataProblem(
             f"{job.competition.id}: train_ancestors.csv is not in the expected form",
-            f"its families add up to {taken} test notebooks, expected {wanted}",
+            f"its families add up to {taken} test notebooks, expected {test_size}",
         )
     return chosen[codes]
 
@@ -81,7 +81,7 @@ def _cells_as_given(job: Preparation, notebook: str) -> str:
 
 
 def grade(case: Grading) -> float:
-    """Kendall's tau over all notebooks: 1 in the right order, -1 in the reversed one."""
+    """Return Kendall's tau over all notebooks: 1 in the right order, -1 in the reversed one."""
     checks.columns_present(case.submission, ["id", "cell_order"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
     wanted, given = (
@@ -96,7 +96,7 @@ def grade(case: Grading) -> float:
 
 
 def inversions(row: int, wanted: list[str], given: list[str]) -> int:
-    """How many pairs of names stand the other way round than wanted; `row` is for the messages."""
+    """Return how many pairs of names are in the wrong order; `row` is for the messages."""
     if len(wanted) != len(given):
         raise InvalidSubmission(
             f"Row {row + 1}: cell_order holds {len(given)} name{'s' * (len(given) != 1)}, but the notebook has "

@@ -19,5 +19,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Area under the ROC curve of the probability of a cactus."""
+    """Return the area under the ROC curve of the probability of a cactus."""
     return graders.auc(case, id_column="id", target="has_cactus")

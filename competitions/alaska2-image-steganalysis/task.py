@@ -1,4 +1,4 @@
-"""ALASKA2: held-out photos, each shown as it was or with a message in it, scored by a weighted ROC AUC."""
+"""ALASKA2: held-out photos, each published as it was or with a hidden message, scored by a weighted ROC AUC."""
 
 import hashlib
 import random
@@ -15,7 +15,7 @@ COVER, HIDING = "Cover", ["JMiPOD", "JUNIWARD", "UERD"]
 
 
 def prepare(job: Preparation) -> None:
-    """Number the train photos anew in all four folders; of each test photo one version is shown."""
+    """Renumber the train photos in all four folders; publish one version of each test photo."""
     covers = sorted(job.source(COVER).glob("*.jpg"))
     _check_covers(job, {cover.name for cover in covers})
     split = splits.by_row(job, len(covers))
@@ -41,7 +41,7 @@ def prepare(job: Preparation) -> None:
 
 
 def _check_covers(job: Preparation, covers: set[str]) -> None:
-    """One that is missing would shift the whole split."""
+    """Refuse data with a cover missing, since that would shift the whole split."""
     for folder in HIDING:
         without = sorted({photo.name for photo in job.source(folder).glob("*.jpg")} - covers)
         if without:
@@ -51,9 +51,9 @@ def _check_covers(job: Preparation, covers: set[str]) -> None:
 
 
 def _secret(job: Preparation, covers: Sequence[RawPath]) -> bytes:
-    """A seed that is the same wherever these data are prepared, and that the public part cannot give.
+    """Return a seed that is the same wherever these data are prepared, and cannot be computed from the public part.
 
-    It needs every held-out photo as it was, and about half of them are shown with a message only.
+    It depends on every held-out photo without a message, and about half of them are published with one only.
     """
     digest = hashlib.blake2b()
     for done, cover in enumerate(covers, start=1):
@@ -64,7 +64,7 @@ def _secret(job: Preparation, covers: Sequence[RawPath]) -> bytes:
 
 
 def grade(case: Grading) -> float:
-    """ROC AUC in which the part up to a true positive rate of 0.4 counts twice."""
+    """Return the ROC AUC with the part up to a true positive rate of 0.4 counted twice."""
     checks.columns_present(case.submission, ["Id", "Label"])
     rows = checks.matched_rows(case.submission, case.answers, "Id")
     scores = checks.numbers(case.submission, "Label", spelt="refused")[rows]

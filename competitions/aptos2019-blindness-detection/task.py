@@ -23,7 +23,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Weighted kappa: over the five grades in edition corrected, over those that occur in edition v1."""
+    """Return the weighted kappa: over the five grades in edition corrected, over those that occur in edition v1."""
     checks.columns_present(case.submission, ["id_code", "diagnosis"])
     rows = checks.matched_rows(case.submission, case.answers, "id_code")
     predicted = checks.whole_numbers(case.submission, "diagnosis")[rows]

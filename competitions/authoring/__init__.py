@@ -1,1 +1,1 @@
-"""For those who write competitions: a new folder, its checks, and the submissions that are thrown at its grader."""
+"""Tools for authors of competitions: templates for a new folder, checks of it, malformed submissions for its grader."""

@@ -1,4 +1,4 @@
-"""The folder of a new competition: facts, task and description in the usual form, to be completed by its author."""
+"""Template for a new competition's folder: facts, task and description, to be completed by its author."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 from foundation.problems import UsageProblem
 
 TODO = "TODO"
-"""Marks what its author has to write."""
+"""Marks what the author still has to write."""
 
 MetricName = Literal["accuracy", "auc", "rmse", "mae"]
 
@@ -28,7 +28,7 @@ class CutOffs:
 
 @dataclass(frozen=True)
 class Draft:
-    """What is known of a competition before it is written.
+    """What the author states about a new competition.
 
     Attributes:
         id: its name, letters, digits and dashes.
@@ -36,10 +36,10 @@ class Draft:
         table: the labelled table among the raw files.
         id_column: names the rows of that table.
         target: the column to predict.
-        group: the column whose groups are wholly in one part; empty to split by row.
+        group: the column whose groups are kept whole in train or test; empty to split by row.
         images: the raw folder with one image for each row, named as the ids are; empty if there are none.
         metric: how submissions are scored.
-        cut_offs: of medals; None where they are not known yet.
+        cut_offs: the cut-offs of medals; None where they are not known yet.
     """
 
     id: str
@@ -55,7 +55,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class _Scoring:
-    """A metric in facts, task and description."""
+    """The texts of one metric for facts, task and description."""
 
     title: str
     direction: str
@@ -124,7 +124,7 @@ def write_draft(draft: Draft, home: Path) -> Path:
     """Write the folder of a new competition below `home` and return it.
 
     Raises:
-        UsageProblem: its id is none, or such a folder is there.
+        UsageProblem: the id is not valid, or the folder exists or cannot be made.
     """
     if not re.fullmatch(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*", draft.id):
         raise UsageProblem(
@@ -134,7 +134,7 @@ def write_draft(draft: Draft, home: Path) -> Path:
     try:
         folder.mkdir(parents=True)
     except FileExistsError as error:
-        raise UsageProblem(f"{folder} is there already", "", "Choose another id, or remove it.") from error
+        raise UsageProblem(f"{folder} exists already", "", "Choose another id, or remove it.") from error
     except OSError as error:
         raise UsageProblem(f"{folder} can't be made", error.strerror or str(error)) from error
     for name, text in (

@@ -1,4 +1,4 @@
-"""Hostile submissions: a right one with one thing wrong in it, in the forms in which agents may write it."""
+"""Malformed submissions for testing graders: a valid one with one thing changed, as agents might write it."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ _VALUES = {
 
 
 def hostile_forms(right: bytes, rng: random.Random) -> Mapping[str, bytes]:
-    """Submissions by the name of what is wrong with them, made of one in the right form; `rng` chooses rows.
+    """Return malformed submissions made from a valid one, by the name of the fault; `rng` chooses the rows.
 
-    The first column is taken for the ids. What is in the right form but for its order is among them.
+    The first column is assumed to hold the ids. Valid submissions in another row order are among them.
     """
     csv.field_size_limit(1 << 30)
     table = list(csv.reader(io.StringIO(right.decode("utf-8-sig", "replace"), newline="")))
@@ -71,28 +71,28 @@ def hostile_forms(right: bytes, rng: random.Random) -> Mapping[str, bytes]:
 
 @dataclass(frozen=True)
 class _Forms:
-    """A table in the right form, and ways to write it in another one."""
+    """A valid table, and methods that write it with one thing changed."""
 
     head: Sequence[str]
     body: Rows
     rng: random.Random
 
     def half(self) -> list[bool]:
-        """For each row whether it is in one half, which is chosen anew at each call."""
+        """Choose a random half of the rows and return for each row whether it is in it."""
         count = len(self.body)
         chosen = set(self.rng.sample(range(count), (count + 1) // 2))
         return [place in chosen for place in range(count)]
 
     def headed(self, head: Sequence[str]) -> bytes:
-        """With another header."""
+        """Write the table with another header."""
         return _csv([head, *self.body])
 
     def rows(self, body: Rows) -> bytes:
-        """With other rows."""
+        """Write the table with other rows."""
         return _csv([self.head, *body])
 
     def each_id(self, change: Callable[[str], str], where: Sequence[bool] | None = None) -> bytes:
-        """With changed ids, in all rows or in some."""
+        """Write the table with changed ids, in all rows or in some."""
         where = where or [True] * len(self.body)
         return self.rows(
             [
@@ -102,7 +102,7 @@ class _Forms:
         )
 
     def values(self, value: str, where: Sequence[bool], column: int | None = None) -> bytes:
-        """With one value instead of what stands in some rows, in one column or in all but the first."""
+        """Write the table with `value` in some rows, in one column or in all but the first."""
         return self.rows(
             [
                 [

@@ -1,4 +1,4 @@
-"""What is wrong with a description: what it promises and is not there, and what it must tell and does not."""
+"""Checks of a description: it must have the required sections and name exactly the files that agents get."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _FILE = re.compile(
     r"[\w./<>*{}-]+\.(?:csv|json|jsonl|txt|zip|7z|tar|gz|npy|parquet|png|jpe?g|tiff?|dcm|wav|aiff?|mp4)"
 )
 _ARCHIVES = {".zip", ".7z", ".gz", ".tar"}
-# Signs and words without which nothing is computed.
+# A formula has at least one of these signs and words.
 _FORMULA = re.compile(r"[=/^]|\b(?:sum|mean|share|root|number|divided|area|pairs)\b", re.IGNORECASE)
 
 
 def faults_of(text: str, competition: Competition, public: Path) -> Iterator[str]:
-    """What is wrong with a description for one edition, compared with the facts and with what agents are given."""
+    """Yield what is wrong with one edition's description, compared with the facts and the agents' files."""
     if not text.startswith("# "):
         yield "it does not begin with a title, `# ...`"
     sections = sections_of(text)
@@ -41,39 +41,39 @@ def faults_of(text: str, competition: Competition, public: Path) -> Iterator[str
 
 
 def sections_of(text: str) -> dict[str, str]:
-    """The sections of a description by their headings."""
+    """Return the sections of a description by heading."""
     parts = re.split(r"^## +(.+?) *$", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def example_of(text: str) -> list[list[str]]:
-    """The rows of the submission that a description gives as an example; none if there is no example."""
+    """Return the rows of the description's example submission; none if there is no example."""
     found = _FENCE.search(sections_of(text).get("Submission", ""))
     return list(csv.reader(io.StringIO(found.group(1)))) if found else []
 
 
 def _faults_of_names(text: str, public: Path) -> Iterator[str]:
     named = dict.fromkeys(_CODE.findall(_FENCE.sub("", text)))
-    there = [path for path in sorted(public.iterdir()) if path.name != "description.md"]
-    archived = any(path.suffix in _ARCHIVES for path in there)  # what is in them is not looked for
+    present = [path for path in sorted(public.iterdir()) if path.name != "description.md"]
+    archived = any(path.suffix in _ARCHIVES for path in present)  # their members are not examined
     for name in named:
-        if archived or name[0] in "._":  # an ending
+        if archived or name[0] in "._":  # a file name suffix
             continue
         if _FILE.fullmatch(name) or re.fullmatch(r"[\w./<>*{}-]+/", name):
             known = _PLACEHOLDER.sub("", name)
             known = known if known == name else known.rpartition("/")[0]
-            if not _is_there(known, public, there):
+            if not _exists(known, public, present):
                 yield f"it names `{name}`, which is not among the files that agents get"
-    # one of files that are numbered stands for all of them
+    # of numbered files the description need name only one
     words = {re.sub(r"\d+", "1", word) for word in re.split(r"[^\w.-]+", " ".join(named))}
-    for path in there:
+    for path in present:
         if re.sub(r"\d+", "1", path.name) not in words:
             yield f"it does not name {path.name}, which agents get"
 
 
-def _is_there(name: str, public: Path, there: Sequence[Path]) -> bool:
+def _exists(name: str, public: Path, present: Sequence[Path]) -> bool:
     if (public / name).exists():
         return True
-    # files are often named by their names alone, where the text says in which folder they lie
-    folders = [path for path in there if path.is_dir()]
+    # a description often gives the name alone, and says elsewhere in which folder the file lies
+    folders = [path for path in present if path.is_dir()]
     return "/" not in name.rstrip("/") and any(next(path.rglob(name.rstrip("/")), None) for path in folders)

@@ -1,4 +1,4 @@
-"""Billion Word Imputation: sentences drawn from a stream, one word taken out of each, scored by edit distance."""
+"""Billion Word Imputation: test sentences are sampled and lose one word each; scored by edit distance."""
 
 import io
 import shutil
@@ -16,22 +16,22 @@ from competitions.task import Grading, InvalidSubmission, Preparation, PublicDat
 
 TRAIN, TEST = "train_v2.txt", "test_v2.txt"
 HEADER = b'"id","sentence"\n'
-FEWEST_WORDS = 3  # the first and the last one stay
+FEWEST_WORDS = 3  # since the first and the last word stay
 LONGEST = 100_000  # characters; the longest sentence has some thousand
 STEP = 1 << 20
 
 
 def prepare(job: Preparation) -> None:
-    """Draw about one line in a hundred for the test part and take a word out of it."""
-    holed = job.private / "sample_submission.csv"
+    """Sample about one line in a hundred for the test part and remove a word from it."""
+    incomplete = job.private / "sample_submission.csv"
     with ExitStack() as stack:
         train = stack.enter_context(archives.new_member(job.public / f"{TRAIN}.zip", TRAIN))
-        test = stack.enter_context(holed.open("wb"))
+        test = stack.enter_context(incomplete.open("wb"))
         answers = stack.enter_context((job.private / "test.csv").open("wb"))
         test.write(HEADER)
         answers.write(HEADER)
         _divide(job, train, test, answers)
-    with archives.new_member(job.public / f"{TEST}.zip", TEST) as stream, holed.open("rb") as content:
+    with archives.new_member(job.public / f"{TEST}.zip", TEST) as stream, incomplete.open("rb") as content:
         shutil.copyfileobj(content, stream)
 
 
@@ -42,11 +42,11 @@ def _divide(job: Preparation, train: IO[bytes], test: IO[bytes], answers: IO[byt
     for number, line in enumerate(_lines(job)):
         if number % STEP == 0:
             job.progress("sentences", number, 0)
-        # the draw is made for every line, or later ones would meet other numbers
+        # a number is drawn for every line, as in MLE-bench, so that all lines get the same numbers
         drawn = draw() <= share and len(line.split(" ")) >= FEWEST_WORDS
         sentence = line.strip().replace('"', '""') if drawn else ""
         words = sentence.split()
-        if len(words) < FEWEST_WORDS:  # not drawn, or blanks at an end had counted for words
+        if len(words) < FEWEST_WORDS:  # not drawn, or blanks at the ends were counted as words
             train.write(line.encode())
             continue
         gap = random.randint(1, len(words) - 1)
@@ -66,13 +66,13 @@ def _lines(job: Preparation) -> Iterator[str]:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The sentences without their missing words, as agents are given them."""
+    """Return the sentences without their missing words, as agents are given them."""
     with archives.opened_member(data.public / f"{TEST}.zip", TEST) as stream:
         return tables.read_csv(stream, text=("sentence",) if data.corrected else None)
 
 
 def grade(case: Grading) -> float:
-    """The mean number of edits; edition corrected takes every sentence for text, whatever it reads like."""
+    """Return the mean number of edits; edition corrected reads every sentence as text, even one such as "NA"."""
     checks.columns_present(case.submission, ["id", "sentence"])
     submission, answers = case.verbatim("sentence")
     rows = checks.matched_rows(submission, answers, "id")

@@ -28,7 +28,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The mean edit distance; edition v1 takes an empty cell for the word nan."""
+    """Return the mean edit distance; edition v1 reads an empty cell as the word nan."""
     checks.columns_present(case.submission, ["image_id", "InChI"])
     rows = checks.matched_rows(case.submission, case.answers, "image_id")
     table = case.source.read(text=("InChI",)) if case.corrected else case.submission

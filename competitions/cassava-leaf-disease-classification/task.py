@@ -1,4 +1,4 @@
-"""Cassava Leaf Disease: a split of TFRecord files that the photos follow, scored by accuracy."""
+"""Cassava Leaf Disease: a split of TFRecord files and of the photos in them, scored by accuracy."""
 
 from competitions.kit import placing, splits
 from competitions.kit.formats import tfrecords
@@ -12,7 +12,7 @@ SHOWN = ("image", "image_name")
 
 
 def prepare(job: Preparation) -> None:
-    """Split the record files; edition corrected takes the labels out of the test records."""
+    """Split the record files; edition corrected removes the labels from the test records."""
     folder = job.source("train_tfrecords")
     files = sorted(path for path in folder.iterdir() if path.suffix == ".tfrec")
     _check_numbers(job, [path.name for path in files])
@@ -26,7 +26,7 @@ def prepare(job: Preparation) -> None:
             if part == "test":
                 test_images.update(tfrecords.texts(source, "image_name"))
             if part == "test" and job.corrected:
-                tfrecords.write_thinned(source, target, SHOWN)
+                tfrecords.write_filtered(source, target, SHOWN)
             else:
                 placing.copy_file(job, source, target)
     table = labelled_table.read(job, "train.csv", needs=["image_id", "label"], text=["image_id"])
@@ -39,7 +39,7 @@ def prepare(job: Preparation) -> None:
 
 
 def _check_numbers(job: Preparation, names: list[str]) -> None:
-    """A file that is missing would change which ones are test."""
+    """Refuse data with a record file missing, since that would change the split."""
     for number, name in enumerate(names):
         if not name.startswith(f"ld_train{number:02d}-"):
             raise RawDataProblem(
@@ -49,5 +49,5 @@ def _check_numbers(job: Preparation, names: list[str]) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The share of photos whose class number is right."""
+    """Return the share of photos whose class number is right."""
     return graders.accuracy(case, id_column="image_id", target="label")

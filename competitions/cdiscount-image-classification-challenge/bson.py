@@ -1,4 +1,4 @@
-"""BSON files as documents, one after another, and the whole numbers in them, found without decoding the rest."""
+"""Reader of BSON files: splits them into documents and finds integer fields without decoding the rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIZE = struct.Struct("<i")
 # The sizes of values by element type, as in the BSON specification.
 _FIXED = {0x01: 8, 0x06: 0, 0x07: 12, 0x08: 1, 0x09: 8, 0x0A: 0, 0x10: 4, 0x11: 8, 0x12: 8, 0x13: 16}
 _FIXED |= {0x7F: 0, 0xFF: 0}
-# What stands before the bytes that a size counts: texts, documents and arrays (which count their size), binaries.
+# Bytes of header that the element's size does not count: texts 4, documents and arrays 0, binaries 5.
 _SIZED = {0x02: 4, 0x0D: 4, 0x0E: 4, 0x03: 0, 0x04: 0, 0x05: 5}
 _NUMBERS = {0x10: _SIZE, 0x12: struct.Struct("<q"), 0x01: struct.Struct("<d")}
 _SHORTEST = 5
@@ -25,7 +25,7 @@ _STEP = 100_000
 
 
 def documents(job: Preparation, path: RawPath) -> Iterator[bytes]:
-    """The documents of a file in its order.
+    """Yield the documents of a file in file order.
 
     Raises:
         DataProblem: the file is empty, cut short or damaged.
@@ -49,7 +49,7 @@ def documents(job: Preparation, path: RawPath) -> Iterator[bytes]:
 
 
 def whole_numbers(job: Preparation, path: RawPath, fields: Sequence[str]) -> npt.NDArray[np.int64]:
-    """The whole numbers of some fields, one row per document.
+    """Return the integers in some fields, one row per document.
 
     Raises:
         DataProblem: the file is empty, cut short or damaged, or a document lacks a field.
@@ -60,7 +60,7 @@ def whole_numbers(job: Preparation, path: RawPath, fields: Sequence[str]) -> npt
             elements = _numbers(document, fields)
             found.extend(elements[field][0] for field in fields)
         except KeyError as error:
-            raise _damaged(path, number, at, f"it has no whole number {error}") from error
+            raise _damaged(path, number, at, f"it has no integer field {error}") from error
         except (ValueError, OverflowError, struct.error) as error:
             raise _damaged(path, number, at, str(error)) from error
         at += len(document)
@@ -68,7 +68,7 @@ def whole_numbers(job: Preparation, path: RawPath, fields: Sequence[str]) -> npt
 
 
 def without(document: bytes, field: str) -> bytes:
-    """A document without the whole number that it has in a field."""
+    """Return a document without one integer field."""
     _, start, end = _numbers(document, [field])[field]
     return _SIZE.pack(len(document) - (end - start)) + document[_SIZE.size : start] + document[end:]
 
@@ -77,11 +77,11 @@ def _damaged(path: RawPath, number: int, at: int, why: str) -> RawDataProblem:
     return RawDataProblem(f"{path} is damaged", f"document {number}, at byte {at}: {why}")
 
 
-def _numbers(document: bytes, wanted: Sequence[str]) -> dict[str, tuple[int, int, int]]:
-    """Value, start and end of the elements with these names."""
+def _numbers(document: bytes, fields: Sequence[str]) -> dict[str, tuple[int, int, int]]:
+    """Return value, start and end of the elements with these names."""
     found: dict[str, tuple[int, int, int]] = {}
     place, last = _SIZE.size, len(document) - 1
-    while place < last and len(found) < len(wanted):
+    while place < last and len(found) < len(fields):
         kind = document[place]
         name_end = document.find(b"\0", place, last)
         if name_end < 0:
@@ -90,10 +90,10 @@ def _numbers(document: bytes, wanted: Sequence[str]) -> dict[str, tuple[int, int
         end = _value_end(document, kind, name_end + 1)
         if end > last:
             raise ValueError(f"field {name!r} is cut short")
-        if name in wanted:
+        if name in fields:
             (value,) = _NUMBERS[kind].unpack_from(document, name_end + 1)
             if value != int(value):
-                raise ValueError(f"field {name!r} is no whole number")
+                raise ValueError(f"field {name!r} is not an integer")
             found[name] = int(value), place, end
         place = end
     return found

@@ -20,11 +20,11 @@ DUMMY = 1000010653
 
 
 def prepare(job: Preparation) -> None:
-    """Split the products; their documents are moved as they are, for test without the category."""
+    """Split the products; their documents are copied unchanged, those for test without the category."""
     path = job.source("train.bson")
     products = pd.DataFrame(bson.whole_numbers(job, path, FIELDS), columns=FIELDS)
     if products["_id"].duplicated().any():
-        raise DataProblem(f"{path} was not taken", "an _id stands there twice")
+        raise DataProblem(f"{path} is not in the expected form", "an _id occurs twice")
     split = splits.by_row(job, len(products))
     in_test = np.zeros(len(products), dtype=bool)
     in_test[split.test] = True
@@ -49,5 +49,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The share of products whose category is predicted right."""
+    """Return the share of products whose category is predicted right."""
     return graders.accuracy(case, id_column="_id", target="category_id")

@@ -12,7 +12,7 @@ TEXT = ["id", "context", "question", "answer_text", "language"]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the questions; edition corrected keeps texts that read like missing cells, such as "NA"."""
+    """Split the questions; edition corrected keeps texts that look like missing cells, such as "NA"."""
     text = TEXT if job.corrected else None
     questions = labelled_table.read(job, "train.csv", needs=[*TEXT, "answer_start"], text=text)
     train, test = labelled_table.divided(job, questions)
@@ -28,7 +28,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Mean overlap; a row without a word on both sides counts 0."""
+    """Return the mean overlap; a row without a word on both sides counts 0."""
     checks.columns_present(case.submission, ["id", TARGET])
     submission, answers = case.verbatim(TARGET)
     rows = checks.matched_rows(submission, answers, "id")

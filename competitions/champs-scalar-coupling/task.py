@@ -42,12 +42,12 @@ def _write_rows_of(job: Preparation, name: str, molecules: pd.Series) -> None:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """Every pair of atoms with its type, which is public."""
+    """Return every pair of atoms with its type, which is public."""
     return data.table("test.csv", columns=("id", "type")).assign(**{TARGET: 0.0})
 
 
 def grade(case: Grading) -> float:
-    """The mean log error over types; edition v1 counts repeated ids again and knows no floor."""
+    """Return the mean log error over types; edition v1 counts repeated ids again and has no floor."""
     checks.columns_present(case.submission, ["id", TARGET])
     answers = case.read_answers(columns=("id", "type", TARGET))
     if case.corrected:

@@ -48,25 +48,27 @@ def _write_pixels(job: Preparation, pages: Iterable[tuple[str, bytes]]) -> None:
 
 
 def grey_levels(content: bytes, name: str) -> npt.NDArray[np.uint8]:
-    """Read a PNG picture as 256 levels of grey; colours are weighted, transparency is ignored.
+    """Read a PNG image as 256 levels of grey; colours are weighted, transparency is ignored.
 
     Raises:
-        DataProblem: the file of this name is damaged, or 16 bits deep.
+        DataProblem: the image is damaged, or 16 bits deep.
     """
     from PIL import Image
 
     try:
-        Image.open(BytesIO(content), formats=["PNG"]).verify()  # reading it checks fewer of its checksums
+        Image.open(
+            BytesIO(content), formats=["PNG"]
+        ).verify()  # checks more of its checksums than reading does
         with Image.open(BytesIO(content), formats=["PNG"]) as picture:
             if picture.mode.startswith("I"):
                 raise ValueError("it is 16 bits deep")
             return np.asarray(picture.convert("L"))
     except (OSError, SyntaxError, ValueError) as error:
-        raise RawDataProblem(f"{name} cannot be read as a PNG picture", str(error)) from error
+        raise RawDataProblem(f"{name} cannot be read as a PNG image", str(error)) from error
 
 
 def grade(case: Grading) -> float:
-    """The root mean squared error of the brightness of all pixels together."""
+    """Return the root mean squared error of the brightness of all pixels together."""
     checks.columns_present(case.submission, ["id", "value"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
     predicted = checks.numbers(case.submission, "value", spelt="python")[rows]

@@ -1,7 +1,7 @@
 """Detecting Insults: Kaggle's own labelled test set, rows keyed by their text, scored by ROC AUC.
 
-Edition corrected takes the later verification set for test, on which Kaggle's leaderboard was
-decided and whose rows have an id; edition v1 takes the earlier test set.
+Edition corrected uses the later verification set as test, on which Kaggle's leaderboard was
+decided and whose rows have an id; edition v1 uses the earlier test set.
 """
 
 import pandas as pd
@@ -17,7 +17,7 @@ SAMPLE = "sample_submission_null.csv"
 
 
 def prepare(job: Preparation) -> None:
-    """Make the given test set, or the verification set, the one to predict."""
+    """Make Kaggle's test set, or its verification set, the one to predict."""
     if job.corrected:
         _prepare_verification_set(job)
         return
@@ -26,7 +26,7 @@ def prepare(job: Preparation) -> None:
     _expect_columns(train, COLUMNS, "train.csv")
     _expect_columns(test, [*COLUMNS, "Usage"], "test_with_solutions.csv")
     if set(train["Comment"].dropna()) & set(test["Comment"].dropna()):
-        raise DataProblem(f"{solved} was not taken", "a comment of it is in train.csv too")
+        raise DataProblem(f"{solved} is not in the expected form", "a comment of it is in train.csv too")
     placing.copy_file(job, train_path, job.public / "train.csv")
     placing.copy_file(job, solved, job.private / "test.csv")
     gold = test[COLUMNS]
@@ -59,5 +59,5 @@ def _expect_columns(table: pd.DataFrame, columns: list[str], name: str) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Area under the ROC curve of the probability of an insult."""
+    """Return the area under the ROC curve of the probability of an insult."""
     return graders.auc(case, id_column="id" if case.corrected else "Comment", target="Insult")

@@ -19,5 +19,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Mean log loss over the breeds."""
+    """Return the mean log loss over the breeds."""
     return graders.class_log_loss(case, id_column="id", classes=case.competition.classes)

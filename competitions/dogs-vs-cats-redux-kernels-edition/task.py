@@ -1,4 +1,4 @@
-"""Dogs vs. Cats Redux: a split of named photos that lie in folders and in zips, scored by log loss."""
+"""Dogs vs. Cats Redux: a split of photos, published as folders and as zips, scored by log loss."""
 
 from collections import Counter
 
@@ -13,7 +13,7 @@ from competitions.task import Grading, Preparation
 def prepare(job: Preparation) -> None:
     """Split the photos; each kind of the train part is numbered from 0, the test part from 1.
 
-    In edition v1 the number of a test photo follows from its place among all, where cats come before dogs.
+    In edition v1 the numbers of test photos follow their order among all photos, where cats come before dogs.
     """
     source = job.source("train.zip")
     photos = sorted(name for name in archives.files_in(source) if name.endswith(".jpg"))
@@ -42,7 +42,7 @@ def _kind(name: str) -> str:
 
 
 def grade(case: Grading) -> float:
-    """Mean log loss of the probability of a dog."""
+    """Return the mean log loss of the probability of a dog."""
     checks.columns_present(case.submission, ["id", "label"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
     predicted = checks.numbers(case.submission, "label", low=0, high=1)[rows]

@@ -10,7 +10,7 @@ GUESS = "javascript c# python php java"
 
 
 def prepare(job: Preparation) -> None:
-    """Split the questions; edition corrected keeps equal ones on one side and every text as it is."""
+    """Split the questions; edition corrected keeps equal ones on one side and every text verbatim."""
     text = list(COLUMNS) if job.corrected else ()
     table = labelled_table.open_rows(
         job, "Train.zip", COLUMNS, member="Train.csv", text=text, words=["Id", "Tags"]
@@ -22,7 +22,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """F1 pooled over the tags that occur in the answers; in edition corrected the mean F1 of the questions."""
+    """Return F1 pooled over the tags in the answers; in edition corrected the mean F1 of the questions."""
     checks.columns_present(case.submission, ["Id", "Tags"])
     submission, answers = case.verbatim("Tags", columns=("Id", "Tags"))
     labels.require_text(submission, "Tags", all_missing_ok=True)

@@ -36,7 +36,7 @@ def prepare(job: Preparation) -> None:
     placing.expect(job, (job.raw / "test" / clip for clip in sample[ID]))
     published = [path for path in sorted(job.raw.iterdir()) if LABELS not in path.name]
     if job.corrected:
-        # whatever else lies there, such as a packed copy of the clips, has their old names
+        # other files there, such as a packed copy of the clips, contain their old names
         published = [path for path in published if path.name.startswith("train_")]
         renamed = pseudonyms.file_names(answers[ID], answers.to_csv(index=False).encode())
         clips_folder = job.source("test")
@@ -57,7 +57,7 @@ def _labels(job: Preparation) -> pd.DataFrame:
 
 
 def grade(case: Grading) -> float:
-    """The label-weighted label-ranking average precision."""
+    """Return the label-weighted label-ranking average precision."""
     classes = list(case.competition.classes)
     checks.columns_exactly(case.submission, [ID, *classes])
     for place, (found, wanted) in enumerate(

@@ -16,13 +16,13 @@ INPUTS = 11
 
 
 def prepare(job: Preparation) -> None:
-    """Split the rated pairs, by question in edition corrected, with the rare rating on the test side."""
+    """Split the rated pairs, by question in edition corrected, so that the rare rating varies in the test part."""
     table = labelled_table.read(job, "train.csv", needs=["qa_id", "question_title", "question_body", RARE])
     labelled_table.expect_width(job, table, COLUMNS, "train.csv")
     targets = list(table.columns[INPUTS:])
     train, test = _split(job, table).of(table)
     if (test[targets].nunique() <= 1).any():
-        raise DataProblem("train.csv was not taken", "a rating is the same in all of the test rows")
+        raise DataProblem("train.csv is not in the expected form", "a rating is the same in all test rows")
     answers = test[["qa_id", *targets]]
     sample = tables.filled(answers[["qa_id"]], dict.fromkeys(targets, 0.0))
     sample[targets] = np.linspace(0, 1, len(test))[:, None].repeat(len(targets), axis=1)
@@ -41,12 +41,12 @@ def _split(job: Preparation, table: pd.DataFrame) -> splits.Split:
         return split
     nonzero = split.train[rare[split.train] != 0]
     if len(nonzero) == 0:
-        raise DataProblem("train.csv was not taken", f"no row has a {RARE} above zero")
+        raise DataProblem("train.csv is not in the expected form", f"no row has a {RARE} above zero")
     return _swapped(split, groups, int(nonzero[0]), int(split.test[0]))
 
 
 def _swapped(split: splits.Split, groups: npt.NDArray[np.intp], incoming: int, outgoing: int) -> splits.Split:
-    """The split with the groups of two rows exchanged, each in the first place of the other's."""
+    """Return the split with the groups of two rows exchanged, each put where the other one began."""
     train, test = split.train, split.test
     ins, outs = (np.flatnonzero(groups == groups[row]) for row in (incoming, outgoing))
     train_at, test_at = (int(np.argmax(np.isin(part, gone))) for part, gone in ((train, ins), (test, outs)))
@@ -55,7 +55,7 @@ def _swapped(split: splits.Split, groups: npt.NDArray[np.intp], incoming: int, o
 
 
 def grade(case: Grading) -> float:
-    """The mean of the ratings' rank correlations; edition v1 pairs rows by the rank of their ids."""
+    """Return the mean of the ratings' rank correlations; edition v1 pairs rows by the rank of their ids."""
     targets = [name for name in case.answers.columns if name != "qa_id"]
     checks.columns_exactly(case.submission, ["qa_id", *targets])
     checks.row_count(case.submission, case.answers, "qa_id")
@@ -63,9 +63,7 @@ def grade(case: Grading) -> float:
         rows = checks.matched_rows(case.submission, case.answers, "qa_id")
         given = checks.numbers(case.submission, targets)[rows]
         scores = [spearman(case.answers[name].to_numpy(), given[:, i]) for i, name in enumerate(targets)]
-        return float(
-            np.nan_to_num(scores, nan=0.0).mean()
-        )  # a constant column says nothing, so it earns nothing
+        return float(np.nan_to_num(scores, nan=0.0).mean())  # a constant column scores 0
     submission, answers = (
         table.iloc[checks.sorted_rows(table, "qa_id")] for table in (case.submission, case.answers)
     )
@@ -73,7 +71,7 @@ def grade(case: Grading) -> float:
 
 
 def _lax_spearman(truth: pd.Series, given: pd.Series) -> float:
-    """The correlation where a missing value gives NaN and a column with any text is ranked as text."""
+    """Return the correlation where a missing value gives NaN and a column with any text is ranked as text."""
     if given.isna().any():
         return float("nan")
     if pd.api.types.is_numeric_dtype(given):

@@ -1,4 +1,4 @@
-"""Contrails: records of satellite bands, masks made of the held-out ones, scored by one Dice over all pixels."""
+"""Contrails: a split of records of satellite bands, scored by one Dice coefficient over all pixels."""
 
 import random
 
@@ -31,9 +31,9 @@ def prepare(job: Preparation) -> None:
     json_files.write_json(job.public / "train_metadata.json", train)
     placing.copy_file(job, validation, job.public / "validation_metadata.json")
     raw = job.raw / "train"
-    wanted = [(f"train/{record['record_id']}/{name}") for record in train for name in [*BANDS, *MASKS]]
-    wanted += [f"test/{record}/{name}" for record in names for name in BANDS]
-    pairs = ((raw / path.partition("/")[2], job.public / path) for path in wanted)
+    files = [(f"train/{record['record_id']}/{name}") for record in train for name in [*BANDS, *MASKS]]
+    files += [f"test/{record}/{name}" for record in names for name in BANDS]
+    pairs = ((raw / path.partition("/")[2], job.public / path) for path in files)
     placing.place(job, pairs, "records")
     raw = job.raw / "validation"
     placing.expect(
@@ -51,7 +51,7 @@ def _answer(job: Preparation, name: str) -> dict[str, str | int]:
 
 
 def grade(case: Grading) -> float:
-    """Dice of all predicted and all true pixels together; NaN when there are neither."""
+    """Return the Dice score of all predicted and all true pixels together; NaN when there are neither."""
     checks.columns_present(case.submission, ["record_id", "encoded_pixels"])
     sizes = case.answers["height"] * case.answers["width"]
     column = "encoded_pixels"

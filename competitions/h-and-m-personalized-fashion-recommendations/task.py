@@ -24,7 +24,7 @@ GUESSES = 12
 
 
 def prepare(job: Preparation) -> None:
-    """Cut the purchases by date: eight dates in edition v1, seven and article numbers as text in corrected."""
+    """Hold out the last eight dates in edition v1, seven in edition corrected, which keeps article ids as text."""
     text = ["t_dat", "customer_id", "article_id"] if job.corrected else []
     purchases = labelled_table.open_rows(job, PURCHASES, COLUMNS, text=text)
     try:
@@ -52,7 +52,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Mean average precision; edition v1 pairs customers by rank and compares numbers without leading zeros."""
+    """Return MAP@12; edition v1 pairs customers by rank and compares numbers without leading zeros."""
     submission, answers = case.verbatim("customer_id", "prediction")
     if case.corrected:
         checks.columns_present(submission, ["customer_id", "prediction"])
@@ -75,14 +75,14 @@ def grade(case: Grading) -> float:
         submission = submission.iloc[checks.sorted_rows(submission, "customer_id")]
         answers = answers.iloc[checks.sorted_rows(answers, "customer_id")]
     truth = [set(str(cell).split(" ")) for cell in answers["prediction"].tolist()]
-    # more than the scored guesses need not be cut apart; rows beyond the last answer are not scored
+    # only the scored guesses need splitting; rows after the last answer are not scored
     cells = submission["prediction"].tolist()[: len(truth)]
     guesses = [str(cell).split(" ", GUESSES)[:GUESSES] for cell in cells]
     return metrics.map_at_k(truth, guesses, GUESSES)
 
 
 def _lacking(case: Grading, given: pd.Series, wanted: pd.Series, count: int) -> str:
-    if case.form_only:  # otherwise their names would tell who is scored
+    if case.form_only:  # otherwise the names would reveal which customers are scored
         missing = wanted[~_scored(wanted, given)]
         return f"{checks.ids_without_rows(missing.to_numpy())} Give every customer one."
     return f"{count} customers who are asked for have no row; give every customer one."
@@ -91,4 +91,4 @@ def _lacking(case: Grading, given: pd.Series, wanted: pd.Series, count: int) -> 
 def _scored(given: pd.Series, wanted: pd.Series) -> pd.Series:
     if isinstance(given.dtype, pd.StringDtype) and isinstance(wanted.dtype, pd.StringDtype):
         return given.isin(wanted)
-    return given.astype(object).isin(wanted.tolist())  # a number is no text that looks like it
+    return given.astype(object).isin(wanted.tolist())  # a number differs from the text that looks like it

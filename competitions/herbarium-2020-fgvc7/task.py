@@ -15,8 +15,8 @@ MOST = 10  # test sheets of a species on Kaggle
 def prepare(job: Preparation) -> None:
     """Split the sheets of each species.
 
-    Edition corrected holds out at most ten of each, as Kaggle did, numbers them by their bytes,
-    and changes files so that their hashes cannot be looked up.
+    Edition corrected holds out at most ten of each, as Kaggle did, numbers them in the order of a digest
+    of their bytes, and changes files so that their hashes cannot be looked up.
     """
     collection = annotated_images.read(job, f"{BASE}train/metadata.json", encoding="latin-1")
     _check(job, collection)
@@ -33,16 +33,20 @@ def prepare(job: Preparation) -> None:
 def _check(job: Preparation, collection: Collection) -> None:
     unknown = sorted(set(collection.fields) - FIELDS)
     if unknown:
-        raise DataProblem(f"{job.source(collection.name)} was not taken", f"it has a field {unknown[0]!r}")
+        raise DataProblem(
+            f"{job.source(collection.name)} is not in the expected form",
+            f"it has an unknown field {unknown[0]!r}",
+        )
     for each in collection.images:
         folder = f"images/{each.category // 100:03d}/{each.category % 100:02d}"
         name = each.image["file_name"]
         if name.rpartition("/")[0] != folder:
             raise DataProblem(
-                f"{job.source(collection.name)} was not taken", f"{name} does not lie in {folder}"
+                f"{job.source(collection.name)} is not in the expected form",
+                f"{name} does not lie in {folder}",
             )
 
 
 def grade(case: Grading) -> float:
-    """Macro F1 of the species."""
+    """Return the macro F1 of the species."""
     return graders.macro_f1(case, id_column="Id", target="Predicted")

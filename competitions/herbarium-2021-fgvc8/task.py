@@ -10,7 +10,8 @@ MOST = 10  # test sheets of a species on Kaggle
 def prepare(job: Preparation) -> None:
     """Split the sheets of each species.
 
-    Edition corrected holds out at most ten of each, as Kaggle did, and numbers them by their bytes.
+    Edition corrected holds out at most ten of each, as Kaggle did, and numbers them in the order of a
+    digest of their bytes.
     """
     collection = annotated_images.read(job, "train/metadata.json")
     most = MOST if job.corrected else None
@@ -20,5 +21,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Macro F1 of the species."""
+    """Return the macro F1 of the species."""
     return graders.macro_f1(case, id_column="Id", target="Predicted")

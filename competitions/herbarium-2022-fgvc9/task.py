@@ -11,7 +11,7 @@ from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Split the scans of each species and name them anew; edition corrected numbers test scans by their bytes."""
+    """Split and rename the scans of each species; edition corrected orders test scans by a digest of their bytes."""
     collection = annotated_images.read(job, "train_metadata.json", needs=(), image_key="image_id")
     raw = job.source("train_images")
     parts = annotated_images.split(job, collection.images, shuffle_from=1, hidden_order=raw)
@@ -48,5 +48,5 @@ def _renamed(images: Sequence[Labelled]) -> list[Labelled]:
 
 
 def grade(case: Grading) -> float:
-    """Macro F1 of the species."""
+    """Return the macro F1 of the species."""
     return graders.macro_f1(case, id_column="Id", target="Predicted")

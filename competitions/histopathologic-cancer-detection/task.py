@@ -7,12 +7,12 @@ from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Split the labelled patches in the ratio that Kaggle's own test files have to them."""
+    """Split the labelled patches in the ratio of Kaggle's train and test files."""
     table = labelled_table.read(job, "train_labels.csv", needs=["id", "label"], text=["id"])
     unlabelled = sum(path.name.endswith(".tif") for path in job.source("test").iterdir())
     share = unlabelled / (len(table) + unlabelled)
     split = splits.shuffled(len(table), share, job.integer("seed"))
-    ids = table["id"]  # which decide alone, so that a repeated one may be in both parts
+    ids = table["id"]  # rows are chosen by id, so that a repeated id may be in both parts, as in MLE-bench
     train, test = (table[ids.isin(ids.iloc[part])] for part in (split.train, split.test))
     labelled_table.write_labels(job, train, test, sample=test.assign(label=0), train_name="train_labels.csv")
     for part, folder in ((train, "train"), (test, "test")):
@@ -20,5 +20,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Area under the ROC curve of the probability of a tumour."""
+    """Return the area under the ROC curve of the probability of a tumour."""
     return graders.auc(case, id_column="id", target="label")

@@ -45,7 +45,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The mean divergence of predicted from true shares of votes, which edition v1 pairs by sorting."""
+    """Return the mean divergence of predicted from true shares of votes, which edition v1 pairs by sorting."""
     if case.corrected:
         checks.columns_present(case.submission, [LABEL, *VOTES])
         rows = checks.matched_rows(case.submission, case.answers, LABEL)
@@ -58,7 +58,7 @@ def grade(case: Grading) -> float:
         order, answers_order = _sorted_alike(case.submission[EEG], case.answers[EEG])
         given = _checked_shares(case.submission)[order]
         votes = case.answers[VOTES].to_numpy(dtype=np.float64)[answers_order]
-    with np.errstate(invalid="ignore"):  # a window without any vote has no shares, and adds nothing
+    with np.errstate(invalid="ignore"):  # a window without any vote has NaN shares, which add nothing
         shares = votes / votes.sum(axis=1, keepdims=True)
     return float(divergences(shares, given, clip=CLIP).mean())
 
@@ -71,7 +71,7 @@ def _sorted_alike(given: pd.Series, asked: pd.Series) -> tuple[checks.Positions,
 
 
 def _checked_shares(table: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """The six columns of edition v1, where missing cells count as 0 and further columns must add nothing."""
+    """Return the votes for edition v1: missing cells count as 0, and further columns must not change the sums."""
     shares = checks.numbers(table, VOTES, low=0, high=1, missing_ok=True)
     hint = " (an empty cell counts as 0)" if np.isnan(shares).any() else ""
     checks.rows_sum_to_one(np.nan_to_num(shares), decimals=5, hint=hint)

@@ -6,16 +6,16 @@ from competitions.kit import checks, metrics, placing
 from competitions.kit.tables import labelled_table
 from competitions.task import Grading, Preparation, PublicData
 
-TWICE_THERE = "ce27d36c9147cc19.jpg"
+DUPLICATE = "ce27d36c9147cc19.jpg"
 SAMPLE = "36363 53586 18807 64314 60181"
 GUESSES = 5
 
 
 def prepare(job: Preparation) -> None:
-    """Split the photos; the chain, which names the train folders, is not given for test photos."""
+    """Split the photos; the chain, by which train folders are named, is withheld for test photos."""
     needs = ["image", "chain", "hotel_id", "timestamp"]
     table = labelled_table.read(job, "train.csv", needs=needs, text=["image"])
-    table = table[table["image"] != TWICE_THERE]
+    table = table[table["image"] != DUPLICATE]
     train, test = labelled_table.divided(job, table)
     labelled_table.write_labels(job, train, test, sample=test[["image"]].assign(hotel_id=SAMPLE))
     photos, public = job.source("train_images"), job.public
@@ -30,12 +30,12 @@ def _paths(part: pd.DataFrame) -> list[str]:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The photos asked for, each with one hotel."""
+    """Return the photos to predict, each with one hotel."""
     return data.sample().assign(hotel_id=0)
 
 
 def grade(case: Grading) -> float:
-    """MAP@5: edition v1 compares the text between single blanks, edition corrected numbers."""
+    """Return MAP@5: edition v1 compares the text between single blanks, edition corrected numbers."""
     checks.columns_present(case.submission, ["image", "hotel_id"])
     rows = checks.matched_rows(case.submission, case.answers, "image")
     truth = [{hotel} for hotel in case.answers["hotel_id"].astype("int64").map(str)]

@@ -14,7 +14,7 @@ IMAGE, OUTLINES, REGIONS = ".tiff", ".json", "-anatomical-structure.json"
 
 
 def prepare(job: Preparation) -> None:
-    """Hold out three images; edition corrected keeps the outlines of what is to be found in them private."""
+    """Hold out three images; edition corrected keeps the outlines of their targets private."""
     table = labelled_table.read(job, "train.csv", needs=["id", "encoding"])
     if len(table) != job.integer("images"):
         raise DataProblem(f"train.csv has {len(table)} rows, expected {job.integer('images')}")
@@ -41,14 +41,14 @@ def prepare(job: Preparation) -> None:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The images with their sizes, which are public, and empty masks."""
+    """Return the images with their sizes, which are public, and empty masks."""
     sizes = data.table(INFORMATION, columns=("image_file", "width_pixels", "height_pixels"))
     sizes["id"] = sizes["image_file"].astype(str).str.removesuffix(IMAGE)
     return data.sample()[["id"]].merge(sizes, on="id", how="left").assign(encoding="")
 
 
 def grade(case: Grading) -> float:
-    """The mean Dice of the images; two empty masks agree."""
+    """Return the mean Dice of the images; two empty masks agree."""
     checks.columns_present(case.submission, ["id", "predicted"])
     sizes = case.answers["width_pixels"] * case.answers["height_pixels"]
     predicted, truth = run_lengths.predicted_and_true_masks(

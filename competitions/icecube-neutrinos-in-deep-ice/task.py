@@ -36,7 +36,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The mean angle in radians between true and predicted direction."""
+    """Return the mean angle in radians between true and predicted direction."""
     checks.columns_exactly(case.submission, [ID, *ANGLES])
     rows = checks.matched_rows(case.submission, case.answers, ID)
     for name in ANGLES:
@@ -49,7 +49,7 @@ def grade(case: Grading) -> float:
 
 
 def angles_between(azimuth: tuple[Numbers, Numbers], zenith: tuple[Numbers, Numbers]) -> Numbers:
-    """Per row the angle between two directions, all in radians."""
+    """Return per row the angle between two directions, all in radians."""
     flat = np.cos(azimuth[0]) * np.cos(azimuth[1]) + np.sin(azimuth[0]) * np.sin(azimuth[1])
     products = np.sin(zenith[0]) * np.sin(zenith[1]) * flat + np.cos(zenith[0]) * np.cos(zenith[1])
     angles: Numbers = np.arccos(np.clip(products, -1, 1))

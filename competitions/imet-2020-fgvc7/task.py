@@ -7,7 +7,7 @@ from competitions.task import Grading, InvalidSubmission, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Split the tagged pictures."""
+    """Split the tagged images."""
     columns = ["id", "attribute_ids"]
     table = labelled_table.read(job, "train.csv", needs=columns, text=columns)
     train, test = labelled_table.divided(job, table)
@@ -18,10 +18,10 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """F1 over all pairs of picture and attribute.
+    """Return the F1 over all pairs of image and attribute.
 
-    Edition v1 leaves out attributes that no test picture has, and cannot read a column in which
-    every picture has a single attribute; edition corrected counts the former and reads the latter.
+    Edition v1 leaves out attributes that no test image has, and cannot read a column in which
+    every image has a single attribute; edition corrected counts the former and reads the latter.
     """
     checks.columns_present(case.submission, ["id", "attribute_ids"])
     answers = case.read_answers(text=("attribute_ids",))

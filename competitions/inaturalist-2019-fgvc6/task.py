@@ -1,4 +1,4 @@
-"""iNaturalist 2019: a split of photos species by species from one tar to two, scored by top-1 error."""
+"""iNaturalist 2019: photos of one tar split by species into two tars, scored by top-1 error."""
 
 import hashlib
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ DUMMY = 654
 
 
 def prepare(job: Preparation) -> None:
-    """Split the photos of each species; edition corrected numbers and names test photos anew."""
+    """Split the photos of each species; edition corrected renumbers and renames test photos."""
     collection = annotated_images.read(job, "train2019.json")
     parts = annotated_images.split(job, collection.images)
     old = _by_hidden_order(parts.test) if job.corrected else parts.test
@@ -43,7 +43,7 @@ def _moved(image: Record) -> Record:
 
 
 def _by_hidden_order(test: Sequence[Labelled]) -> list[Labelled]:
-    # file names are hashes that the agent doesn't see, so this order does not follow from what it sees
+    # the old file names are random and not published, so agents cannot derive anything from this order
     return sorted(test, key=lambda each: hashlib.blake2b(each.image["file_name"].encode()).digest())
 
 
@@ -55,20 +55,20 @@ def _anonymous(image: Record, number: int) -> Record:
 def _place_photos(
     job: Preparation, train: Sequence[Labelled], old_test: Sequence[Labelled], test: Sequence[Record]
 ) -> None:
-    wanted, hidden = {}, job.public / "test2019.tar.gz"
+    destinations, hidden = {}, job.public / "test2019.tar.gz"
     for each in train:
         name = each.image["file_name"]
-        wanted[name] = Destination(job.public / f"{PHOTOS}.tar.gz", name.removeprefix(f"{PHOTOS}/"))
+        destinations[name] = Destination(job.public / f"{PHOTOS}.tar.gz", name.removeprefix(f"{PHOTOS}/"))
     for each, image in zip(old_test, test, strict=True):
-        wanted[each.image["file_name"]] = Destination(hidden, image["file_name"].rpartition("/")[2])
-    if (job.raw / PHOTOS).is_dir():  # unpacked already
-        tars.pack(job, job.raw, wanted)
+        destinations[each.image["file_name"]] = Destination(hidden, image["file_name"].rpartition("/")[2])
+    if (job.raw / PHOTOS).is_dir():  # already extracted
+        tars.pack(job, job.raw, destinations)
     else:
-        tars.distribute(job, job.source(f"{PHOTOS}.tar.gz"), wanted, by_name=[hidden])
+        tars.distribute(job, job.source(f"{PHOTOS}.tar.gz"), destinations, by_name=[hidden])
 
 
 def grade(case: Grading) -> float:
-    """The share of photos whose first guess is wrong."""
+    """Return the share of photos whose first guess is wrong."""
     checks.columns_present(case.submission, ["id", "predicted"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
     guessed = checks.first_class_numbers(case.submission, "predicted")[rows]

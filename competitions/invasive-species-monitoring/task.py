@@ -12,7 +12,7 @@ LABELS, SAMPLE = "train_labels.csv", "sample_submission.csv"
 
 
 def prepare(job: Preparation) -> None:
-    """Split the labelled photos; the archives of edition v1 hold nothing but an empty folder."""
+    """Split the labelled photos; the archives of edition v1 contain only an empty folder."""
     table = labelled_table.read(job, f"{LABELS}.zip", member=LABELS, needs=["name", "invasive"])
     train, test = labelled_table.divided(job, table)
     sample = test.assign(invasive=0.5)
@@ -37,11 +37,11 @@ def prepare(job: Preparation) -> None:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The sample submission, which agents are given in an archive."""
+    """Return the sample submission, which agents are given in an archive."""
     with archives.opened_member(data.public / f"{SAMPLE}.zip", SAMPLE) as stream:
         return tables.read_csv(stream)
 
 
 def grade(case: Grading) -> float:
-    """Area under the ROC curve of the probability of the plant."""
+    """Return the area under the ROC curve of the probability of the plant."""
     return graders.auc(case, id_column="name", target="invasive")

@@ -1,4 +1,4 @@
-"""iWildCam 2019: a split of camera-trap photos by camera from zip to zip, scored by macro F1."""
+"""iWildCam 2019: camera-trap photos of a zip split by camera into two zips, scored by macro F1."""
 
 from competitions.kit import archives, splits, tables
 from competitions.kit.tables import labelled_table
@@ -7,7 +7,7 @@ from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Hold out whole cameras; the sample submission of edition v1 holds each row's place in the raw table."""
+    """Hold out whole cameras; the sample submission of edition v1 has a column with each row's raw position."""
     table = labelled_table.read(
         job, "train.csv", needs=["category_id", "file_name", "id", "location", "seq_id"]
     )
@@ -27,5 +27,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Macro F1 of the animals."""
+    """Return the macro F1 of the animals."""
     return graders.macro_f1(case, id_column="Id", target="Category")

@@ -24,7 +24,7 @@ DUMMIES = 676
 
 
 def prepare(job: Preparation) -> None:
-    """Hold out whole cameras; all records of a list have the same fields afterwards."""
+    """Hold out whole cameras; give all records of a list the same fields."""
     labelled = _read(job, TRAIN, ["annotations", "images", "categories", "info"])
     unlabelled = _read(job, TEST, ["images", "categories", "info"])
     images, annotations = labelled["images"], labelled["annotations"]
@@ -64,7 +64,7 @@ def _read(job: Preparation, name: str, fields: list[str]) -> dict[str, Any]:
 
 
 def _uniform(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Records as they come out of a table: absent fields are NaN, which makes whole numbers floats."""
+    """Return records as pandas would give them: absent fields are NaN, which turns integers into floats."""
     columns: dict[str, list[Any]] = {}
     for name in dict.fromkeys(name for record in listed for name in record):
         cells = [record.get(name, math.nan) for record in listed]
@@ -76,7 +76,7 @@ def _uniform(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _held_out(job: Preparation, cameras: pd.Series) -> npt.NDArray[np.bool_]:
-    """Flag the photos of test cameras: some are drawn, then moved until their share just stays below the aim."""
+    """Flag the photos of test cameras, which are drawn and then moved until their share is just below `test_size`."""
     codes, names = pd.factorize(cameras, use_na_sentinel=False)
     aim = job.number("test_size")
     split = splits.shuffled(len(names), aim, job.integer("seed"))
@@ -85,9 +85,7 @@ def _held_out(job: Preparation, cameras: pd.Series) -> npt.NDArray[np.bool_]:
     held_out: int = sum(sizes[camera] for camera in test)
 
     def share() -> float:
-        return held_out / (
-            len(codes) + held_out
-        )  # of all photos and the held out ones again, as in MLE-bench
+        return held_out / (len(codes) + held_out)  # MLE-bench counts the held-out photos twice here
 
     while share() < aim:
         held_out += sizes[train[-1]]
@@ -99,7 +97,7 @@ def _held_out(job: Preparation, cameras: pd.Series) -> npt.NDArray[np.bool_]:
 
 
 def grade(case: Grading) -> float:
-    """The share of photos whose animal is predicted right; edition corrected also takes Predicted for Category."""
+    """Return the share of right predictions; edition corrected also accepts the column name Predicted."""
     table = case.submission
     if case.corrected and "Category" not in table.columns:
         case = replace(case, submission=table.rename(columns={"Predicted": "Category"}))

@@ -20,23 +20,23 @@ COLUMNS = {
 
 
 def prepare(job: Preparation) -> None:
-    """Take Kaggle's tables as they are, with the labels of the test part as answers."""
+    """Use Kaggle's tables unchanged, with the labels of the test part as answers."""
     raw = {
         name: labelled_table.read(job, f"{name}.csv.zip", member=f"{name}.csv", needs=needs)
         for name, needs in COLUMNS.items()
     }
-    wanted = sorted(map(str, raw["test"]["id"]))
+    test_ids = sorted(map(str, raw["test"]["id"]))
     for name in ("test_labels", "sample_submission"):
-        if sorted(map(str, raw[name]["id"])) != wanted:
-            raise DataProblem(f"{name}.csv was not taken", "its ids are not those of test.csv")
-    if set(map(str, raw["train"]["id"])) & set(wanted):
-        raise DataProblem("train.csv was not taken", "an id of it is in test.csv too")
+        if sorted(map(str, raw[name]["id"])) != test_ids:
+            raise DataProblem(f"{name}.csv is not in the expected form", "its ids are not those of test.csv")
+    if set(map(str, raw["train"]["id"])) & set(test_ids):
+        raise DataProblem("train.csv is not in the expected form", "an id of it is in test.csv too")
     sample = tables.filled(raw["sample_submission"], dict.fromkeys(LABELS, 0.5))
     labelled_table.write_parts(job, raw["train"], raw["test"], sample=sample, answers=raw["test_labels"])
 
 
 def grade(case: Grading) -> float:
-    """Mean area under the ROC curve; MLE-bench takes the labels' columns as they stand, whatever their names."""
+    """Return the mean ROC AUC; as in MLE-bench, the labels' columns count by position, not by name."""
     checks.columns_exactly(case.submission, ["id", *LABELS])
     checks.row_count(case.submission, case.answers, "id")
     if case.submission["id"].isna().any():
@@ -56,7 +56,7 @@ def grade(case: Grading) -> float:
 def _grade_by_rank(
     case: Grading, columns: list[str], truth: npt.NDArray[np.int64], scored: npt.NDArray[np.bool_]
 ) -> float:
-    """With repeated ids, the scored rows of each side are paired by rank as long as they are equally many."""
+    """Grade a submission with repeated ids: scored rows are paired by rank if their numbers are equal."""
     ids = case.submission["id"]
     rows = np.asarray(pd.Index(case.answers["id"]).get_indexer(pd.Index(ids)), dtype=np.intp)
     if (rows < 0).any() or case.form_only or scored[rows].sum() != scored.sum():

@@ -16,7 +16,7 @@ TEST_COLUMNS = 45
 
 
 def prepare(job: Preparation) -> None:
-    """Take Kaggle's train table and its private test table as they are."""
+    """Use Kaggle's train table and its private test table unchanged."""
     needs = ["id", "comment_text", "toxicity", *IDENTITIES]
     test = labelled_table.read(job, "test_private_expanded.csv", needs=needs)
     labelled_table.expect_width(job, test, TEST_COLUMNS, "test_private_expanded.csv")
@@ -27,12 +27,12 @@ def prepare(job: Preparation) -> None:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The comments asked for, all of them harmless."""
+    """Return the comments to predict, all of them harmless."""
     return tables.filled(data.sample()[["id"]], dict.fromkeys(["toxicity", *IDENTITIES], 0.0))
 
 
 def grade(case: Grading) -> float:
-    """A quarter each of the overall AUC and of three generalized means over groups, of hard predictions."""
+    """Return the mean of the overall AUC and of three power means over groups, with predictions thresholded."""
     present = [name for name in ("prediction", "toxicity") if name in case.submission.columns]
     if not present:
         checks.columns_present(case.submission, ["id", "prediction"])
@@ -50,8 +50,8 @@ def grade(case: Grading) -> float:
     flags = [(answers[identity] >= 0.5).to_numpy() for identity in IDENTITIES]
     groups = (
         flags,
-        [toxic != flag for flag in flags],  # toxic comments of others beside harmless ones of the group
-        [toxic == flag for flag in flags],  # toxic comments of the group beside harmless ones of others
+        [toxic != flag for flag in flags],  # toxic comments outside the group, harmless ones in it
+        [toxic == flag for flag in flags],  # toxic comments in the group, harmless ones outside it
     )
     for subsets in groups:
         parts.append(_power_mean([metrics.roc_auc(toxic[rows], claimed[rows]) for rows in subsets]))

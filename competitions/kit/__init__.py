@@ -1,4 +1,4 @@
-"""Pieces that competitions are composed of: splits, tables, files, archives, checks and metrics.
+"""Building blocks of competitions: splits, tables, files, archives, checks and metrics.
 
 A task imports the modules it needs (`from competitions.kit import checks, tables`); heavy libraries
 are imported by those modules only.

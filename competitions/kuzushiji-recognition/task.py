@@ -1,4 +1,4 @@
-"""Kuzushiji: a split of scanned pages from zip to zip, scored by F1 over characters that are hit by a point."""
+"""Kuzushiji: scanned pages of a zip split into two zips, scored by F1 over characters that are hit by a point."""
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ DUMMY = "U+003F 1 1 U+FF2F 2 2"
 
 
 def prepare(job: Preparation) -> None:
-    """Split the pages; the gold submission points just inside each character's box."""
+    """Split the pages; the points of the gold submission lie just inside each character's box."""
     table = labelled_table.read(job, "train.csv", needs=["image_id", "labels"])
     train, test = labelled_table.divided(job, table)
     tables.write_csv(train, job.public / "train.csv")
@@ -41,12 +41,12 @@ def _points(page: str, labels: str) -> str:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The pages asked for, without a character."""
+    """Return the pages to predict, without a character."""
     return data.sample().assign(labels=None)
 
 
 def grade(case: Grading) -> float:
-    """F1 of all pages together: a true box takes the first free point of its character strictly inside it."""
+    """Return F1 over all pages; a true box is matched with the first free point of its character inside it."""
     points, boxes = detections.predicted_and_true_masks(case, "image_id", "labels", POINTS, true_form=BOXES)
     point_x, point_y = points.numbers.T
     left, top, width, height = boxes.numbers.T
@@ -59,6 +59,6 @@ def grade(case: Grading) -> float:
         hit = (left[box] < x) & (x < right[box]) & (top[box] < y) & (y < bottom[box])
         return box[hit], point[hit]
 
-    wanted = map(inside, matching.pairs(box_group, point_group))
-    hits = int((matching.greedy(wanted, len(left), len(point_x)) >= 0).sum())
+    candidates = map(inside, matching.pairs(box_group, point_group))
+    hits = int((matching.greedy(candidates, len(left), len(point_x)) >= 0).sum())
     return 2 * hits / (len(left) + len(point_x)) if hits else 0.0

@@ -7,7 +7,7 @@ from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Split the described leaves; the images of both parts lie in one folder."""
+    """Split the leaves; the images of both parts are in one folder."""
     table = labelled_table.read(job, "train.csv.zip", member="train.csv", needs=["id", "species"])
     train, test = labelled_table.divided(job, table)
     classes = job.competition.classes
@@ -21,7 +21,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Mean log loss over the species; other columns are refused."""
+    """Return the mean log loss over the species; other columns are refused."""
     return graders.class_log_loss(
         case, id_column="id", classes=case.competition.classes, only_these_columns=True
     )

@@ -10,7 +10,7 @@ GRADES = range(1, 7)
 
 
 def prepare(job: Preparation) -> None:
-    """Split the graded essays; the sample gives grades by chance."""
+    """Split the graded essays; the sample submission has random grades."""
     essays = labelled_table.read(job, "train.csv", needs=["essay_id", "full_text", "score"])
     train, test = labelled_table.divided(job, essays)
     grades = np.random.RandomState(42).randint(GRADES[0], GRADES[-1] + 1, size=len(test))
@@ -19,7 +19,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Weighted kappa: over the six grades in edition corrected, over those that occur in edition v1."""
+    """Return the weighted kappa: over the six grades in edition corrected, over those that occur in edition v1."""
     checks.columns_present(case.submission, ["essay_id", "score"])
     rows = checks.matched_rows(case.submission, case.answers, "essay_id")
     predicted = checks.whole_numbers(case.submission, "score")[rows]

@@ -10,7 +10,7 @@ HIDDEN = ["model_a", "model_b", *OUTCOMES]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the judged conversations; the models' names are not shown for the test part."""
+    """Split the judged conversations; the models' names are withheld for the test part."""
     table = labelled_table.read(job, "train.csv", needs=["id", "prompt", "response_a", "response_b", *HIDDEN])
     train, test = labelled_table.divided(job, table)
     sample = tables.filled(test[["id"]], dict.fromkeys(OUTCOMES, 1 / 3))
@@ -18,5 +18,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Mean log loss; edition v1 demands sums of one to six decimals, edition corrected rescales."""
+    """Return the mean log loss; edition v1 requires sums of 1 to six decimals, edition corrected rescales."""
     return graders.class_log_loss(case, id_column="id", classes=OUTCOMES, sum_decimals=6)

@@ -17,9 +17,9 @@ FRAMES = 11  # in a window; the next window of an utterance begins one frame lat
 
 
 def prepare(job: Preparation) -> None:
-    """Hold out as large a share of the labelled windows as Kaggle's test has of all windows.
+    """Hold out the share of labelled windows that Kaggle's test set has of all windows.
 
-    Edition corrected holds out whole utterances, in which neighbouring windows share ten of their frames.
+    Edition corrected holds out whole utterances, because neighbouring windows share ten of their frames.
     """
     source, target = job.source(FOLDER), job.public / FOLDER
     windows = npy.npy_file(source / "train_11.npy")
@@ -43,7 +43,7 @@ def prepare(job: Preparation) -> None:
 
 
 def _utterances(windows: NpyFile) -> npt.NDArray[np.intp]:
-    """Number the windows so that a new number starts where a window is not the one before, one frame on."""
+    """Number the windows by utterance: a new one begins where a window is not the previous one shifted by a frame."""
     frame = max(1, windows.shape[1] // FRAMES)
     begins: list[npt.NDArray[np.bool_]] = []
     last = np.empty((0, windows.shape[1]))
@@ -56,5 +56,5 @@ def _utterances(windows: NpyFile) -> npt.NDArray[np.intp]:
 
 
 def grade(case: Grading) -> float:
-    """The share of windows whose phoneme is predicted right."""
+    """Return the share of windows whose phoneme is predicted right."""
     return graders.accuracy(case, id_column="Id", target="ClassId")

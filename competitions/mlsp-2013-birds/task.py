@@ -1,4 +1,4 @@
-"""MLSP 2013 Birds: recordings and what was computed of them, renumbered, scored by pooled ROC AUC."""
+"""MLSP 2013 Birds: recordings and features computed from them, renumbered, scored by pooled ROC AUC."""
 
 import io
 from pathlib import Path
@@ -30,7 +30,7 @@ Lines = list[tuple[int, str]]
 
 
 def prepare(job: Preparation) -> None:
-    """Keep what Kaggle had for training under new numbers, and hold some recordings out."""
+    """Keep Kaggle's train recordings under new numbers, and hold some of them out."""
     folds = _lines(job, FOLDS)
     numbers = {old: new for new, old in enumerate(old for old, fold in folds if int(fold) == 0)}
     test = _held_out(job, len(numbers))
@@ -63,7 +63,7 @@ def _held_out(job: Preparation, recordings: int) -> set[int]:
 
 
 def _lines(job: Preparation, name: str) -> Lines:
-    """The number that each line but the first starts with, and what stands behind its comma."""
+    """Return for each line but the first its leading number and the text after the comma."""
     (content,) = archives.read_members(job.source(ARCHIVE), [f"{Path(ARCHIVE).stem}/{name}"])
     try:
         lines = io.TextIOWrapper(io.BytesIO(content), "utf-8").read().split("\n")[1:]
@@ -81,7 +81,7 @@ def _write(job: Preparation, name: str, header: str, lines: Lines) -> None:
 
 
 def _one_hot(lines: Lines) -> pd.DataFrame:
-    """A row for each recording and species, telling which species are listed."""
+    """Return a row for each recording and species, with 1 if the species is listed."""
     listed = [{int(species) for species in labels.split(",") if species} for _, labels in lines]
     cells = [
         (number * 100 + species, int(species in heard))
@@ -92,19 +92,19 @@ def _one_hot(lines: Lines) -> pd.DataFrame:
 
 
 def _extract(job: Preparation, names: Lines, test: set[int]) -> None:
-    """Take the files of kept recordings out; edition corrected leaves hand-made examples of test ones out."""
+    """Extract the kept recordings' files; edition corrected omits hand-made segmentations of test recordings."""
     base = Path(ARCHIVE).stem
     present = set(archives.files_in(job.source(ARCHIVE)))
-    wanted = [*WHOLE]
+    files = [*WHOLE]
     for number, name in names:
-        wanted.append(f"essential_data/src_wavs/{name}.wav")
-        wanted += [f"supplemental_data/{folder}/{name}.bmp" for folder in PICTURES]
+        files.append(f"essential_data/src_wavs/{name}.wav")
+        files += [f"supplemental_data/{folder}/{name}.bmp" for folder in PICTURES]
         example = f"{EXAMPLES}/{name}.bmp"
         if f"{base}/{example}" in present and not (job.corrected and number in test):
-            wanted.append(example)
-    archives.extract_as(job, job.source(ARCHIVE), {f"{base}/{name}": job.public / name for name in wanted})
+            files.append(example)
+    archives.extract_as(job, job.source(ARCHIVE), {f"{base}/{name}": job.public / name for name in files})
 
 
 def grade(case: Grading) -> float:
-    """Area under the ROC curve over all recordings and species together."""
+    """Return the area under the ROC curve over all pairs of recording and species."""
     return graders.auc(case, id_column="Id", target="Probability")

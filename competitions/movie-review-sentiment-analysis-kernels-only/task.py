@@ -9,7 +9,7 @@ COLUMNS = ["PhraseId", "SentenceId", "Phrase", "Sentiment"]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the rated phrases; edition corrected keeps the phrases of a sentence on one side, each as it is."""
+    """Split the rated phrases; edition corrected keeps those of a sentence on one side, as verbatim text."""
     text = ["Phrase"] if job.corrected else None
     phrases = labelled_table.read(
         job, "train.tsv.zip", member="train.tsv", needs=COLUMNS, text=text, separator="\t"
@@ -22,5 +22,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The share of phrases whose sentiment is predicted right."""
+    """Return the share of phrases whose sentiment is predicted right."""
     return graders.accuracy(case, id_column="PhraseId", target="Sentiment")

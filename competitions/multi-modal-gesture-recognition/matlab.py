@@ -1,4 +1,4 @@
-"""MATLAB files of level 5: what bears a name emptied, all else kept byte for byte; values are not decoded."""
+"""Empty variables and fields of one name in MATLAB level 5 files, keeping all else byte for byte; no decoding."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _BYTE_ORDERS = {b"IM": "<", b"MI": ">"}
 _INT32, _DOUBLE, _UINT32, _MATRIX, _COMPRESSED = 5, 9, 6, 14, 15
 _INT8 = 1
 _CELL_CLASS, _STRUCT_CLASS, _OBJECT_CLASS, _DOUBLE_CLASS = 1, 2, 3, 6
-# what holds further matrices, and how many elements tell their fields: the lengths of names, the names,
-# before them the class of an object
+# classes that contain further matrices, and how many elements describe their fields: the lengths of names, the
+# names, and before them the class of an object
 _CONTAINERS = {_CELL_CLASS: 0, _STRUCT_CLASS: 2, _OBJECT_CLASS: 3}
 _TAG = 8
 
@@ -26,20 +26,20 @@ class _Element:
 
 
 def is_level_5(content: bytes) -> bool:
-    """Whether a file is of the format that this module knows."""
+    """Return whether a file has the format that this module supports."""
     return len(content) >= _HEADER and content[126:128] in _BYTE_ORDERS and content[:6] == b"MATLAB"
 
 
 def emptied(content: bytes, field: str) -> bytes:
-    """The file with what bears a name made an empty matrix, wherever it lies; upper and lower case are one.
+    """Return the file with everything of one name, in any case, replaced by an empty matrix.
 
-    It may be a variable, or a field of each element of a struct, also of those inside of structs and cells.
+    Variables are replaced, and fields of structs, also of structs inside structs and cells.
 
     Raises:
         ValueError: the file is damaged, or of another format.
     """
     if not is_level_5(content):
-        raise ValueError("it is no MATLAB file of level 5")
+        raise ValueError("it is not a MATLAB file of level 5")
     emptying = _Emptying(_BYTE_ORDERS[content[126:128]], field.lower().encode())
     try:
         variables = [emptying.of_matrix(item) for item in _elements(content[_HEADER:], emptying.order)]
@@ -71,7 +71,7 @@ class _Emptying:
     name: bytes
 
     def of_matrix(self, matrix: _Element) -> bytes:
-        """A variable, or what a field or a cell holds, with all that bears the name emptied."""
+        """Return a variable, or the content of a field or cell, with everything of the name emptied."""
         order = self.order
         if matrix.kind == _COMPRESSED:
             inner = next(_elements(zlib.decompress(matrix.content), order))

@@ -1,4 +1,4 @@
-"""Multi-modal Gesture Recognition: a given split of recordings in archives, scored by edits of gesture lists."""
+"""Multi-modal Gesture Recognition: one archive of recordings held out, scored by edits of gesture lists."""
 
 import gzip
 import random
@@ -19,7 +19,7 @@ from . import matlab
 
 ID, TARGET = "Id", "Sequence"
 HELD_OUT, LABELS = "training4.tar.gz", "Labels"
-MEDIA, DATA = {".wav", ".mp4", ".avi"}, ".mat"  # what recordings consist of
+MEDIA, DATA = {".wav", ".mp4", ".avi"}, ".mat"  # the kinds of files in recordings
 PUBLISHED = [
     *(f"{part}{number}.tar.gz" for part in ("training", "validation") for number in (1, 2, 3)),
     *("devel01-40.7z", "valid_all_files_combined.7z", "sample_code_mmrgc.zip"),
@@ -29,17 +29,19 @@ ID_LETTERS = 4
 
 
 def prepare(job: Preparation) -> None:
-    """Hold out the last archive; edition corrected takes the labels out of its recordings."""
+    """Hold out the last archive; edition corrected removes the labels from its recordings."""
     source = job.source(HELD_OUT)
-    published = [(job.source(name), job.public / name) for name in PUBLISHED]  # found missing at once
+    published = [
+        (job.source(name), job.public / name) for name in PUBLISHED
+    ]  # raises early if one is missing
     names = [member.name for member, _ in tars.files(source)]
     ids = sorted(PurePosixPath(name).stem[-ID_LETTERS:] for name in names if _is_recording(name))
     table = labelled_table.read(job, "training.csv", needs=[ID, TARGET], text=())
     unknown = sorted(set(ids) - set(table[ID]))
     if unknown or not ids:
         raise RawDataProblem(
-            f"{job.source('training.csv')} does not go with {HELD_OUT}",
-            f"recording {unknown[0]} is not in it" if unknown else "the archive holds no recordings",
+            f"{job.source('training.csv')} does not match {HELD_OUT}",
+            f"recording {unknown[0]} is not in it" if unknown else "the archive contains no recordings",
         )
     held_out = table[ID].isin(ids)
     labelled_table.write_parts(
@@ -54,7 +56,7 @@ def prepare(job: Preparation) -> None:
         _write_without_labels(job, source, job.public / "test.tar.gz")
     else:
         placing.copy_file(job, source, job.public / "test.tar.gz")
-    # last, because they are large and nothing is needed for a while to place them
+    # placed last, because they are large
     placing.place(job, published, "archives")
 
 
@@ -70,7 +72,7 @@ def _guesses(ids: list[str]) -> pd.DataFrame:
 
 
 def _write_without_labels(job: Preparation, source: RawPath, target: Path) -> None:
-    with (  # no time of making, so that the bytes are the same whenever they are made
+    with (  # no modification time, so that the bytes are always the same
         gzip.GzipFile(target, "xb", compresslevel=1, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as writer,
     ):
@@ -89,9 +91,9 @@ def _write_without_labels(job: Preparation, source: RawPath, target: Path) -> No
 
 
 def _empty_labels(job: Preparation, recording: Path, emptied: Path) -> None:
-    """Write a recording again without labels; whatever else might reveal them is left out.
+    """Copy a recording without labels, and without anything else that might reveal them.
 
-    Those are data files of another format than known, and files of a kind that recordings do not have.
+    Omitted are data files of an unknown format, and files of a kind that recordings do not have.
     """
     kinds = {name: PurePosixPath(name).suffix.lower() for name in archives.files_in(recording)}
     data = [name for name, kind in kinds.items() if kind == DATA]
@@ -113,7 +115,7 @@ def _empty_labels(job: Preparation, recording: Path, emptied: Path) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Edits between predicted and true gestures, as a share of all true ones; v1 takes no list without any."""
+    """Return the edits between predicted and true gestures per true gesture; v1 refuses an empty list."""
     checks.columns_present(case.submission, [ID, TARGET])
     rows = checks.matched_rows(case.submission, case.answers, ID)
     table = case.source.read(text=(TARGET,)) if case.corrected else case.submission

@@ -25,7 +25,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The root mean squared error in dollars; edition v1 pairs rides by the rank of their keys."""
+    """Return the root mean squared error in dollars; edition v1 pairs rides by the rank of their keys."""
     checks.columns_present(case.submission, ["key", "fare_amount"])
     checks.row_count(case.submission, case.answers, "key")
     predicted = checks.numbers(case.submission, "fare_amount", spelt="python")

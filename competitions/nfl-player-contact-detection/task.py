@@ -12,7 +12,7 @@ VIEWS = ("All29", "Endzone", "Sideline")
 
 
 def prepare(job: Preparation) -> None:
-    """Split the plays; every table and video follows its play."""
+    """Split the plays, with their table rows and videos."""
     labels = labelled_table.read(job, "train_labels.csv", needs=["contact_id", PLAY, TARGET])
     train, test = labelled_table.divided(job, labels, labels[PLAY])
     sample = test[["contact_id"]].assign(**{TARGET: 0})
@@ -33,7 +33,7 @@ def _divide_rows(job: Preparation, name: str, plays: dict[str, pd.Series]) -> No
 
 
 def grade(case: Grading) -> float:
-    """Matthews correlation; edition v1 takes other whole numbers for further classes."""
+    """Return the Matthews correlation; edition v1 treats other whole numbers as further classes."""
     checks.columns_present(case.submission, ["contact_id", TARGET])
     answers = case.read_answers(columns=("contact_id", TARGET))
     rows = checks.matched_rows(case.submission, answers, "contact_id")

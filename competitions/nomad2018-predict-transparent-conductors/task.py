@@ -10,7 +10,7 @@ TARGETS = ["formation_energy_ev_natom", "bandgap_energy_ev"]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the materials and number each part from 1; the geometry folders follow the new ids."""
+    """Split the materials and number each part from 1; the geometry folders get the new ids."""
     table = labelled_table.read(job, "train.csv.zip", member="train.csv", needs=["id", *TARGETS])
     geometry = {}
     parts = {}
@@ -24,10 +24,10 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The mean of both targets' RMSLE; edition v1 pairs rows by position and never looks at ids."""
+    """Return the mean of both targets' RMSLE; edition v1 pairs rows by position and ignores ids."""
     checks.columns_present(case.submission, ["id", *TARGETS] if case.corrected else TARGETS)
     checks.row_count(case.submission, case.answers, "id")
-    # ln(1 + p) must exist
+    # ln(1 + p) must be defined
     predicted = checks.numbers(case.submission, TARGETS, above=-1.0, spelt="refused")
     if case.corrected:
         predicted = predicted[checks.matched_rows(case.submission, case.answers, "id")]

@@ -20,7 +20,7 @@ Positions = npt.NDArray[np.intp]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the patients; a test patient's first visit is given, and all weeks of a range are asked for."""
+    """Split the patients; a test patient's first visit is public, and all weeks of a range are to be predicted."""
     visits = labelled_table.read(job, "train.csv", needs=COLUMNS, numbers=["Weeks"])
     split = splits.by_listed_group(job, visits["Patient"])
     train, test = split.of(visits)
@@ -28,7 +28,7 @@ def prepare(job: Preparation) -> None:
         test = test.drop_duplicates(VISIT)
     weeks = (train if job.corrected else test)["Weeks"]
     low, high = int(weeks.min()), int(weeks.max())
-    if job.corrected:  # a range that the test visits have no part in; the few outside of it are not scored
+    if job.corrected:  # a range that does not depend on test visits; the few outside it are not scored
         low, high = min(low, FIRST_WEEK), max(high, LAST_WEEK)
     answers = _every_week(job, test, low, high)
     first = test.sort_values("Weeks", kind="stable").groupby("Patient", sort=True).first().reset_index()
@@ -49,13 +49,13 @@ def _every_week(job: Preparation, test: pd.DataFrame, low: int, high: int) -> pd
         raise DataProblem(
             f"{job.competition.id}: {job.source('train.csv')} is not in the expected form",
             "a test patient has two visits in one week",
-            "Download the competition's data again, or use edition corrected, which takes the first of them.",
+            "Download the competition's data again, or use edition corrected, which keeps the first of them.",
         )
     return answers.assign(Patient_Week=answers["Patient"] + "_" + answers["Weeks"].map(str), Confidence=100)
 
 
 def grade(case: Grading) -> float:
-    """The mean likelihood of the scored visits; edition v1 leaves out those that a submission leaves out."""
+    """Return the mean likelihood of the scored visits; edition v1 ignores those that a submission leaves out."""
     checks.columns_present(case.submission, [ID, "FVC", "Confidence"])
     visits = np.arange(len(case.answers)) if case.form_only else _scored(case.answers)
     if case.corrected:
@@ -63,7 +63,7 @@ def grade(case: Grading) -> float:
         capacity = checks.numbers(case.submission, "FVC")[given]
         deviation = checks.numbers(case.submission, "Confidence")[given]
     else:
-        visits, given = _met(case, visits)
+        visits, given = _submitted(case, visits)
         capacity, deviation = _as_read(case.submission)[given].T
         deviation = np.where(np.isnan(deviation), 0.0, deviation)
         if not len(visits):
@@ -79,8 +79,8 @@ def _scored(answers: pd.DataFrame) -> Positions:
     return last.index[last].to_numpy()
 
 
-def _met(case: Grading, visits: Positions) -> tuple[Positions, Positions]:
-    """The scored visits that the submission has, and its rows for them."""
+def _submitted(case: Grading, visits: Positions) -> tuple[Positions, Positions]:
+    """Return the scored visits that the submission contains, and its rows for them."""
     rows = checks.rows_asked_for(case.submission, case.answers, ID, all_needed=False)
     given = np.flatnonzero(np.isin(rows, visits))
     repeated = pd.Series(rows[given]).duplicated().to_numpy()

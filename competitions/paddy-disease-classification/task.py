@@ -7,9 +7,9 @@ from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Split the photos; test photos leave their class folder.
+    """Split the photos; test photos are published without their class folders.
 
-    In edition v1 their order follows from their places in the raw table, which lists class by class.
+    In edition v1 their order follows from the raw table, which is sorted by class.
     """
     needs = ["image_id", "label", "variety", "age"]
     table = labelled_table.read(job, "train.csv", needs=needs, text=["image_id", "label"])
@@ -26,5 +26,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The share of photos whose class is named right; a missing name is wrong."""
+    """Return the share of photos whose class is named right; a missing name is wrong."""
     return graders.name_accuracy(case, id_column="image_id", target="label", all_missing_ok=True)

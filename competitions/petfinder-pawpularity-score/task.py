@@ -10,7 +10,7 @@ LOWEST, HIGHEST = 1, 100
 
 
 def prepare(job: Preparation) -> None:
-    """Split the photos; the sample submission holds random scores, as Kaggle's does."""
+    """Split the photos; the sample submission has random scores, as Kaggle's has."""
     table = labelled_table.read(job, "train.csv", needs=["Id", "Pawpularity"], text=["Id"])
     train, test = labelled_table.divided(job, table)
     noise = np.random.default_rng(job.integer("seed")).uniform(LOWEST, HIGHEST, size=len(test))
@@ -21,7 +21,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Root mean squared error of scores from 1 to 100."""
+    """Return the root mean squared error of scores from 1 to 100."""
     checks.columns_present(case.submission, ["Id", "Pawpularity"])
     rows = checks.matched_rows(case.submission, case.answers, "Id")
     predicted = checks.numbers(case.submission, "Pawpularity", low=LOWEST, high=HIGHEST)[rows]

@@ -8,7 +8,7 @@ STATES = ["healthy", "multiple_diseases", "rust", "scab"]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the photos and number each part from 0; the files follow the new ids."""
+    """Split the photos and number each part from 0; the files are named by the new ids."""
     table = labelled_table.read(job, "train.csv", needs=["image_id", *STATES], text=["image_id"])
     renamed: dict[str, str] = {}
     parts = {}
@@ -25,7 +25,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Mean area under the ROC curve of any finite scores; other columns are refused."""
+    """Return the mean area under the ROC curve of any finite scores; other columns are refused."""
     checks.columns_exactly(case.submission, ["image_id", *STATES])
     rows = checks.matched_rows(case.submission, case.answers, "image_id")
     scores = checks.numbers(case.submission, STATES, spelt="python")[rows]

@@ -16,10 +16,10 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """F1 of the named diseases.
+    """Return the F1 of the named diseases.
 
     Edition v1 pools all pairs of photo and disease, leaving out names that no test photo has;
-    edition corrected takes the mean over photos and counts every name, as Kaggle does.
+    edition corrected averages over photos and counts every name, as Kaggle does.
     """
     checks.columns_present(case.submission, ["image", "labels"])
     answers = case.read_answers(text=("labels",))

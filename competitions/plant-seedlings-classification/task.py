@@ -9,9 +9,9 @@ from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Split the photos as their sorted folders list them; test photos leave their folder.
+    """Split the photos in the order of their sorted folders; test photos are published without folders.
 
-    In edition v1 the order of test photos follows from their places in that list, species by species.
+    In edition v1 the order of test photos follows from that list, which is sorted by species.
     """
     photos = job.source("train")
     names = [
@@ -33,5 +33,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The share of photos whose species is named right."""
+    """Return the share of photos whose species is named right."""
     return graders.name_accuracy(case, id_column="file", target="species")

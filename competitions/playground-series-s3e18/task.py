@@ -12,7 +12,7 @@ COLUMNS = 38
 
 
 def prepare(job: Preparation) -> None:
-    """Split the labelled rows; none of the six labels is shown for the test part."""
+    """Split the labelled rows; all six labels are withheld for the test part."""
     table = labelled_table.read(job, "train.csv", needs=["id", *LABELS])
     labelled_table.expect_width(job, table, COLUMNS, "train.csv")
     train, test = labelled_table.divided(job, table)
@@ -21,5 +21,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Mean area under the ROC curve; scores may lie anywhere on the number line."""
+    """Return the mean area under the ROC curve; scores may be any finite numbers."""
     return graders.column_auc(case, id_column="id", targets=TARGETS, low=-np.inf, high=np.inf, spelt="python")

@@ -21,7 +21,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The mean absolute error as a whole number; edition v1 counts repeated segments again."""
+    """Return the mean absolute error as a whole number; edition v1 counts repeated segments again."""
     checks.columns_present(case.submission, [ID, TARGET])
     if case.corrected:
         rows = np.arange(len(case.answers))

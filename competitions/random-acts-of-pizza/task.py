@@ -17,13 +17,15 @@ GIVER = "giver_username_if_known"  # anything but N/A in it means that a pizza w
 
 
 def prepare(job: Preparation) -> None:
-    """Split Kaggle's train requests; test ones keep the fields that Kaggle's own test requests have."""
+    """Split Kaggle's train requests; those for test keep the fields of Kaggle's own test requests."""
     labelled, unlabelled = (_requests(job, name) for name in ("train.json", "test.json"))
     fields = [name for name in unlabelled[0] if not (job.corrected and name == GIVER)]
     if any(request.keys() != labelled[0].keys() for request in labelled) or not {ID, TARGET, *fields} <= set(
         labelled[0]
     ):
-        raise DataProblem(f"{job.source('train.json')} was not taken", "its requests lack fields")
+        raise DataProblem(
+            f"{job.source('train.json')} is not in the expected form", "its requests lack fields"
+        )
     share = len(unlabelled) / (len(labelled) + len(unlabelled))
     split = splits.shuffled(len(labelled), share, job.integer("seed"))
     test = [labelled[row] for row in split.test]
@@ -49,10 +51,10 @@ def _requests(job: Preparation, name: str) -> list[dict[str, Any]]:
     except ValueError as error:
         raise RawDataProblem(f"{path} cannot be read as JSON", str(error)) from error
     if not isinstance(requests, list) or not requests or not all(isinstance(one, dict) for one in requests):
-        raise DataProblem(f"{path} is not in the expected form", "it holds no list of requests")
+        raise DataProblem(f"{path} is not in the expected form", "it is not a list of requests")
     return requests
 
 
 def grade(case: Grading) -> float:
-    """Area under the ROC curve of the probability of a pizza."""
+    """Return the area under the ROC curve of the probability of a pizza."""
     return graders.auc(case, id_column=ID, target=TARGET)

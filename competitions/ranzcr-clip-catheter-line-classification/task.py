@@ -10,17 +10,17 @@ FINDINGS = [
     *("NGT - Abnormal", "NGT - Borderline", "NGT - Incompletely Imaged", "NGT - Normal"),
     *("CVC - Abnormal", "CVC - Borderline"),
 ]
-FORGOTTEN = ["CVC - Normal", "Swan Ganz Catheter Present"]  # on Kaggle's list, not on MLE-bench's
+OMITTED = ["CVC - Normal", "Swan Ganz Catheter Present"]  # on Kaggle's list, but not on MLE-bench's
 
 
 def prepare(job: Preparation) -> None:
-    """Split the X-rays; edition corrected keeps each patient's on one side and asks for all findings."""
-    needs = ["StudyInstanceUID", *FINDINGS, *FORGOTTEN, "PatientID"]
+    """Split the X-rays; edition corrected keeps each patient's on one side and requires all findings."""
+    needs = ["StudyInstanceUID", *FINDINGS, *OMITTED, "PatientID"]
     table = labelled_table.read(job, "train.csv", needs=needs, text=["StudyInstanceUID"])
     patients = table["PatientID"] if job.corrected else None
     train, test = labelled_table.divided(job, table, patients)
-    asked = dict.fromkeys(_asked(job.corrected), 0)
-    sample = tables.filled(test[["StudyInstanceUID"]], asked)
+    zeros = dict.fromkeys(_targets(job.corrected), 0)
+    sample = tables.filled(test[["StudyInstanceUID"]], zeros)
     labelled_table.write_labels(job, train, test, sample=sample)
     traced = labelled_table.read(job, "train_annotations.csv", needs=["StudyInstanceUID", "label", "data"])
     traced = traced[traced["StudyInstanceUID"].isin(train["StudyInstanceUID"])]
@@ -30,10 +30,10 @@ def prepare(job: Preparation) -> None:
         placing.place_named(job, names, job.source("train"), job.public / folder)
 
 
-def _asked(corrected: bool) -> list[str]:
-    return FINDINGS + FORGOTTEN if corrected else FINDINGS
+def _targets(corrected: bool) -> list[str]:
+    return FINDINGS + OMITTED if corrected else FINDINGS
 
 
 def grade(case: Grading) -> float:
-    """The mean over findings of the area under the ROC curve."""
-    return graders.column_auc(case, id_column="StudyInstanceUID", targets=_asked(case.corrected))
+    """Return the mean over findings of the area under the ROC curve."""
+    return graders.column_auc(case, id_column="StudyInstanceUID", targets=_targets(case.corrected))

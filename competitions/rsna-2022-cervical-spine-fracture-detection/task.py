@@ -60,7 +60,7 @@ def _place_scans(job: Preparation, part: pd.DataFrame, name: str) -> None:
 
 
 def _place_renamed(job: Preparation, part: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Place scans under names that nobody can look up, and return the table with these names, in their order."""
+    """Place scans under new names that cannot be looked up, and return the table with these names, sorted."""
     renamed = pseudonyms.uids(part["StudyInstanceUID"], part.to_csv(index=False).encode())
     pseudonyms.place_renamed(job, job.source("train_images"), job.public / name, renamed)
     part = part.assign(StudyInstanceUID=part["StudyInstanceUID"].map(renamed))
@@ -68,14 +68,14 @@ def _place_renamed(job: Preparation, part: pd.DataFrame, name: str) -> pd.DataFr
 
 
 def _choose_train(job: Preparation, uids: list[str], boxed: list[str], segmented: list[str]) -> Studies:
-    """MLE-bench's draw, which takes the share meant for test as the share of train."""
+    """Draw the train studies as MLE-bench does, which uses the share intended for test as that of train."""
     rng = random.Random(job.integer("seed"))  # noqa: S311 the draw is part of edition v1
     share = job.number("train_size")
     both = [uid for uid in boxed if uid in set(segmented)]
     counts = [round(len(names) * share) for names in (both, segmented, boxed, uids)]
     if counts[0] > min(counts[1:3]) or counts[3] < counts[1] + counts[2] - counts[0]:
         raise RawDataProblem(
-            f"{job.source('train.csv')} does not go with train_bounding_boxes.csv and segmentations",
+            f"{job.source('train.csv')} does not match train_bounding_boxes.csv and segmentations",
             f"of {len(uids)} studies {len(boxed)} have boxes, {len(segmented)} segmentations, {len(both)} both",
         )
     first = rng.sample(both, counts[0])
@@ -87,7 +87,7 @@ def _choose_train(job: Preparation, uids: list[str], boxed: list[str], segmented
 
 
 def _choose_test(job: Preparation, uids: list[str], boxed: list[str], segmented: list[str]) -> Studies:
-    """A plain draw of test studies; whatever is known of the others is published."""
+    """Draw the test studies at random; all boxes and segmentations of the others are published."""
     split = splits.by_row(job, len(uids))
     train = {uids[position] for position in split.train}
     return Studies(train, train & set(boxed), train & set(segmented))
@@ -99,12 +99,12 @@ def _without(names: list[str], left_out: list[str]) -> list[str]:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The rows asked for, without a fracture."""
+    """Return the rows to predict, without a fracture."""
     return data.sample().assign(fractured=0)
 
 
 def grade(case: Grading) -> float:
-    """Weighted log loss: the mean over studies in edition v1, over all rows in edition corrected."""
+    """Return the weighted log loss: the mean over studies in edition v1, over all rows in edition corrected."""
     checks.columns_present(case.submission, ["row_id", "fractured"])
     rows = checks.matched_rows(case.submission, case.answers, "row_id")
     predicted = checks.numbers(case.submission, "fractured", low=0, high=1)[rows]

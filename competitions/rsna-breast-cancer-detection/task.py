@@ -11,7 +11,7 @@ SHOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "impl
 
 
 def prepare(job: Preparation) -> None:
-    """Split the patients; a breast has cancer as its first labelled image says."""
+    """Split the patients; the answer for a breast is that of its first image."""
     table = labelled_table.read(job, "train.csv", needs=[*SHOWN, "cancer"], numbers=["cancer"])
     train, test = labelled_table.divided(job, table, table["patient_id"])
     test = test.assign(prediction_id=test["patient_id"].map(str) + "_" + test["laterality"])
@@ -24,7 +24,7 @@ def prepare(job: Preparation) -> None:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The breasts asked for, without cancer."""
+    """Return the breasts to predict, without cancer."""
     return data.sample().assign(cancer=0)
 
 

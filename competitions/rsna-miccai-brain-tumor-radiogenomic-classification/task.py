@@ -7,7 +7,7 @@ from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Split the patients; each one's folder goes as a whole."""
+    """Split the patients with their folders."""
     needs = ["BraTS21ID", "MGMT_value"]
     table = labelled_table.read(job, "train_labels.csv", needs=needs, text=["BraTS21ID"])
     train, test = labelled_table.divided(job, table)
@@ -20,5 +20,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Area under the ROC curve of the probability of methylation; ids are numbers, however padded."""
+    """Return the area under the ROC curve of the probability of methylation; zeros before an id are ignored."""
     return graders.auc(case, id_column="BraTS21ID", target="MGMT_value")

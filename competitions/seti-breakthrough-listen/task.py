@@ -7,7 +7,7 @@ from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Split the samples; edition corrected leaves the leaky data of the withdrawn version out."""
+    """Split the samples; edition corrected omits the leaky data of the withdrawn version."""
     table = labelled_table.read(job, "train_labels.csv", needs=["id", "target"], text=["id"])
     train, test = labelled_table.divided(job, table)
     labelled_table.write_labels(
@@ -22,5 +22,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Area under the ROC curve of the probability of a signal."""
+    """Return the area under the ROC curve of the probability of a signal."""
     return graders.auc(case, id_column="id", target="target")

@@ -24,7 +24,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the studies; their images and folders follow them."""
+    """Split the studies with their images and folders."""
     studies = labelled_table.read(job, "train_study_level.csv", needs=["id"])
     images = labelled_table.read(
         job, "train_image_level.csv", needs=["id", "label", "StudyInstanceUID"]
@@ -52,7 +52,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The mean over labels of the average precision, in edition corrected PASCAL VOC's."""
+    """Return the mean average precision over labels; edition corrected uses PASCAL VOC's definition."""
     predicted, truth = detections.predicted_and_true_masks(case, "id", COLUMN, FORM)
     labels, true_label = np.unique(truth.names.astype(str), return_inverse=True)
     label = pd.Index(labels.astype(object)).get_indexer(pd.Index(predicted.names))
@@ -61,7 +61,7 @@ def grade(case: Grading) -> float:
     wrong = ~np.isfinite(confidence) & (counted | case.corrected | case.form_only)
     if wrong.any():
         raise predicted.refused(np.argmax(wrong), "holds a confidence that is not finite")
-    if case.corrected:  # study labels count on the rows of studies only, image labels on those of images
+    if case.corrected:  # study labels count only in rows of studies, image labels only in rows of images
         on_study = case.answers["id"].str.endswith(STUDY).to_numpy(dtype=bool)[predicted.row]
         counted &= on_study == np.isin(labels, STUDY_LABELS)[label]
     order = np.flatnonzero(counted)
@@ -69,21 +69,21 @@ def grade(case: Grading) -> float:
     row, label, confidence = predicted.row[order], label[order], confidence[order]
     group, true_group = matching.codes((row, label), (truth.row, true_label))
     found = detection.Boxes(group, label, predicted.numbers[order, 1:])
-    wanted = detection.Boxes(true_group, true_label, truth.numbers[:, 1:])
-    hits = detection.hits(found, wanted, above=MIN_IOU)
+    true_boxes = detection.Boxes(true_group, true_label, truth.numbers[:, 1:])
+    hits = detection.hits(found, true_boxes, above=MIN_IOU)
     if case.corrected:
-        return detection.mean_precision(hits, found, wanted)
+        return detection.mean_precision(hits, found, true_boxes)
     scores = []
     for code, count in enumerate(np.bincount(true_label)):
-        mine = label == code
-        concerned = np.union1d(row[mine], truth.row[true_label == code])
-        missed, untouched = count - hits[mine].sum(), len(case.answers) - len(concerned)
-        scores.append(_with_pseudo_pairs(hits[mine], confidence[mine], missed, untouched))
+        of_label = label == code
+        concerned = np.union1d(row[of_label], truth.row[true_label == code])
+        missed, untouched = count - hits[of_label].sum(), len(case.answers) - len(concerned)
+        scores.append(_with_pseudo_pairs(hits[of_label], confidence[of_label], missed, untouched))
     return float(np.mean(scores))
 
 
 def _with_pseudo_pairs(hits: Hits, confidence: Numbers, missed: int, untouched: int) -> float:
-    """MLE-bench's average precision: a missed box is a hit, a row without the label an error, at confidence 0."""
+    """Return MLE-bench's average precision: missed boxes as hits, rows without the label as errors, at score 0."""
     judged = np.concatenate([hits, np.ones(missed, dtype=bool), np.zeros(untouched, dtype=bool)])
     if judged.all():
         raise InvalidSubmission("The metric is not defined for these predictions.")

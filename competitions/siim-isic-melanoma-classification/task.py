@@ -1,4 +1,4 @@
-"""SIIM-ISIC Melanoma: a split given by two TFRecord files, pictures in three forms, scored by ROC AUC."""
+"""SIIM-ISIC Melanoma: a split given by two TFRecord files, images in three formats, scored by ROC AUC."""
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ HELD_OUT = ["train00-2071.tfrec", "train06-2071.tfrec"]
 
 
 def prepare(job: Preparation) -> None:
-    """Hold out what two record files hold; edition corrected holds out whole patients instead."""
+    """Hold out the images of two record files; edition corrected holds out whole patients instead."""
     table = labelled_table.read(job, "train.csv", needs=COLUMNS, text=["image_name"])
     labelled_table.expect_width(job, table, len(COLUMNS), "train.csv")
     table = pandas2.with_former_floats(table, job.source("train.csv"))
@@ -48,7 +48,7 @@ def _by_records(job: Preparation, table: pd.DataFrame) -> tuple[pd.DataFrame, pd
 
 
 def _by_patient(job: Preparation, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    # the record files stay out: each mixes patients, and its records hold their labels
+    # the record files are not published: each mixes patients, and its records contain their labels
     photos = job.source("jpeg/train")
     same = duplicates.same_content(job, [photos / f"{name}.jpg" for name in table["image_name"]])
     patient = pd.factorize(table["patient_id"], use_na_sentinel=False)[0]
@@ -57,5 +57,5 @@ def _by_patient(job: Preparation, table: pd.DataFrame) -> tuple[pd.DataFrame, pd
 
 
 def grade(case: Grading) -> float:
-    """Area under the ROC curve of the probability of a melanoma."""
+    """Return the area under the ROC curve of the probability of a melanoma."""
     return graders.auc(case, id_column="image_name", target="target")

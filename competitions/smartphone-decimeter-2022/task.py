@@ -1,4 +1,4 @@
-"""Smartphone Decimeter Challenge 2022: a split of driving days, scored by distances from the true track."""
+"""Smartphone Decimeter Challenge 2022: a split by day of drives, scored by distances from the true track."""
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ EARTH = 6_371_000.0
 
 
 def prepare(job: Preparation) -> None:
-    """Split the days; test drives lose their true tracks, in edition corrected the receiver's log of them too."""
+    """Split the days; test drives lose their true tracks, in edition corrected also the receiver's logs of them."""
     source = job.source("train")
     drives = sorted(path.name for path in source.iterdir() if path.is_dir())
     dates, days = pd.factorize(np.array([_date(drive) for drive in drives], dtype=object), sort=True)
@@ -44,7 +44,7 @@ def prepare(job: Preparation) -> None:
 
 
 def _track_logs(source: RawPath, drives: list[str]) -> set[str]:
-    """Names of files that hold a receiver's track, as the reference receiver's log does."""
+    """Return names of files that hold a receiver's track, as the reference receiver's log does."""
     files = (name for drive in drives for _, names in walk(source / drive) for name in names)
     return {name for name in files if name.lower().endswith(TRACK_SUFFIX)}
 
@@ -61,7 +61,7 @@ def _track(job: Preparation, path: RawPath) -> pd.DataFrame:
 
 
 def grade(case: Grading) -> float:
-    """The mean over trips of the middle between the median and the 95th percentile of the distances.
+    """Return the mean over trips of the average of the median and the 95th percentile of the distances.
 
     Edition v1 pairs the points of a trip in file order; edition corrected pairs them by time.
     """
@@ -93,7 +93,7 @@ def _keyed(table: pd.DataFrame) -> pd.DataFrame:
 def great_circle(
     latitude: tuple[Numbers, Numbers], longitude: tuple[Numbers, Numbers], *, radius: float
 ) -> Numbers:
-    """Per row the distance of two places by the haversine formula, degrees in, the radius's unit out.
+    """Return per row the haversine distance of two places given in degrees, in the unit of the radius.
 
     NaN where a coordinate is missing, infinite, or so far out of range that the formula has no value.
     """

@@ -15,5 +15,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The share of passengers whose fate is predicted right."""
+    """Return the share of passengers whose fate is predicted right."""
     return graders.accuracy(case, id_column="PassengerId", target="Transported")

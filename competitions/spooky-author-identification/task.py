@@ -20,7 +20,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Mean log loss; edition v1 demands that the id is the first column."""
+    """Return the mean log loss; edition v1 requires that the id is the first column."""
     checks.columns_exactly(case.submission, ["id", *AUTHORS])
     if not case.corrected and case.submission.columns[0] != "id":
         raise InvalidSubmission(f"The first column must be 'id', not '{case.submission.columns[0]}'.")

@@ -13,7 +13,7 @@ ID = "id_seqpos"
 TARGETS = ["reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]
 SHOWN = ["id", "sequence", "seq_length", "seq_scored"]
 SCORED = ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"]
-LETTERS = 6  # two molecules are alike when they share half of their stretches of so many bases
+LETTERS = 6  # two molecules are similar when they share half of their substrings of so many bases
 ALIKE = 0.5
 
 
@@ -43,8 +43,8 @@ def prepare(job: Preparation) -> None:
     unknown = [name for name in columns if name not in molecules]
     if unknown:
         raise RawDataProblem(
-            f"{job.source('test.json')} does not go with train.json",
-            f"its molecules have {unknown[0]!r}, those of train.json have not",
+            f"{job.source('test.json')} does not match train.json",
+            f"its molecules have {unknown[0]!r}, those of train.json do not",
         )
     for part, name in ((train, "train.json"), (test[columns], "test.json")):
         numbered = part.assign(index=np.arange(len(part)))
@@ -62,18 +62,20 @@ def _read(job: Preparation, name: str, needs: list[str]) -> pd.DataFrame:
 
 
 def similar(texts: pd.Series, *, letters: int, share: float) -> npt.NDArray[np.intp]:
-    """Number the texts so that alike ones, and all that a chain of alike ones links, share a number.
+    """Number the texts so that similar ones, and all linked by a chain of similar ones, share a number.
 
-    Two texts are alike when of the different stretches of so many letters that the shorter of their
-    lists holds, at least that share is in the other list too. Insertions and deletions shift stretches
-    but don't change them. A text without any stretch is alike to none.
+    Two texts are similar when they share at least `share` of the distinct substrings of `letters`
+    characters that the one with fewer of them has. Insertions and deletions shift substrings but don't
+    change them. A text shorter than `letters` is similar to none.
     """
-    # For preparation alone: where submissions are checked, neither is installed.
+    # Imported here, as only preparation needs them: where submissions are checked, neither is installed.
     from scipy import sparse
     from sklearn.feature_extraction.text import CountVectorizer
 
-    stretches = CountVectorizer(analyzer="char", ngram_range=(letters, letters), binary=True, lowercase=False)
-    held = stretches.fit_transform(texts)
+    substrings = CountVectorizer(
+        analyzer="char", ngram_range=(letters, letters), binary=True, lowercase=False
+    )
+    held = substrings.fit_transform(texts)
     sizes = np.asarray(held.sum(axis=1)).ravel()
     common = (held @ held.T).tocoo()
     alike = common.data >= share * np.minimum(sizes[common.row], sizes[common.col])
@@ -86,7 +88,7 @@ def similar(texts: pd.Series, *, letters: int, share: float) -> npt.NDArray[np.i
 def _whole_groups(
     groups: npt.NDArray[np.intp], clean: npt.NDArray[np.bool_], count: int, seed: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Train rows, and at most `count` clean test rows; what is alike to a test row but not clean is in neither."""
+    """Return train rows and at most `count` clean test rows; other rows similar to a test row are in neither."""
     sizes = np.bincount(groups, weights=clean).astype(int)
     chosen = np.zeros(len(sizes), dtype=np.bool_)
     room = count
@@ -99,7 +101,7 @@ def _whole_groups(
 
 
 def _positions(job: Preparation, test: pd.DataFrame) -> pd.DataFrame:
-    """One row per position of each molecule, with 0 where nothing was measured."""
+    """Return one row per position of each molecule, with 0 where nothing was measured."""
     lengths, scored = (test[name].to_numpy() for name in ("seq_length", "seq_scored"))
     if not len(test) or (lengths != lengths[0]).any() or (scored >= lengths).any():
         raise RawDataProblem(
@@ -117,7 +119,7 @@ def _positions(job: Preparation, test: pd.DataFrame) -> pd.DataFrame:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The positions asked for; which of them were measured is public."""
+    """Return the positions to predict; which of them were measured is public."""
     molecules = json_files.table_of((data.public / "test.json").read_bytes())
     sample = data.sample()
     place = sample[ID].str.rpartition("_")
@@ -126,10 +128,10 @@ def stand_in_answers(data: PublicData) -> pd.DataFrame:
 
 
 def grade(case: Grading) -> float:
-    """The mean over three targets of the root mean squared error at measured positions.
+    """Return the mean over three targets of the root mean squared error at measured positions.
 
-    Edition v1 keeps rows of the submission by the place in its file at which the answers' file has a
-    measured position, which is right in the order of the sample submission only.
+    Edition v1 selects the submission's rows by the positions of measured rows in the answers' file, which is
+    right only in the order of the sample submission.
     """
     checks.columns_present(case.submission, [ID, *TARGETS])
     rows = checks.matched_rows(case.submission, case.answers, ID)

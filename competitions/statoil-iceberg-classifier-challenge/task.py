@@ -13,7 +13,7 @@ from competitions.kit.splits import Split
 from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Grading, Preparation, PublicData
 
-UNKNOWN = "na"  # what stands for an angle that was not recorded
+UNKNOWN = "na"  # the word for an angle that was not recorded
 SAMPLE = "sample_submission.csv"
 HEAD = 1 << 22  # bytes, of which a patch takes 150,000
 
@@ -21,7 +21,7 @@ Record = dict[str, Any]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the labelled patches; those for test have the fields of Kaggle's own."""
+    """Split the labelled patches; those for test keep the fields of Kaggle's own test patches."""
     patches = _read(job.source("train.json.7z"), "train.json")
     fields = _fields(job.source("test.json.7z"), "test.json")
     if job.corrected:
@@ -45,7 +45,7 @@ def _pack(job: Preparation, name: str, content: bytes) -> None:
 
 
 def _by_angle(job: Preparation, angles: list[Any]) -> Split:
-    """Patches of equal angles often show the same object, and those of unknown angle were no test on Kaggle."""
+    """Split by angle: patches of equal angle often show the same object; on Kaggle none of unknown angle was test."""
     known = np.flatnonzero([angle != UNKNOWN for angle in angles])
     groups = [str(angles[place]) for place in known]
     split = splits.by_group(job, groups)
@@ -64,9 +64,9 @@ def _read(path: RawPath, name: str) -> list[Record]:
 
 
 def _fields(path: RawPath, name: str) -> list[str]:
-    """The fields of the first patch, without holding the gigabyte behind it."""
+    """Return the fields of the first patch, without reading the gigabyte after it into memory."""
     try:
-        head = sevenzip.read(path, name, most=HEAD).decode("utf-8", "ignore")  # its last letter may be cut
+        head = sevenzip.read(path, name, most=HEAD).decode("utf-8", "ignore")  # its last character may be cut
         first, _ = json.JSONDecoder().raw_decode(head, head.index("{"))
         return list(first)
     except ValueError as error:
@@ -74,12 +74,12 @@ def _fields(path: RawPath, name: str) -> list[str]:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The sample submission, which agents are given in an archive."""
+    """Return the sample submission, which agents are given in an archive."""
     return tables.read_csv(io.BytesIO(sevenzip.read(data.public / f"{SAMPLE}.7z", SAMPLE)))
 
 
 def grade(case: Grading) -> float:
-    """The mean of -ln of the probability given to what each patch shows."""
+    """Return the mean log loss of the probability of an iceberg."""
     checks.columns_present(case.submission, ["id", "is_iceberg"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
     given = checks.numbers(case.submission, "is_iceberg", low=0, high=1)[rows]

@@ -14,5 +14,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The share of rows whose cover type is predicted right."""
+    """Return the share of rows whose cover type is predicted right."""
     return graders.accuracy(case, id_column="Id", target="Cover_Type")

@@ -9,7 +9,7 @@ from competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
-    """Hold out a fixed number of rows; ids are given anew, first to the train rows and on to the test rows."""
+    """Hold out a fixed number of rows; rows get new ids, first the train rows, then the test rows."""
     table = labelled_table.read(job, "train.csv", needs=["id", "target"])
     train, test = labelled_table.divided(job, table)
     train = train.assign(id=np.arange(len(train)))
@@ -20,5 +20,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Area under the ROC curve of the probability of state 1."""
+    """Return the area under the ROC curve of the probability of state 1."""
     return graders.auc(case, id_column="id", target="target")

@@ -1,4 +1,4 @@
-"""WAV recordings taken out of raw data: long ones cut into short ones; nothing is decoded or resampled."""
+"""Cut long WAV recordings into short ones; nothing is decoded or resampled."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from competitions.raw import RawDataProblem
 
 
 def cut(path: Path, folder: Path, seconds: int = 1) -> list[Path]:
-    """Write whole pieces of so many seconds into a folder, the rest left out; a shorter recording stays whole.
+    """Replace a recording by pieces of `seconds` in a folder and return them; the rest at its end is dropped.
 
-    The recording itself goes before.
+    A shorter recording becomes one piece.
 
     Raises:
-        DataProblem: the file is no WAV, or damaged.
+        DataProblem: the file is not a WAV, or is damaged.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pieces: list[Path] = []

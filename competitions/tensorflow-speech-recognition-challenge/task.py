@@ -22,7 +22,7 @@ Clips = list[PurePosixPath]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the recordings; in edition corrected no speaker is in both parts and there are twelve answers."""
+    """Split the recordings; in edition corrected no speaker is in both parts and there are twelve labels."""
     source = job.source("train.7z")
     clips = _clips(source)
     split = _by_speaker(job, clips) if job.corrected else _plain(job, len(clips))
@@ -45,7 +45,7 @@ def _clips(source: RawPath) -> Clips:
     found = [PurePosixPath(name) for name in sevenzip.files_in(source)]
     clips = [path for path in found if path.suffix == ".wav" and path.is_relative_to("train/audio")]
     if not clips:
-        raise DataProblem(f"{source} is not in the expected form", "it holds no train/audio/*/*.wav")
+        raise DataProblem(f"{source} is not in the expected form", "it contains no train/audio/*/*.wav")
     return sorted(clips, key=lambda clip: f"{clip.parent.name}_{clip.name}")
 
 
@@ -58,7 +58,7 @@ def _plain(job: Preparation, count: int) -> Split:
 
 
 def _by_speaker(job: Preparation, clips: Clips) -> Split:
-    """Whole speakers are held out, and whole recordings of noise if there are several."""
+    """Hold out whole speakers, and whole recordings of noise if there are several."""
     is_noise = np.array([clip.parent.name == NOISE for clip in clips])
     words, noise = np.flatnonzero(~is_noise), np.flatnonzero(is_noise)
     speakers = [clips[place].name.partition("_")[0] for place in words]
@@ -69,7 +69,7 @@ def _by_speaker(job: Preparation, clips: Clips) -> Split:
 
 
 def _place_with_answers(job: Preparation, held_out: dict[PurePosixPath, Path]) -> list[str]:
-    """Place the test clips, noise cut into seconds, in an order that reveals nothing, and return their labels."""
+    """Place the test clips, with noise cut into seconds, in the order of a digest, and return their labels."""
     found: list[tuple[Path, str]] = []
     for clip, path in held_out.items():
         word = clip.parent.name
@@ -84,7 +84,7 @@ def _place_with_answers(job: Preparation, held_out: dict[PurePosixPath, Path]) -
 
 
 def grade(case: Grading) -> float:
-    """The share of clips whose word is predicted exactly."""
+    """Return the share of clips whose word is predicted exactly."""
     checks.columns_present(case.submission, ["fname", "label"])
     rows = checks.matched_rows(case.submission, case.answers, "fname")
     predicted = np.array(checks.texts(case.submission, "label"), dtype=object)[rows]

@@ -1,4 +1,4 @@
-"""TensorFlow 2.0 Question Answering: a split of JSON lines in blocks, scored by spans found or rightly left out."""
+"""TensorFlow 2.0 Question Answering: JSON lines split block by block, scored by right spans or rightly none."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -13,7 +13,7 @@ from competitions.raw import RawDataProblem, RawPath
 from competitions.task import Grading, Preparation
 from foundation.problems import DataProblem
 
-BLOCK = 1000  # lines that are split by themselves
+BLOCK = 1000  # lines; each block is split separately
 ID, TARGET = "example_id", "PredictionString"
 KEYS = [ID, "question_text", "document_text", "long_answer_candidates"]
 WORDS = {"YES", "NO"}
@@ -22,7 +22,7 @@ Answer = tuple[int, int] | str
 
 
 def prepare(job: Preparation) -> None:
-    """Split every block of lines; the test part keeps its annotations to itself."""
+    """Split every block of lines; the annotations of the test part stay private."""
     source = job.source("simplified-nq-train.jsonl")
     gold: list[tuple[str, str]] = []
     with (
@@ -66,7 +66,7 @@ def _gold_rows(source: RawPath, part: pd.DataFrame) -> list[tuple[str, str]]:
                 (f"{id_}_long", _written(next(iter(_long_answers(annotations[0])), ""))),
             ]
         except (LookupError, TypeError) as error:
-            raise _damaged(source, f"sample {id_} has other annotations than known") from error
+            raise _damaged(source, f"sample {id_} has annotations of an unknown form") from error
     return rows
 
 
@@ -90,7 +90,7 @@ def _short_answers(annotation: dict[str, Any]) -> list[Answer]:
 
 
 def grade(case: Grading) -> float:
-    """The share of rows with a right answer or rightly none; in edition corrected F1, as on Kaggle."""
+    """Return the share of rows with a right answer or rightly none; in edition corrected F1, as on Kaggle."""
     right = _right_answers(case)
     submission = case.submission
     checks.columns_present(submission, [ID, TARGET])
@@ -118,7 +118,7 @@ def _right_answers(case: Grading) -> dict[str, list[Answer]]:
 
 
 def _predictions(table: pd.DataFrame) -> list[Answer | None]:
-    """The claims in the submission's order, None where there is none."""
+    """Return the predicted answers in the submission's order, None where there is none."""
     return [_parsed(row, cell) for row, cell in enumerate(table[TARGET].tolist())]
 
 

@@ -12,10 +12,10 @@ def prepare(job: Preparation) -> None:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The sample submission."""
+    """Return the sample submission."""
     return spoken_tokens.stand_in_answers(data, "ru")
 
 
 def grade(case: Grading) -> float:
-    """The share of tokens whose spoken form is predicted exactly."""
+    """Return the share of tokens whose spoken form is predicted exactly."""
     return spoken_tokens.grade(case)

@@ -1,4 +1,4 @@
-"""Right Whale Redux: recordings divided by date from zip to zip, scored by ROC AUC."""
+"""Right Whale Redux: recordings of a zip split by date into two zips, scored by ROC AUC."""
 
 import re
 from pathlib import PurePosixPath
@@ -11,12 +11,12 @@ from competitions.kit.tasks import graders
 from competitions.raw import RawDataProblem
 from competitions.task import Grading, Preparation
 
-DAYS = 4  # of which the first two are train
+DAYS = 4  # the first two are train
 NUMBER = re.compile(r"TRAIN\d+")
 
 
 def prepare(job: Preparation) -> None:
-    """Hold out the last two of four dates; clips are numbered anew in the order of their names."""
+    """Hold out the last two of four dates; clips are renumbered in the order of their names."""
     source = job.source("train2.zip")
     clips = [name for name in archives.files_in(source) if PurePosixPath(name).match("train2/*.aif")]
     members = {PurePosixPath(name).name: name for name in clips}
@@ -43,5 +43,5 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """Area under the ROC curve of the probability of a call."""
+    """Return the area under the ROC curve of the probability of a call."""
     return graders.auc(case, id_column="clip", target="probability")

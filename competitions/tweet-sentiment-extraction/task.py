@@ -1,4 +1,4 @@
-"""Tweet Sentiment Extraction: a row split of tweets, scored by the overlap of words with the marked piece."""
+"""Tweet Sentiment Extraction: a row split of tweets, scored by the overlap of words with the selected text."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ COLUMNS = ["textID", "text", "selected_text", "sentiment"]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the marked tweets, every text as it is in edition corrected; the sample is empty."""
+    """Split the tweets, with verbatim texts in edition corrected; the sample submission is empty."""
     text = COLUMNS if job.corrected else None
     tweets = labelled_table.read(job, "train.csv", needs=COLUMNS, text=text)
     train, test = labelled_table.divided(job, tweets)
@@ -21,14 +21,14 @@ def prepare(job: Preparation) -> None:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """All of each tweet, so that words are asked for where it has any."""
+    """Return the text of each tweet, so that a prediction needs words where the tweet has any."""
     shown = ("textID", "text")
     tweets = data.table("test.csv", text=("text",) if data.corrected else None, columns=shown)
     return tweets.rename(columns={"text": "selected_text"})
 
 
 def grade(case: Grading) -> float:
-    """Mean overlap; a row without a word on both sides counts 1, in edition v1 the metric fails there."""
+    """Return the mean overlap; a row without any word on both sides counts 1, and is refused in edition v1."""
     checks.columns_present(case.submission, ["textID", "selected_text"])
     submission, answers = case.verbatim("selected_text")
     rows = checks.matched_rows(submission, answers, "textID")

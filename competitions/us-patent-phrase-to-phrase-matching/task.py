@@ -13,7 +13,7 @@ WORDS = ["id", "anchor", "target", "context"]
 def prepare(job: Preparation) -> None:
     """Split the rated pairs.
 
-    In edition corrected phrases are kept as they are, and the sample rises row by row, because a
+    Edition corrected keeps phrases as verbatim text, and its sample submission rises row by row, because a
     constant has no correlation.
     """
     text = WORDS if job.corrected else None
@@ -24,7 +24,7 @@ def prepare(job: Preparation) -> None:
 
 
 def grade(case: Grading) -> float:
-    """The correlation of similarities; edition v1 gives NaN where edition corrected refuses."""
+    """Return the correlation of similarities; edition v1 gives NaN where edition corrected refuses."""
     checks.columns_present(case.submission, ["id", "score"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
     lax = not case.corrected

@@ -17,9 +17,9 @@ from competitions.task import Grading, InvalidSubmission, Preparation, PublicDat
 from foundation.problems import DataProblem
 
 KEYS = ["id", "class"]
-DAYS_KEPT = 4  # of a patient that both parts see, the first days are train
+DAYS_KEPT = 4  # the first days of a train patient; later ones are test
 DICE_SHARE, DISTANCE_SHARE = 0.4, 0.6
-MOST_TIMES = 10  # a volume predicted so many times too large is as bad as none
+MOST_TIMES = 10  # a volume predicted more than so many times too large scores like none
 
 Positions = npt.NDArray[np.integer]
 Numbers = npt.NDArray[np.float64]
@@ -66,7 +66,7 @@ def _sizes(scans: RawPath, ids: pd.Series) -> tuple[list[float], list[float]]:
     for id_ in ids:
         paths = found.get(id_, [])
         if len(paths) != 1:
-            raise DataProblem(f"{scans}: slice {id_} has {len(paths)} picture files, expected one")
+            raise DataProblem(f"{scans}: slice {id_} has {len(paths)} image files, expected one")
         sizes.append(paths[0].stem.split("_")[2:4])
     return [float(size[0]) for size in sizes], [float(size[1]) for size in sizes]
 
@@ -84,14 +84,14 @@ def _place_scans(job: Preparation, sides: dict[str, str], moved: set[str]) -> No
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The slices asked for with their sizes, and empty masks."""
+    """Return the slices to predict with their sizes, and empty masks."""
     rows = data.sample()[KEYS]
     width, height = _sizes(data.public / "test", rows["id"])
     return rows.assign(predicted="", image_width=width, image_height=height)
 
 
 def grade(case: Grading) -> float:
-    """Two fifths mean Dice, three fifths nearness of volumes.
+    """Return two fifths mean Dice, three fifths nearness of volumes.
 
     Edition v1 pairs rows, and days, by position alone; and merges the organs of a day to one volume.
     """
@@ -127,9 +127,9 @@ def grade(case: Grading) -> float:
 
 
 def _mean(values: Numbers) -> float:
-    """The mean of what is there, NaN without any."""
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else float("nan")
+    """Return the mean of the values that are not NaN; NaN without any."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def _aligned(case: Grading) -> npt.NDArray[np.intp]:
@@ -143,12 +143,12 @@ def _aligned(case: Grading) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Scans:
-    """Where the slices of rows lie in volumes.
+    """The positions of rows' slices in volumes.
 
     Attributes:
-        volume: per row the volume.
-        layer: per row the place of its slice in the volume.
-        shape: per volume its layers, height and width.
+        volume: per row its volume.
+        layer: per row the index of its slice in the volume.
+        shape: per volume its number of layers, height and width.
     """
 
     volume: Positions
@@ -156,13 +156,13 @@ class Scans:
     shape: Positions
 
     def divided(self, part: Positions) -> "Scans":
-        """A volume of its own for each part."""
+        """Return a volume of its own for each part."""
         parts = int(part.max(initial=-1)) + 1
         return Scans(self.volume * parts + part, self.layer, np.repeat(self.shape, parts, axis=0))
 
 
 def _scans(ids: pd.Series, height: Positions, width: Positions) -> Scans:
-    """One volume per day, numbered in the order of the ids' text; slices of a day in that order too."""
+    """Return one volume per day, numbered in the order of the ids' text; slices of a day in that order too."""
     texts = ids.tolist()
     strange = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
     if strange is not None:
@@ -187,7 +187,7 @@ def _scans(ids: pd.Series, height: Positions, width: Positions) -> Scans:
 def _distances(
     truth: run_lengths.Masks, true_scans: Scans, predicted: run_lengths.Masks, scans: Scans, *, by_rows: bool
 ) -> Numbers:
-    """Per volume the Hausdorff distance relative to the true volume's diagonal; NaN where both are empty."""
+    """Return per volume the Hausdorff distance relative to the true volume's diagonal; NaN where both are empty."""
     distances = []
     pairs = zip(_solids(truth, true_scans, by_rows), _solids(predicted, scans, by_rows), strict=False)
     for true, claimed in pairs:
@@ -202,7 +202,7 @@ def _distances(
 
 
 def _solids(masks: run_lengths.Masks, scans: Scans, by_rows: bool) -> Iterator[Solid]:
-    """Each volume with its masks painted in, layer by layer; their pixels are counted along rows or columns."""
+    """Yield each volume with its masks painted in, layer by layer; their pixels are counted along rows or columns."""
     volume, layer = scans.volume[masks.row], scans.layer[masks.row]
     order = np.argsort(volume, kind="stable")
     edges = np.searchsorted(volume[order], np.arange(1, len(scans.shape)))
@@ -215,7 +215,7 @@ def _solids(masks: run_lengths.Masks, scans: Scans, by_rows: bool) -> Iterator[S
 
 
 def hausdorff(one: Solid, other: Solid, scale: Numbers) -> float:
-    """The largest distance from a voxel of either solid to the nearest voxel of the other.
+    """Return the largest distance from a voxel of either solid to the nearest voxel of the other.
 
     Neither is empty, and they need not be parts of equally large volumes.
 

@@ -25,12 +25,12 @@ def prepare(job: Preparation) -> None:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The time steps with their valves, which are public."""
+    """Return the time steps with their valves, which are public."""
     return data.table("test.csv", columns=("id", "u_out")).assign(pressure=0.0)
 
 
 def grade(case: Grading) -> float:
-    """The mean absolute error of the steps with a closed outlet valve; other rows may hold anything."""
+    """Return the mean absolute error of the steps with a closed outlet valve; other rows may hold anything."""
     checks.columns_present(case.submission, ["id", "pressure"])
     rows = checks.matched_rows(case.submission, case.answers, "id")
     scored = (case.answers["u_out"] == 0).to_numpy()

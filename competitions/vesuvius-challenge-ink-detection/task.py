@@ -1,4 +1,4 @@
-"""Vesuvius: of three labelled papyrus fragments the third is to be read, scored by F0.5 over its pixels."""
+"""Vesuvius: the third of three labelled papyrus fragments is held out, scored by F0.5 over its pixels."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ BETA_SQUARED = 0.25
 
 
 def prepare(job: Preparation) -> None:
-    """Give fragments 1 and 2 with all their labels, and fragment 3 without."""
+    """Publish fragments 1 and 2 with all their labels, and fragment 3 without."""
     held_out = job.source("train/3")
     files = [path for path in held_out.rglob("*") if not path.is_dir()]
     strange = [path for path in files if path.suffix not in KINDS]
@@ -53,7 +53,7 @@ def _size(path: RawPath) -> tuple[int, int]:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The fragment asked for with its size, and without ink."""
+    """Return the fragment to predict with its size, and without ink."""
     width, height = _size(data.public / "test" / TEST / MASK)
     return data.sample().assign(Predicted="", width=width, height=height)
 

@@ -29,7 +29,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def prepare(job: Preparation) -> None:
-    """Split the images; the radiologists' boxes of a held-out one are made one truth."""
+    """Split the images; merge the radiologists' boxes of each held-out image into one set of answers."""
     table = labelled_table.read(job, "train.csv", needs=COLUMNS, numbers=["class_id", *COORDINATES])
     images = table["image_id"].unique()
     split = splits.by_row(job, len(images))
@@ -37,7 +37,7 @@ def prepare(job: Preparation) -> None:
     rows = table[table["image_id"].isin(test_images)]
     if job.corrected:
         rows = pd.concat([_fused(boxes) for _, boxes in rows.groupby(["image_id", "class_id"])])
-    else:  # whatever comes first of each image and class
+    else:  # the first row of each image and class
         rows = rows.groupby(["image_id", "class_id"]).first().reset_index()
     answers = rows.fillna(dict.fromkeys(COORDINATES, 0.0)).astype(dict.fromkeys(COORDINATES, "float64"))
     answers.loc[answers["class_id"] == NO_FINDING, ["x_max", "y_max"]] = 1.0
@@ -55,7 +55,7 @@ def prepare(job: Preparation) -> None:
 
 
 def _fused(boxes: pd.DataFrame) -> pd.DataFrame:
-    """One row per finding: boxes that overlap the first of their kind are averaged with it."""
+    """Return one row per finding: boxes that overlap the first of their kind are averaged with it."""
     corners = boxes[COORDINATES].to_numpy(dtype=np.float64)
     seeds: list[int] = []
     owner = np.zeros(len(boxes), dtype=np.intp)
@@ -71,13 +71,13 @@ def _fused(boxes: pd.DataFrame) -> pd.DataFrame:
 
 
 def stand_in_answers(data: PublicData) -> pd.DataFrame:
-    """The images asked for, without a finding."""
+    """Return the images to predict, without a finding."""
     images = data.sample()[["image_id"]].assign(class_id=NO_FINDING)
     return tables.filled(images, dict(zip(COORDINATES, (0.0, 0.0, 1.0, 1.0), strict=True)))
 
 
 def grade(case: Grading) -> float:
-    """The mean over classes of the average precision; edition v1 keeps MLE-bench's reading of boxes and ids."""
+    """Return the mean over classes of the average precision; edition v1 keeps MLE-bench's reading of boxes and ids."""
     checks.columns_present(case.submission, ["image_id", COLUMN])
     given, wanted = case.submission["image_id"], case.answers["image_id"]
     if case.corrected:
@@ -112,23 +112,23 @@ class CocoBoxes(detection.Boxes):
     id: Positions
 
     def take(self, positions: Positions) -> "CocoBoxes":
-        """Some of them."""
+        """Return the boxes at some positions."""
         return CocoBoxes(
             self.group[positions], self.label[positions], self.box[positions], self.id[positions]
         )
 
     def beyond_measure(self) -> Mask:
-        """Those that COCO's evaluation leaves out because of their area."""
+        """Flag the boxes that COCO's evaluation leaves out because of their area."""
         with np.errstate(all="ignore"):
             area: Numbers = np.prod(self.box[:, 2:] - self.box[:, :2], axis=1)
         return (area < 0) | (area > MOST_AREA)
 
 
 def _coco_score(found: CocoBoxes, truth: CocoBoxes) -> float:
-    """COCO's evaluation as MLE-bench calls it.
+    """Return the score of COCO's evaluation as MLE-bench calls it.
 
-    It is given corners where it expects sizes, and ids from 0, though 0 stands for "no partner" in
-    it: a match with the true box 0 counts as an error, and the predicted box 0 leaves its partner free.
+    MLE-bench passes corners where sizes are expected, and ids from 0, though 0 means "no partner" there:
+    a match with the true box 0 counts as an error, and the predicted box 0 leaves its partner free.
     """
     found = found.take(np.sort(_best_of_groups(found.group)))
     wanted = matching.overlapping(
@@ -141,7 +141,7 @@ def _coco_score(found: CocoBoxes, truth: CocoBoxes) -> float:
     ignored = truth.beyond_measure()
     zero = int(np.argmax(found.id == 0)) if (found.id == 0).any() else len(found.id)
     partner = _partners(wanted, ~ignored[wanted[1]], zero, len(found.id), len(truth.id))
-    # true boxes that are left out are tried by what has found no other
+    # predicted boxes without a partner may match true boxes that are left out
     rest = ignored[wanted[1]] & (partner[wanted[0]] < 0)
     partner = np.maximum(partner, _partners(wanted, rest, zero, len(found.id), len(truth.id)))
     on_ignored = (partner >= 0) & ignored[partner]
@@ -161,9 +161,9 @@ def _best_of_groups(group: Positions) -> Positions:
 
 
 def _coco_iou(first: Numbers, second: Numbers) -> Numbers:
-    """COCO's overlap of boxes of which it takes the last two numbers for sizes.
+    """Return COCO's overlap of boxes whose last two numbers it reads as sizes.
 
-    Its minima and maxima pass NaN over, and an overlap that comes out as NaN is a match to it.
+    Its minima and maxima skip NaN, and it treats an overlap of NaN as a match.
     """
     with np.errstate(all="ignore"):
         ends = [boxes[:, :2] + boxes[:, 2:] for boxes in (first, second)]

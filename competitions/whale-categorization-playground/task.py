@@ -1,4 +1,4 @@
-"""Humpback Whale Identification: photos of flukes divided whale by whale, scored by MAP@5."""
+"""Humpback Whale Identification: photos of flukes split whale by whale, scored by MAP@5."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ SAMPLE = "new_whale w_1287fbc w_98baff9 w_7554f44 w_1eafe46"
 
 
 def prepare(job: Preparation) -> None:
-    """Split the photos; whales without a photo in train are new to it."""
+    """Split the photos; whales without a photo in train become `new_whale` in the answers."""
     table = labelled_table.read(job, "train.csv", needs=["Image", "Id"], text=["Image", "Id"])
     in_test = _in_test(job, table["Id"])
     train, test = table[~in_test], table[in_test]
@@ -26,7 +26,7 @@ def prepare(job: Preparation) -> None:
 
 
 def _in_test(job: Preparation, whales: pd.Series) -> npt.NDArray[np.bool_]:
-    """Of whales with several photos one is drawn for each part, single photos go to test now and then."""
+    """Return the test rows: whales with several photos get one in each part, single photos are seldom test."""
     seed = job.integer("seed")
     codes = pd.factorize(whales)[0]
     order = np.argsort(codes, kind="stable")
@@ -47,7 +47,7 @@ def _in_test(job: Preparation, whales: pd.Series) -> npt.NDArray[np.bool_]:
 
 
 def grade(case: Grading) -> float:
-    """Mean average precision of five guesses per photo; in edition v1 each single blank separates two."""
+    """Return MAP@5 over photos; in edition v1 each single blank separates two guesses."""
     check = checks.columns_present if case.corrected else checks.columns_exactly
     check(case.submission, ["Image", "Id"])
     rows = checks.matched_rows(case.submission, case.answers, "Image")

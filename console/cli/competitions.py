@@ -188,7 +188,7 @@ def new(
         _cut_offs(cut_offs),
     )
     folder = write_draft(draft, home)
-    registry.forget()
+    registry.clear_caches()
     is_found = competition_id in registry.all_ids()
     if json:
         say_json({"competition_id": competition_id, "folder": str(folder), "is_found": is_found})

@@ -97,7 +97,7 @@ class Harbours:
         text = path.read_text()
         assert before in text
         path.write_text(text.replace(before, after, 1))
-        registry.forget()
+        registry.clear_caches()
 
     def fault(self) -> Finding:
         """The first thing that is wrong."""

@@ -79,7 +79,7 @@ def test_a_package_that_names_what_is_not_there_is_told(
     (info / "entry_points.txt").write_text(f"[{registry.ENTRY_POINTS}]\ngone = gone.competitions\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(
-        UsageProblem, match=r"gone 0\.1 brings competitions in 'gone\.competitions': there is no"
+        UsageProblem, match=r"gone 0\.1 cannot be found: its package 'gone\.competitions' is missing"
     ):
         registry.all_ids()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from competitions import registry
-from competitions.descriptions import addendum, description, obfuscated_description, telling_words
+from competitions.descriptions import addendum, description, identifying_words, obfuscated_description
 from competitions.model import EDITIONS, Competition, Edition, Obfuscation
 from foundation.problems import DataProblem
 from tests.competitions.prepared import prepared
@@ -80,7 +80,7 @@ def test_no_name_no_host_and_no_prize_survives_obfuscation(
     competition: Competition, edition: Edition
 ) -> None:
     text = obfuscated_description(competition, edition)
-    assert not telling_words(competition, text)
+    assert not identifying_words(competition, text)
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL).lower()
     for word in ("kaggle", competition.id.lower(), competition.name.lower(), "mle-bench", "prize", "fgvc"):
         assert word not in prose
@@ -95,7 +95,7 @@ def test_an_addendum_tells_all_that_is_graded_and_not_the_competition(
 ) -> None:
     text = addendum(competition, edition)
     assert all(f"\n## {name}\n" in text for name in ("Files", "Metric", "Submission"))
-    assert not telling_words(competition, text)
+    assert not identifying_words(competition, text)
 
 
 @every_edition
@@ -141,9 +141,9 @@ def test_passages_of_one_edition_are_left_out_of_the_other(wolves: Competition) 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("# W\n<!-- edition v2 -->\n", "line 2 names an edition 'v2'"),
-        ("# W\n<!-- end -->\n", "line 2 ends a passage that did not begin"),
-        ("# W\n<!-- edition v1 -->\nNo end.\n", "edition v1 does not end"),
+        ("# W\n<!-- edition v2 -->\n", "line 2 names an unknown edition 'v2'"),
+        ("# W\n<!-- end -->\n", "line 2 ends a passage that was never opened"),
+        ("# W\n<!-- edition v1 -->\nNo end.\n", "edition v1 is never closed"),
     ],
 )
 def test_passages_that_are_set_off_wrongly_are_told(wolves: Competition, text: str, message: str) -> None:
@@ -182,7 +182,7 @@ def test_names_are_renamed_outside_of_code_and_over_line_ends(wolves: Competitio
 )
 def test_a_text_that_would_still_tell_is_refused(wolves: Competition, telling: str) -> None:
     write(wolves, f"# Wolves\nThis is {telling}, you see.\n")
-    with pytest.raises(DataProblem, match="would still tell what it is"):
+    with pytest.raises(DataProblem, match="would still identify it"):
         obfuscated_description(wolves, "v1")
 
 

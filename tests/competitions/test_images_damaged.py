@@ -118,4 +118,4 @@ def test_two_photos_of_one_name_are_told(tmp_path: Path) -> None:
     for species in (raw / "train").iterdir():
         for number, photo in enumerate(sorted(species.iterdir())):
             photo.rename(species / f"{number}.png")
-    assert "another raw file lies at" in refused(competition_id, raw, tmp_path)
+    assert "another raw file was placed at" in refused(competition_id, raw, tmp_path)

@@ -114,7 +114,7 @@ def test_a_slice_with_two_pictures_is_named(tmp_path: Path) -> None:
     raw = Vector(VECTORS / SCANS).unpack_raw(tmp_path / "raw")
     for path in list(raw.glob("train/*/*/scans/slice_0001_*.png")):
         (path.parent / "slice_0001_1_1_1_1.png").write_bytes(b"")
-    assert "_slice_0001 has 2 picture files" in refused(SCANS, raw, tmp_path)
+    assert "_slice_0001 has 2 image files" in refused(SCANS, raw, tmp_path)
 
 
 def test_labels_that_cannot_be_read_are_named_by_their_page_or_sample(tmp_path: Path) -> None:

@@ -189,11 +189,11 @@ def test_an_id_of_the_benchmark_cannot_be_taken(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "spaceship-titanic").mkdir()
     (tmp_path / "spaceship-titanic" / "competition.toml").write_text("")
     monkeypatch.setenv(registry.OWN_VARIABLE, f"{OWN}{os.pathsep}{tmp_path}")
-    with pytest.raises(UsageProblem, match="'spaceship-titanic' is there twice"):
+    with pytest.raises(UsageProblem, match="Two competitions have the id 'spaceship-titanic'"):
         registry.all_ids()
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(registry.OWN_VARIABLE, str(tmp_path / "nowhere"))
-    with pytest.raises(UsageProblem, match=r"nowhere: there is no such folder"):
+    with pytest.raises(UsageProblem, match=r"nowhere: the folder does not exist"):
         registry.get(ID)

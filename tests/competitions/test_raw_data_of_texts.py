@@ -66,7 +66,7 @@ def _table(name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callabl
         (
             "new-york-city-taxi-fare-prediction",
             _table("train.csv", lambda rows: rows.assign(key="same")),
-            "a key of a test row stands there twice",
+            "a key of a test row occurs there twice",
         ),
         (
             "playground-series-s3e18",
@@ -76,7 +76,7 @@ def _table(name: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callabl
         (
             "google-quest-challenge",
             _table("train.csv", lambda rows: rows.assign(answer_helpful=0.5)),
-            "a rating is the same in all of the test rows",
+            "a rating is the same in all test rows",
         ),
         (
             "google-quest-challenge",

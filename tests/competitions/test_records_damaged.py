@@ -113,7 +113,7 @@ def test_a_photo_that_the_tar_lacks_is_named(tmp_path: Path) -> None:
     (raw / "train_val2019.tar.gz").unlink()
     with tarfile.open(raw / "train_val2019.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "train_val2019", "train_val2019")
-    assert f"holds no {name}" in refused(competition_id, raw, tmp_path)
+    assert f"{name} is missing" in refused(competition_id, raw, tmp_path)
     (tmp_path / "train_val2019").rename(raw / "train_val2019")
     assert f"{Path(name).name} is missing" in refused(competition_id, raw, tmp_path)
 
@@ -133,7 +133,7 @@ def test_a_document_with_a_further_field_is_told(tmp_path: Path) -> None:
     raw = Vector(VECTORS / competition_id).unpack_raw(tmp_path / "raw")
     path = raw / "nybg2020/train/metadata.json"
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="latin-1")), "more": 1}))
-    assert "it has a field 'more'" in refused(competition_id, raw, tmp_path)
+    assert "it has an unknown field 'more'" in refused(competition_id, raw, tmp_path)
 
 
 def test_patches_that_lack_a_field_are_told(tmp_path: Path) -> None:

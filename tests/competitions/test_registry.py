@@ -70,7 +70,7 @@ def test_a_split_file_names_competitions_line_by_line(tmp_path: Path) -> None:
 
 
 def test_an_unknown_split_is_told_with_the_names() -> None:
-    with pytest.raises(UsageProblem, match="Names: low"):
+    with pytest.raises(UsageProblem, match="Splits: low"):
         registry.read_split("heavy")
 
 
@@ -213,7 +213,7 @@ def test_a_split_that_names_no_competition_is_refused(
     monkeypatch.setattr(registry, "_HOME", tmp_path)
     registry.splits.cache_clear()
     with pytest.raises(
-        DataProblem, match=r"splits\.toml cannot be used: low names wolfs, which is no folder"
+        DataProblem, match=r"splits\.toml cannot be used: low names wolfs, and no such folder"
     ):
         registry.splits()
 

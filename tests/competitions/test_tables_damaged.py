@@ -55,7 +55,7 @@ SPINE = "rsna-2022-cervical-spine-fracture-detection"
     [
         ("spaceship-titanic", content("train.csv", b"\xb3\xff\0"), "train.csv cannot be read as a table"),
         ("spaceship-titanic", content("train.csv", b""), "it has no column PassengerId, Transported"),
-        ("spaceship-titanic", rows("train.csv", 0), "it holds no rows"),
+        ("spaceship-titanic", rows("train.csv", 0), "it has no rows"),
         ("spaceship-titanic", folder("train.csv"), "train.csv cannot be read as a table"),
         ("spooky-author-identification", content("train.zip", b"PK"), "train.zip"),
         ("nomad2018-predict-transparent-conductors", content("train.csv.zip", b""), "train.csv.zip"),
@@ -66,7 +66,7 @@ SPINE = "rsna-2022-cervical-spine-fracture-detection"
             "column x_max holds text",
         ),
         ("rsna-breast-cancer-detection", cell("train.csv", "cancer", "no"), "column cancer holds text"),
-        (SPINE, rows("train.csv", 4), "train.csv does not go with train_bounding_boxes.csv"),
+        (SPINE, rows("train.csv", 4), "train.csv does not match train_bounding_boxes.csv"),
         (
             "stanford-covid-vaccine",
             content("test.json", b'{"id":"a","sequence":"A","seq_length":1,"seq_scored":1,"new":1}\n'),

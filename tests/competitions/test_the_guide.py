@@ -154,7 +154,7 @@ def test_one_of_the_benchmark_must_be_named_in_its_split(
     entry = re.search(r"^```toml\n(dev = \[\n.*?)\]\n```", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
     assert entry is not None
     (tmp_path / "splits.toml").write_text(splits.replace("dev = [\n", entry.group(1)))
-    registry.forget()
+    registry.clear_caches()
     assert next(check(VISITS, home / EXAMPLES[VISITS])).health == "ok"
     assert VISITS in registry.read_split("dev")
-    registry.forget()
+    registry.clear_caches()

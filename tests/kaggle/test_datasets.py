@@ -16,7 +16,7 @@ from typing import TypedDict
 import pytest
 
 from competitions import registry
-from competitions.descriptions import telling_words
+from competitions.descriptions import identifying_words
 from competitions.kit.archives import zip_tree
 from competitions.model import Checksums
 from competitions.task import Preparation
@@ -182,7 +182,7 @@ def test_kaggles_own_description_is_put_beside_the_data_on_demand(loopback: Loop
     more = (prepared / "public" / "description_addendum.md").read_text()
     assert "holds wherever the description says otherwise" in more
     assert "## Metric" in more and "those of a row sum to 1 within one part in 100,000" in more
-    assert not telling_words(registry.get(ID), more)
+    assert not identifying_words(registry.get(ID), more)
 
 
 def test_access_and_size_are_told_before_anything_is_downloaded(loopback: Loopback, tmp_path: Path) -> None:

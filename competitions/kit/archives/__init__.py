@@ -1,6 +1,6 @@
-"""Archives of raw data: members of zips taken out safely, or moved to another zip without inflating them.
+"""Zip archives of raw data: safe extraction, and copying members to another zip without inflating them.
 
-7z is in `sevenzip`, tar in `tars`, a zip used as a folder in `zip_tree`.
+7z is in `sevenzip`, tar in `tars`, a zip read like a folder in `zip_tree`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from foundation.problems import DataProblem
 
 _WORKERS = 4
 _BATCH = 256
-_MAX_RATIO = 1100  # deflate cannot do better than 1032:1, so a member that claims more lies
+_MAX_RATIO = 1100  # deflate cannot exceed 1032:1, so a member that claims more is false
 _BLOCK = 1 << 20
 _STEP = 1000
 _LOCAL = struct.Struct("<26x2H")  # a local header, which ends with the lengths of name and extra field
@@ -36,7 +36,7 @@ def opened(path: RawPath) -> Iterator[zipfile.ZipFile]:
     """Open a zip for reading.
 
     Raises:
-        DataProblem: it is no zip, or is damaged.
+        DataProblem: it is not a zip, or is damaged.
     """
     with _as_data_problems(path), path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
         yield archive
@@ -51,27 +51,27 @@ def _as_data_problems(path: RawPath) -> Iterator[None]:
 
 
 def files_in(path: RawPath) -> list[str]:
-    """The names of the members of a zip that are files, in its own order."""
+    """Return the names of a zip's members that are files, in the zip's order."""
     return [name for name in _members(path) if not name.endswith("/")]
 
 
 def _members(path: RawPath) -> Mapping[str, zipfile.ZipInfo]:
-    """The members of a zip by name; the last one where a name stands twice."""
+    """Return the members of a zip by name; where a name occurs twice, the last one."""
     if not isinstance(path, Path):
         return _read_members(path)
     found = path.stat()
     return _read_members(path, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
-@lru_cache(maxsize=1)  # a task asks several times for the archive it works on
+@lru_cache(maxsize=1)  # a task lists the archive it works on several times
 def _read_members(path: RawPath, *state: int) -> Mapping[str, zipfile.ZipInfo]:
-    del state  # a changed file is read anew
+    del state  # part of the cache key, so that a changed file is read again
     with opened(path) as archive:
         return _by_name(archive)
 
 
 def ordered_by_checksum(path: RawPath, names: Iterable[str]) -> list[str]:
-    """Names of members in an order that follows from checksums of their bytes, which reveals nothing about the names.
+    """Return names of members in the order of their content's checksums, which reveals nothing about the names.
 
     Raises:
         DataProblem: a member is missing.
@@ -89,14 +89,14 @@ def _by_name(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 @contextmanager
 def opened_member(path: RawPath, name: str) -> Iterator[IO[bytes]]:
-    """Open one file of a zip to be read once from where it lies; it may lie in a folder of the zip."""
+    """Open one file of a zip, in any of its folders, for reading from front to back."""
     full_name = _full_name(path, name)
     with opened(path) as archive, archive.open(_regular(_by_name(archive), path, full_name)) as stream:
         yield stream
 
 
 def read_members(path: RawPath, names: Iterable[str]) -> Iterator[bytes]:
-    """The bytes of each of the named files of a zip, one after another.
+    """Yield the bytes of each of the named files of a zip.
 
     Raises:
         DataProblem: a member is missing, is a link, is damaged, or inflates to more than it says.
@@ -108,10 +108,10 @@ def read_members(path: RawPath, names: Iterable[str]) -> Iterator[bytes]:
 
 
 def member_size(path: RawPath, name: str) -> int:
-    """How many bytes one file of a zip has, by the zip's directory; it may lie in a folder of the zip.
+    """Return the size of one file of a zip, in any of its folders, as the zip's directory states it.
 
     Raises:
-        DataProblem: it is not there.
+        DataProblem: there is no such file.
     """
     members, full_name = _members(path), _full_name(path, name)
     if full_name not in members:
@@ -120,57 +120,57 @@ def member_size(path: RawPath, name: str) -> int:
 
 
 def _full_name(path: RawPath, name: str) -> str:
-    # whoever opens a name that no member has gets the error
+    # a name that no member has is returned as it is: opening it raises the error
     return next((found for found in files_in(path) if PurePosixPath(found).name == name), name)
 
 
 def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> None:
-    """Take the named members out of a zip, each to its own path, several at a time.
+    """Extract the named members of a zip, each to its own path, several at a time.
 
     Raises:
         DataProblem: a member is missing, is a link, is damaged, or inflates to more than it says.
     """
     for folder in {target.parent for target in targets.values()}:
         folder.mkdir(parents=True, exist_ok=True)
-    wanted = list(targets.items())
-    # one that lies packed in another archive is best read once from front to back
+    members = list(targets.items())
+    # an archive inside another archive is best read once from front to back
     workers = _WORKERS if isinstance(path, Path) else 1
-    # opening an archive reads its whole directory, so each worker opens it a few times only
-    share = max(_BATCH, -(-len(wanted) // (4 * workers))) if workers > 1 else len(wanted)
-    batches = [wanted[start : start + share] for start in range(0, len(wanted), max(share, 1))]
+    # opening an archive reads its whole directory, so each worker opens it only a few times
+    share = max(_BATCH, -(-len(members) // (4 * workers))) if workers > 1 else len(members)
+    batches = [members[start : start + share] for start in range(0, len(members), max(share, 1))]
     done = 0
     with ThreadPoolExecutor(workers) as pool:
         try:
             for count in pool.map(lambda batch: _extract_batch(path, batch), batches):
                 done += count
-                job.progress(path.name, done, len(wanted))
+                job.progress(path.name, done, len(members))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
 
 
-def _extract_batch(path: RawPath, wanted: list[tuple[str, Path]]) -> int:
+def _extract_batch(path: RawPath, batch: list[tuple[str, Path]]) -> int:
     with opened(path) as archive:
         members = _by_name(archive)
-        chosen = [(_regular(members, path, name), target) for name, target in wanted]
+        chosen = [(_regular(members, path, name), target) for name, target in batch]
         create_empty(target for _, target in chosen)
         for info, target in sorted(chosen, key=lambda pair: pair[0].header_offset):
-            with archive.open(info) as taken, target.open("wb") as given:
-                shutil.copyfileobj(taken, given, _BLOCK)
-    return len(wanted)
+            with archive.open(info) as content, target.open("wb") as stream:
+                shutil.copyfileobj(content, stream, _BLOCK)
+    return len(batch)
 
 
 def create_empty(files: Iterable[Path]) -> None:
-    """Make files in this order: that in which an archive fills them may show their classes."""
+    """Create empty files in this order, since the order of an archive's members may reveal their classes."""
     for file in files:
         file.open("xb").close()
 
 
 def repack(job: Preparation, path: RawPath, target: Path, names: Mapping[str, str] | Iterable[str]) -> None:
-    """Make a zip of some members of another one, copying their compressed bytes as they lie.
+    """Make a zip of some members of another one, copying their compressed bytes unchanged.
 
-    They are put in the order of their new names and all get the same time: where a member lay in the
-    source, and since when, may show its class.
+    Members are ordered by their new names and all get the same time: a member's position and time in the
+    source may reveal its class.
 
     Args:
         job: whose progress hook to call.
@@ -192,9 +192,8 @@ def repack(job: Preparation, path: RawPath, target: Path, names: Mapping[str, st
     for copy in copies:
         copy.header_offset = end
         end += len(copy.FileHeader()) + copy.compress_size
-    pairs.sort(
-        key=lambda pair: pair[0].header_offset
-    )  # an archive within an archive is read from front to back
+    # an archive inside another archive must be read from front to back
+    pairs.sort(key=lambda pair: pair[0].header_offset)
     target.parent.mkdir(parents=True, exist_ok=True)
     with path.open("rb") as source, target.open("xb") as made:
         for done, (info, copy) in enumerate(pairs, start=1):
@@ -220,7 +219,7 @@ def _renamed(info: zipfile.ZipInfo, name: str) -> zipfile.ZipInfo:
 
 def _copy_packed(source: IO[bytes], info: zipfile.ZipInfo, target: IO[bytes]) -> None:
     if info.flag_bits & _ENCRYPTED:
-        raise DataProblem(f"Archive member {info.filename!r} was not taken", "it is encrypted")
+        raise DataProblem(f"Archive member {info.filename!r} was refused", "it is encrypted")
     source.seek(info.header_offset)
     head = source.read(_LOCAL.size)
     if len(head) < _LOCAL.size or not head.startswith(b"PK\3\4"):
@@ -236,7 +235,7 @@ def _copy_packed(source: IO[bytes], info: zipfile.ZipInfo, target: IO[bytes]) ->
 
 @contextmanager
 def new_member(target: Path, name: str, *, compressed: bool = True) -> Iterator[IO[bytes]]:
-    """Make a zip with a single member and give the stream that fills it."""
+    """Make a zip with a single member and yield the stream to write its content to."""
     target.parent.mkdir(parents=True, exist_ok=True)
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     with (
@@ -251,23 +250,25 @@ def _regular(directory: Mapping[str, zipfile.ZipInfo], path: RawPath, name: str)
         raise _incomplete(path, name)
     info = directory[name]
     if stat.S_ISLNK(info.external_attr >> 16):
-        raise DataProblem(f"{path} was not taken", f"its member {name} is a link")
+        raise DataProblem(f"{path} was refused", f"its member {name} is a link")
     if info.file_size > _MAX_RATIO * info.compress_size + 1024:
-        raise DataProblem(f"{path} was not taken", f"its member {name} claims to inflate beyond all measure")
+        raise DataProblem(
+            f"{path} was refused", f"its member {name} claims to inflate by more than deflate allows"
+        )
     return info
 
 
 def _incomplete(path: RawPath, name: str) -> DataProblem:
-    return RawDataProblem(f"{path} is incomplete", f"it holds no {name}")
+    return RawDataProblem(f"{path} is incomplete", f"{name} is missing in it")
 
 
 def safe_path(name: str) -> Path:
-    """A member's name as a path below the folder it is extracted to.
+    """Return a member's name as a path relative to the folder it is extracted to.
 
     Raises:
-        DataProblem: it would lie outside.
+        DataProblem: the path would lead outside that folder.
     """
     path = PurePosixPath(name.replace("\\", "/"))
     if not path.parts or path.is_absolute() or ".." in path.parts:
-        raise DataProblem(f"Archive member {name!r} was not taken", "it would lie outside of its folder")
+        raise DataProblem(f"Archive member {name!r} was refused", "it would be extracted outside its folder")
     return Path(path)

@@ -1,4 +1,4 @@
-"""7z archives: chosen members of raw data taken out safely, and new archives made; zips are `archives`."""
+"""7z archives: safe extraction of raw data, and making new archives; zips are in `archives`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def opened(path: RawPath) -> Iterator[py7zr.SevenZipFile]:
     """Open a 7z for reading.
 
     Raises:
-        DataProblem: it is no 7z, or is damaged.
+        DataProblem: it is not a 7z, or is damaged.
     """
     import py7zr
     from py7zr.exceptions import ArchiveError, PasswordRequired
@@ -41,13 +41,13 @@ def opened(path: RawPath) -> Iterator[py7zr.SevenZipFile]:
 
 
 def files_in(path: RawPath) -> list[str]:
-    """The names of the members of a 7z that are files, in its own order."""
+    """Return the names of a 7z's members that are files, in the archive's order."""
     with opened(path) as archive:
         return [member.filename for member in archive.files if member.is_file]
 
 
 def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> None:
-    """Take the named members out of a 7z in one pass, each straight to its own path.
+    """Extract the named members of a 7z in one pass, each to its own path.
 
     Raises:
         DataProblem: the archive is damaged or lacks a member.
@@ -62,15 +62,14 @@ def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> 
 
     class Writer(Py7zIO):
         def __init__(self, target: Path) -> None:
-            self._stream = stack.enter_context(
-                target.open("wb")
-            )  # py7zr leaves the one at which it fails open
+            # py7zr leaves the stream open at which it fails, so the stack closes it
+            self._stream = stack.enter_context(target.open("wb"))
 
         def write(self, s: bytes | bytearray) -> int:
             return self._stream.write(s)
 
         def read(self, size: int | None = None) -> bytes:  # noqa: ARG002 py7zr's interface
-            raise OSError("what is taken out is written only")
+            raise OSError("extracted members are only written")
 
         def seek(self, offset: int, whence: int = 0) -> int:
             return self._stream.seek(offset, whence)
@@ -87,7 +86,7 @@ def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> 
     class Writers(WriterFactory):
         def create(self, filename: str) -> Py7zIO:
             if filename not in left:
-                raise DataProblem(f"{path} was not taken", f"it holds {filename} twice")
+                raise DataProblem(f"{path} was refused", f"it contains {filename} twice")
             target = left.pop(filename)
             done = len(targets) - len(left)
             if done % _STEP == 0 or not left:
@@ -100,12 +99,12 @@ def extract_as(job: Preparation, path: RawPath, targets: Mapping[str, Path]) -> 
 
 
 def read(path: RawPath, name: str, *, most: int | None = None) -> bytes:
-    """One file of a 7z; it may lie in a folder there.
+    """Read one file of a 7z, in any of its folders.
 
     Args:
         path: the 7z.
         name: the file.
-        most: keep no more than so many of its first bytes; damage behind them is found even so.
+        most: return at most this many of its first bytes; damage after them is still found.
 
     Raises:
         DataProblem: the archive is damaged or lacks the file.
@@ -123,11 +122,11 @@ def read(path: RawPath, name: str, *, most: int | None = None) -> bytes:
 def pack(
     job: Preparation, target: Path, files: Mapping[str, Path | bytes], *, compressed: bool = True
 ) -> None:
-    """Make a 7z of contents, and of files and folders that lie in the scratch folder, under the given names.
+    """Make a 7z of bytes, and of files and folders in the scratch folder, under the given names.
 
-    Files are removed as soon as they are in it. Pictures are better stored than compressed again; other
-    things are compressed lightly: the usual strength takes minutes for what agents unpack once. Members are
-    put in the order of their names, and files get one time: how they came may show their classes.
+    Each file is removed once it is archived. Images are better stored than compressed again; the rest is
+    compressed lightly, because the usual level takes minutes for what agents unpack once. Members are ordered
+    by name, and files get one time, since order and times may reveal their classes.
     """
     import py7zr
 
@@ -151,4 +150,4 @@ def _expect(path: RawPath, names: Iterable[str]) -> None:
     present = set(files_in(path))
     missing = next((name for name in names if name not in present), None)
     if missing is not None:
-        raise RawDataProblem(f"{path} is incomplete", f"it holds no {missing}")
+        raise RawDataProblem(f"{path} is incomplete", f"{missing} is missing in it")

@@ -1,4 +1,4 @@
-"""Tar archives, compressed by gzip or not: members brought from one to others in a single pass; zips are `archives`."""
+"""Tar archives, gzipped or not: copy members from one to several others in a single pass; zips are in `archives`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import IO
 from competitions.raw import RawDataProblem, RawPath, is_regular
 from competitions.task import Preparation
 
-_BLOCK = 1 << 14  # what tarfile holds ready it copies at each read, so that larger blocks are slower
+_BLOCK = 1 << 14  # tarfile copies its buffer at each read, so that larger blocks are slower
 _STEP = 1000
 _GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a member goes: to which archive, and under which name."""
+    """The archive that a member is copied to, and its name there."""
 
     archive: Path
     name: str
@@ -31,66 +31,66 @@ class Destination:
 def distribute(
     job: Preparation,
     source: RawPath,
-    wanted: Mapping[str, Destination],
+    destinations: Mapping[str, Destination],
     *,
     by_name: Collection[Path] = (),
 ) -> None:
-    """Bring the named files of a tar to new ones, which are not compressed, reading it once from front to back.
+    """Copy the named files of a tar to new uncompressed tars, reading it once from front to back.
 
     Args:
         job: whose progress hook to call.
         source: the tar.
-        wanted: where each file goes.
-        by_name: new archives whose members are put in the order of their names, because the order of the
-            source shows their classes; they lie in the scratch folder until all are read.
+        destinations: where each file goes.
+        by_name: new archives whose members are ordered by name, because the order in the source reveals
+            their classes; they are kept in the scratch folder until all are read.
 
     Raises:
         DataProblem: the archive is damaged, or lacks a file.
     """
-    missing = dict.fromkeys(wanted)
+    missing = dict.fromkeys(destinations)
     waiting: list[tuple[Destination, Path]] = []
     with ExitStack() as stack, _as_data_problems(source):
-        writers = _writers(stack, wanted)
+        writers = _writers(stack, destinations)
         for member, content in files(source):
             if member.name not in missing:
                 continue
             del missing[member.name]
-            to = wanted[member.name]
+            to = destinations[member.name]
             if to.archive in by_name:
                 waiting.append((to, job.scratch / f"{len(waiting)}.waiting"))
                 with waiting[-1][1].open("xb") as kept:
                     shutil.copyfileobj(content, kept)
             else:
                 _add(writers[to.archive], to.name, member.size, content)
-            _report(job, source, len(wanted) - len(missing), len(wanted))
+            _report(job, source, len(destinations) - len(missing), len(destinations))
         for to, path in sorted(waiting, key=lambda pair: pair[0].name):
             with path.open("rb") as content:
                 _add(writers[to.archive], to.name, path.stat().st_size, content)
             path.unlink()
     if missing:
-        raise RawDataProblem(f"{source} is incomplete", f"it holds no {next(iter(missing))}")
+        raise RawDataProblem(f"{source} is incomplete", f"{next(iter(missing))} is missing in it")
 
 
-def pack(job: Preparation, folder: RawPath, wanted: Mapping[str, Destination]) -> None:
-    """As `distribute`, for files that lie in a folder; all are put in the order of their new names.
+def pack(job: Preparation, folder: RawPath, destinations: Mapping[str, Destination]) -> None:
+    """Do as `distribute` for the files of a folder, all ordered by their new names.
 
     Raises:
         DataProblem: a file is missing.
     """
     with ExitStack() as stack:
-        writers = _writers(stack, wanted)
-        ordered = sorted(wanted.items(), key=lambda pair: pair[1].name)
+        writers = _writers(stack, destinations)
+        ordered = sorted(destinations.items(), key=lambda pair: pair[1].name)
         for done, (name, to) in enumerate(ordered, start=1):
             path = folder / name
             if not is_regular(path):
                 raise job.missing(path.name, path.parent)
             with path.open("rb") as content:
                 _add(writers[to.archive], to.name, path.stat().st_size, content)
-            _report(job, folder, done, len(wanted))
+            _report(job, folder, done, len(destinations))
 
 
-def _writers(stack: ExitStack, wanted: Mapping[str, Destination]) -> dict[Path, tarfile.TarFile]:
-    archives = dict.fromkeys(to.archive for to in wanted.values())
+def _writers(stack: ExitStack, destinations: Mapping[str, Destination]) -> dict[Path, tarfile.TarFile]:
+    archives = dict.fromkeys(to.archive for to in destinations.values())
     for path in archives:
         path.parent.mkdir(parents=True, exist_ok=True)
     return {path: stack.enter_context(tarfile.open(path, "x")) for path in archives}
@@ -108,7 +108,7 @@ def _add(archive: tarfile.TarFile, name: str, size: int, content: IO[bytes]) -> 
 
 
 def files(path: RawPath) -> Iterator[tuple[tarfile.TarInfo, IO[bytes]]]:
-    """The regular files of an archive; each can be read until the next one is asked for."""
+    """Yield the regular files of an archive; each can be read until the next one is requested."""
     with _as_data_problems(path), _inflated(path) as stream:
         with tarfile.open(fileobj=stream, mode="r|", bufsize=_BLOCK) as archive:
             for member in archive:

@@ -1,4 +1,4 @@
-"""The bytes of one member of a zip, at once or as a file that can be sought in; it knows nothing of directories.
+"""Read one member of a zip, at once or as a seekable file; the zip's directory is read by `zip_tree`.
 
 Members are read by position, so that any number of threads can share one open zip.
 """
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 20
 _PACKED_BLOCK = 1 << 18
-_KEPT = 8  # blocks that can be gone back to: a zip within a zip is begun at its end
+_KEPT = 8  # latest inflated blocks, for seeking back: a zip within a zip is read from its end
 _SPACING = 4 << 20  # bytes between marks at first
-_MOST_MARKS = 512  # of which each takes some fifty kilobytes
+_MOST_MARKS = 512  # each takes some fifty kilobytes
 _LOCAL = struct.Struct("<4s22x2H")
-_NAMES = 512  # bytes that the names in a local header hardly ever exceed
+_NAMES = 512  # bytes; the names in a local header are hardly ever longer
 
 
 def read(archive: FileIO, member: ZipInfo) -> bytes:
-    """All of a member of an open zip, checked.
+    """Read a whole member of an open zip and check it.
 
     Raises:
         DataProblem: it is damaged.
@@ -55,10 +55,10 @@ def read(archive: FileIO, member: ZipInfo) -> bytes:
 
 
 def opened(archive: FileIO, member: ZipInfo) -> io.BufferedReader:
-    """Open a member; its checksum is compared when it is read from front to back.
+    """Open a member; its checksum is verified when it is read from front to back.
 
     Raises:
-        DataProblem: it is damaged; reading may raise it too.
+        DataProblem: it is damaged; reading it may raise this too.
     """
     kind = _Deflated if member.compress_type == ZIP_DEFLATED else _Stored
     return io.BufferedReader(kind(archive, member), _BLOCK)
@@ -80,7 +80,7 @@ def _check(archive: FileIO, member: ZipInfo, crc: int) -> None:
 
 def _damaged(archive: FileIO, member: ZipInfo, why: str) -> DataProblem:
     return DataProblem(
-        f"{archive.name} is damaged", f"{member.filename}: {why}", "Remove it; it is downloaded again then."
+        f"{archive.name} is damaged", f"{member.filename}: {why}", "Remove it to have it downloaded again."
     )
 
 
@@ -116,12 +116,12 @@ class _Stream(io.RawIOBase):
         return count
 
     def _fill(self, view: memoryview) -> int:
-        """Put at least one byte of what stands at the present place into `view`."""
+        """Put at least one byte from the current position into `view` and return how many."""
         raise NotImplementedError
 
 
 class _Stored(_Stream):
-    """A member that lies in the zip as it is."""
+    """A member that is stored without compression."""
 
     _checked = 0
     _crc = 0
@@ -140,7 +140,7 @@ class _Stored(_Stream):
 
 @dataclass(frozen=True)
 class _Mark:
-    """A place in a compressed member that inflating can go on from."""
+    """A position in a compressed member from which inflating can continue."""
 
     end: int
     taken: int
@@ -149,7 +149,7 @@ class _Mark:
 
 
 class _Deflated(_Stream):
-    """A compressed member; the last blocks are kept, and marks along the way to go back or ahead to."""
+    """A compressed member; it keeps the latest blocks, and marks at intervals for seeking."""
 
     def __init__(self, archive: FileIO, member: ZipInfo) -> None:
         super().__init__(archive, member)
@@ -160,8 +160,8 @@ class _Deflated(_Stream):
     def _go_to(self, mark: _Mark) -> None:
         self._inflater = mark.inflater.copy()
         self._kept: deque[bytes] = deque(maxlen=_KEPT)
-        self._taken = mark.taken  # of the packed bytes
-        self._end = mark.end  # how far it has been inflated
+        self._taken = mark.taken  # packed bytes read so far
+        self._end = mark.end  # bytes inflated so far
         self._crc = mark.crc
 
     def _mark(self) -> None:

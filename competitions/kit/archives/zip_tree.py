@@ -1,6 +1,6 @@
-"""A zip as the tree of files that it holds, each read from where it lies; it extracts nothing unasked.
+"""A zip as a tree of files that are read in place, without extraction.
 
-The whole is found harmless before anything is taken from it.
+All members are checked before any is read.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from typing import IO, Literal
 from competitions.kit.archives import safe_path, zip_members
 from foundation.problems import DataProblem
 
-_MOST_INFLATED = 200  # times the zip: the real ones stay below 30, and nobody's data need more
-_MOST_AS_KNOWN = 10  # times what the data are known to come to, which is a rough figure for some
+_MOST_INFLATED = 200  # times the zip's size; real ones stay below 30
+_MOST_AS_KNOWN = 10  # times the known size of the data, which is a rough figure for some
 _HARMLESS_BYTES = 1 << 30
 _LOCAL_HEADER_BYTES = 30
-_AT_ONCE = 4 << 20  # bytes of a member that is rather read at one go than through a stream
+_AT_ONCE = 4 << 20  # bytes up to which a member is read whole instead of through a stream
 _BLOCK = 1 << 20
 _ENCRYPTED = 0x1
-UNUSUAL = re.compile(r"(^|/)\.{0,2}(/|$)|\\")  # paths that are not spelt in the shortest way
+UNUSUAL = re.compile(r"(^|/)\.{0,2}(/|$)|\\")  # paths that are not in normal form
 
 
-def _nobody(count: int) -> None:
+def _ignore(count: int) -> None:
     del count
 
 
 class ZipTree:
-    """What a zip holds, by path."""
+    """The files and folders of a zip, by path."""
 
     def __init__(
         self, path: Path, archive: FileIO, members: Iterable[zipfile.ZipInfo], known_bytes: int | None
@@ -52,12 +52,12 @@ class ZipTree:
                 self._add_folders(place)
                 continue
             if place in self._files:
-                raise self._refused(f"two of its members would lie at {place}")
+                raise self._refused(f"two of its members have the path {place}")
             self._files[place] = member
             self._add_folders(place.rpartition("/")[0] or ".")
         mixed = self._folders & self._files.keys()
         if mixed:
-            raise self._refused(f"two of its members would lie at {min(mixed)}")
+            raise self._refused(f"two of its members have the path {min(mixed)}")
         for member in self._files.values():
             if odd := _oddity(member):
                 raise self._refused(f"its member {member.filename} {odd}")
@@ -86,29 +86,29 @@ class ZipTree:
 
     @cached_property
     def size(self) -> int:
-        """How many bytes the files have together."""
+        """The total size of the files in bytes."""
         return sum(member.file_size for member in self._files.values())
 
     @property
     def files(self) -> list[str]:
-        """The paths of all files, in the order in which they lie in the zip."""
+        """The paths of all files, in the order of their positions in the zip."""
         return sorted(self._files, key=lambda place: self._files[place].header_offset)
 
     @property
     def folders(self) -> list[str]:
-        """The paths of all folders, each behind the one it lies in."""
+        """The paths of all folders, each after the one it lies in."""
         return sorted(self._folders)
 
     def is_file(self, place: str) -> bool:
-        """Whether a file lies there."""
+        """Return whether there is a file with this path."""
         return place in self._files
 
     def is_folder(self, place: str) -> bool:
-        """Whether a folder lies there."""
+        """Return whether there is a folder with this path."""
         return place in self._folders
 
     def member(self, place: str) -> zipfile.ZipInfo:
-        """The member that is the file at a path.
+        """Return the member with this path.
 
         Raises:
             FileNotFoundError: there is none.
@@ -118,7 +118,7 @@ class ZipTree:
         return self._files[place]
 
     def names_in(self, folder: str) -> list[str]:
-        """The names of what lies directly in a folder."""
+        """Return the names of the files and folders directly in a folder."""
         if folder not in self._folders:
             raise FileNotFoundError(2, "No such folder in the zip", str(self.path / folder))
         return self._names.get(folder, [])
@@ -136,56 +136,57 @@ class ZipTree:
         return zip_members.opened(self._archive, self.member(place))
 
     def read(self, place: str) -> bytes:
-        """All of the file at a path."""
+        """Read the whole file at a path."""
         member = self.member(place)
         if max(member.file_size, member.compress_size) <= _AT_ONCE:
             return zip_members.read(self._archive, member)
         with self.open(place) as stream:
             return stream.read()
 
-    def copy(self, place: str, target: IO[bytes], tell: Callable[[int], None] = _nobody) -> None:
-        """Write the file at a path to an open one, telling how many bytes have been added."""
+    def copy(self, place: str, target: IO[bytes], on_written: Callable[[int], None] = _ignore) -> None:
+        """Copy the file at a path to an open one, calling `on_written` with the size of each block written."""
         if self.member(place).file_size <= _AT_ONCE:
-            tell(target.write(self.read(place)))
+            on_written(target.write(self.read(place)))
             return
         with self.open(place) as stream:
             while block := stream.read(_BLOCK):
-                tell(target.write(block))
+                on_written(target.write(block))
 
     def _refused(self, why: str) -> DataProblem:
-        return DataProblem(f"{self.path} was not taken", why)
+        return DataProblem(f"{self.path} was refused", why)
 
 
 @contextmanager
 def opened(path: Path, *, known_bytes: int | None = None) -> Iterator[ZipTree]:
-    """Open a zip whose files are then read from where they lie.
+    """Open a zip as a tree of files that are read in place.
 
     Args:
         path: the zip.
-        known_bytes: about how much it is known to inflate to.
+        known_bytes: roughly the known size of its files together.
 
     Raises:
-        DataProblem: it is no zip, or would write outside its folder, over itself, or beyond all measure.
+        DataProblem: it is not a zip; or a member is a link, encrypted, has a path outside the folder or that of
+            another member; or the files would be far too large.
     """
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError) as error:
         raise DataProblem(
-            f"{path} cannot be read as a zip", str(error), "Remove it; it is downloaded again then."
+            f"{path} cannot be read as a zip", str(error), "Remove it to have it downloaded again."
         ) from error
     with path.open("rb", buffering=0) as stream:
         yield ZipTree(path, stream, members, known_bytes)
 
 
 def _oddity(member: zipfile.ZipInfo) -> str | None:
-    """Why a member is not taken whatever it holds, if so."""
+    """Return why a member is refused regardless of its content; None if it is not."""
     if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
         return "is a link or a device"
     if member.flag_bits & _ENCRYPTED:
         return "is encrypted"
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return "is compressed in a way that is not known"
+        return "is compressed by an unknown method"
     return None
 
 
@@ -196,7 +197,7 @@ class _Size:
 
 @dataclass(frozen=True, eq=False)
 class ZipPath:
-    """A file or folder of a zip, used as a `pathlib.Path` is; see `competitions.raw`."""
+    """A file or folder of a zip with the interface of `pathlib.Path`; see `competitions.raw`."""
 
     _tree: ZipTree
     _place: str = "."
@@ -240,27 +241,27 @@ class ZipPath:
         return ZipPath(self._tree, self._place.rpartition("/")[0] or ".")
 
     def relative_to(self, other: ZipPath) -> PurePosixPath:
-        """The way to it from a folder that it lies below."""
+        """Return the path relative to a folder that it lies below."""
         return PurePosixPath(self._place).relative_to(other._place)
 
     def exists(self) -> bool:
-        """Whether there is such a file or folder."""
+        """Return whether there is such a file or folder."""
         return self.is_file() or self.is_dir()
 
     def is_file(self) -> bool:
-        """Whether it is a file."""
+        """Return whether it is a file."""
         return self._tree.is_file(self._place)
 
     def is_dir(self) -> bool:
-        """Whether it is a folder."""
+        """Return whether it is a folder."""
         return self._tree.is_folder(self._place)
 
     def iterdir(self) -> Iterator[ZipPath]:
-        """What lies directly in a folder."""
+        """Yield what lies directly in a folder."""
         return (self / name for name in self._tree.names_in(self._place))
 
     def glob(self, pattern: str) -> Iterator[ZipPath]:
-        """What lies below and matches a pattern, part by part."""
+        """Yield what lies below and matches a pattern, part by part."""
         first, _, rest = pattern.partition("/")
         for path in self.iterdir() if self.is_dir() else ():
             if fnmatchcase(path.name, first):
@@ -270,29 +271,29 @@ class ZipPath:
                     yield from path.glob(rest)
 
     def rglob(self, pattern: str) -> Iterator[ZipPath]:
-        """What lies anywhere below and has a name that matches a pattern."""
+        """Yield everything below, at any depth, whose name matches a pattern."""
         for path in self.iterdir() if self.is_dir() else ():
             if fnmatchcase(path.name, pattern):
                 yield path
             yield from path.rglob(pattern)
 
     def stat(self) -> _Size:
-        """How large a file is."""
+        """Return the size of a file."""
         return _Size(self._tree.member(self._place).file_size)
 
     def open(self, mode: Literal["rb"]) -> BufferedReader:
         """Open a file."""
-        del mode  # there is no other one
+        del mode  # only "rb" is supported
         return self._tree.open(self._place)
 
     def read_bytes(self) -> bytes:
-        """All of a file."""
+        """Read a whole file."""
         return self._tree.read(self._place)
 
     def read_text(self, encoding: str) -> str:
-        """All of a file as text."""
+        """Read a whole file as text."""
         return self.read_bytes().decode(encoding)
 
     def copy_to(self, target: IO[bytes]) -> None:
-        """Write it to an open file."""
+        """Copy it to an open file."""
         self._tree.copy(self._place, target)

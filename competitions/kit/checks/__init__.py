@@ -1,4 +1,4 @@
-"""Checks of a submission's form; each raises `InvalidSubmission` with what to mend, and says nothing of the answers.
+"""Checks of a submission's form; each raises `InvalidSubmission` with what to correct, without revealing answers.
 
 Rows are counted from 1, the header left out.
 """
@@ -36,7 +36,7 @@ _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 
 
 def quoted(value: object, most: int = _SHOWN) -> str:
-    """A cell as it may stand in a message: quoted, control characters escaped, cut."""
+    """Return a cell as it may appear in a message: quoted, control characters escaped, cut."""
     text = ascii(value.item() if isinstance(value, np.generic) else value)
     if len(text) <= most:
         return text
@@ -47,26 +47,26 @@ _QUOTES = "'\""
 
 
 class InvalidCell(InvalidSubmission):
-    """A cell is not as it should be; it is quoted as it was read, and to its author as it stands in the file."""
+    """A cell is wrong; `str()` quotes it as it was read, `message_quoting` as it stands in the file."""
 
     def __init__(
         self, row: int | np.intp, column: str, value: object, fault: str, expected: str = ""
     ) -> None:
-        """Say what is wrong.
+        """Compose the message.
 
         Args:
             row: the row's position, from 0.
             column: the column's name.
-            value: the cell as it was read; of one that is missing it is said that it is empty.
-            fault: what is wrong with it, to stand behind the value.
-            expected: what should stand there.
+            value: the cell as it was read; a missing one is called empty.
+            fault: what is wrong with it, as the predicate after the value.
+            expected: what the cell should be.
         """
         self._row, self._column, self._value = int(row), column, value
         self._fault, self._expected = fault, expected
         super().__init__(self._message(value))
 
-    def told(self, source: SubmissionSource) -> str:
-        """The message with the cell as it stands in the file."""
+    def message_quoting(self, source: SubmissionSource) -> str:
+        """Return the message with the cell as it stands in the file."""
         table = source.read(text=())
         if self._column not in table.columns:  # a key made of several columns
             return str(self)
@@ -90,14 +90,14 @@ def _is_empty(cell: object) -> bool:
 
 
 def _label(name: str) -> str:
-    """A column's name as it may stand in a message, since an agent may have made it up."""
+    """Return a column's name as it may appear in a message, since an agent may have made it up."""
     if unnamed := _UNNAMED.fullmatch(name):
         return f"column {int(unnamed[1]) + 1}, which has no name,"
     return name if name.isascii() and name.isprintable() and len(name) <= _SHOWN else quoted(name)
 
 
 def _listed(names: Iterable[object], many: int) -> str:
-    """The first of so many names as they may stand in a message."""
+    """Return the first of `many` names as they may appear in a message."""
     shown: list[str] = []
     for name in names:
         if isinstance(name, str) and _UNNAMED.fullmatch(name):
@@ -114,10 +114,10 @@ def _listed(names: Iterable[object], many: int) -> str:
 
 @contextmanager
 def reading_answers() -> Iterator[None]:
-    """What is refused inside is wrong with the answers; no submission is to blame, and no message mentions it.
+    """Raise `DataProblem` instead of `InvalidSubmission` inside: the answers are at fault, not the submission.
 
     Raises:
-        DataProblem: instead of `InvalidSubmission`.
+        DataProblem: a check has refused the answers.
     """
     try:
         yield
@@ -126,7 +126,7 @@ def reading_answers() -> Iterator[None]:
 
 
 def columns_present(table: pd.DataFrame, columns: Sequence[str]) -> None:
-    """All of these columns are there."""
+    """Refuse a table that lacks any of these columns."""
     missing = [name for name in columns if name not in table.columns]
     if missing:
         raise InvalidSubmission(_missing_columns([str(name) for name in table.columns], columns, missing))
@@ -160,12 +160,12 @@ def _missing_columns(found: Sequence[str], columns: Sequence[str], missing: Sequ
 
 
 def _bare(name: str) -> str:
-    """A name without what makes two that look alike unequal: case, blanks around, marks of byte order, quotes."""
+    """Return a name without what hides that two are alike: case, surrounding blanks, byte order marks, quotes."""
     return name.strip(" \t\ufeff\"'").casefold()
 
 
 def columns_exactly(table: pd.DataFrame, columns: Sequence[str]) -> None:
-    """These columns are there, in any order, and no others."""
+    """Refuse a table that does not have exactly these columns, in any order."""
     columns_present(table, columns)
     extra = [name for name in table.columns if name not in set(columns)]
     if not extra:
@@ -178,7 +178,7 @@ def columns_exactly(table: pd.DataFrame, columns: Sequence[str]) -> None:
 
 
 def row_count(submission: pd.DataFrame, answers: pd.DataFrame, column: str) -> None:
-    """There are as many rows as in the answers; a column of ids, if there, tells which are missing or too many."""
+    """Refuse a submission with another number of rows; the column of ids, if present, shows which are wrong."""
     if len(submission) == len(answers):
         return
     if column in submission.columns:
@@ -195,9 +195,9 @@ def _other_row_count(found: int, expected: int) -> str:
 def matched_rows(
     submission: pd.DataFrame, answers: pd.DataFrame, column: str, *, answers_column: str | None = None
 ) -> Positions:
-    """For each row of the answers the position of the submission's row with the same id.
+    """Return for each row of the answers the position of the submission's row with the same id.
 
-    The row counts must be equal and each id must stand as often as in the answers; rows with the
+    The row counts must be equal and each id must occur as often as in the answers; rows with the
     same id are paired in file order. A missing id matches nothing.
     """
     columns_present(submission, [column])
@@ -212,13 +212,13 @@ def matched_rows(
 def unmatched(
     given: pd.Series, wanted: pd.Series, column: str, *, repeats: bool = False, partial: bool = False
 ) -> InvalidSubmission:
-    """Why the ids of a submission do not match those asked for: which row is wrong, and which ids have no row.
+    """Return why a submission's ids do not match the expected ones: which row is wrong, and which ids have no row.
 
     Args:
         given: the ids of the submission.
-        wanted: those asked for.
+        wanted: the expected ids.
         column: their name in the submission.
-        repeats: whether an id may stand more often than it is asked for.
+        repeats: whether an id may occur more often than expected.
         partial: whether ids may be left out.
     """
     count = (
@@ -247,7 +247,7 @@ def unmatched(
 
 
 class _InvalidId(InvalidCell):
-    """An id that is not asked for, with what else is known of the ids before and behind it."""
+    """A row has an unexpected id; the message also gives the row count before and the missing ids after it."""
 
     def __init__(
         self,
@@ -267,11 +267,11 @@ class _InvalidId(InvalidCell):
 
 
 def ids_without_rows(ids: npt.NDArray[Any], *, repeated: bool = False) -> str:
-    """How many ids lack a row, and the least of them, whatever their order; empty where none does.
+    """Return a sentence with how many ids lack a row and the smallest of them; empty where none does.
 
     Args:
-        ids: those that lack one.
-        repeated: whether ids are asked for more than once, so that one may have rows, but too few.
+        ids: those that lack a row.
+        repeated: whether ids are expected more than once, so that one may have rows, but too few.
     """
     if not len(ids):
         return ""
@@ -287,9 +287,9 @@ def ids_without_rows(ids: npt.NDArray[Any], *, repeated: bool = False) -> str:
 def rows_asked_for(
     submission: pd.DataFrame, answers: pd.DataFrame, column: str, *, all_needed: bool = True
 ) -> Positions:
-    """For each row of the submission the position of the answers' row with the same id, which is there once.
+    """Return for each row of the submission the position of the answers' only row with the same id.
 
-    Ids may be repeated; those of the answers must all be there unless not `all_needed`.
+    Ids may be repeated; unless `all_needed` is false, all ids of the answers must occur.
     """
     columns_present(submission, [column])
     wanted, given = answers[column], submission[column]
@@ -313,23 +313,23 @@ def numbers(
     ignored: Flags | None = None,
     spelt: Spelling = "pandas",
 ) -> Numbers:
-    """The columns as doubles, one row per row (one-dimensional for a single name).
+    """Return columns as doubles, one row per row (one-dimensional for a single name).
 
     Text, missing cells, infinities and values outside `low` to `high` or not `above` a limit are refused,
-    each with the first row that has one. Rows flagged as `ignored` may hold anything and come as 0.
+    each with the first row that has one. Rows flagged as `ignored` may hold anything and become 0.
 
     Args:
-        table: what holds the columns.
+        table: the table with the columns.
         columns: one name, or several.
-        low: the least value that is taken.
-        high: the greatest one.
-        above: a limit that no value may reach from above.
+        low: the smallest value allowed.
+        high: the greatest value allowed.
+        above: a limit that every value must exceed.
         missing_ok: whether a cell may be missing.
         infinite_ok: whether a value may be infinite.
         ignored: which rows may hold anything.
-        spelt: what becomes of numbers in a column that was read as text, because one of its cells is no
-            number that a type holds: they are refused, taken where `pandas.to_numeric` takes them, or
-            where `float` does, which takes more, such as "1_0".
+        spelt: how to treat a column that was read as text, because one of its cells is not a number of any
+            dtype: refuse it, accept what `pandas.to_numeric` accepts, or what `float` accepts, which is more,
+            such as "1_0".
     """
     if not isinstance(columns, str):
         columns_present(table, columns)
@@ -392,7 +392,7 @@ def _expected_number(low: float, high: float, above: float | None) -> str:
 
 
 def _converted(column: pd.Series[Any], spelt: Spelling) -> pd.Series[Any]:
-    """A column of text as numbers, missing where it holds none."""
+    """Convert a column of text to numbers, missing where a cell is not one."""
     converted = pd.to_numeric(column, errors="coerce").astype("float64")
     if spelt == "python":
         for row in np.flatnonzero((converted.isna() & column.notna()).to_numpy()).tolist():
@@ -404,16 +404,16 @@ def _converted(column: pd.Series[Any], spelt: Spelling) -> pd.Series[Any]:
 
 
 def _refuse(bad: Flags, cells: pd.Series, fault: str, expected: str) -> None:
-    """Refuse the first bad one of a column's cells."""
+    """Refuse the first bad cell of a column, if there is one."""
     if bad.any():
         row = int(np.argmax(bad))
         raise InvalidCell(row, str(cells.name), cells.iloc[row], fault, expected)
 
 
 def sorted_rows(table: pd.DataFrame, column: str) -> Positions:
-    """The positions of the rows sorted by a column, equal cells in file order, missing ones last.
+    """Return the positions of the rows sorted by a column, equal cells in file order, missing ones last.
 
-    It is for graders that pair rows by rank without ever comparing ids; `matched_rows` is for the others.
+    It serves graders that pair rows by rank without comparing ids; the others use `matched_rows`.
     """
     columns_present(table, [column])
     cells = table[column].reset_index(drop=True)
@@ -427,7 +427,7 @@ def sorted_rows(table: pd.DataFrame, column: str) -> Positions:
 
 
 def texts(table: pd.DataFrame, column: str, *, missing: str | None = None) -> list[str]:
-    """A column of text; numbers and True or False are refused, and so are missing cells without a stand-in."""
+    """Return a column of text; numbers, booleans, and missing cells without a replacement are refused."""
     columns_present(table, [column])
     cells: list[Any] = table[column].tolist()
     for row, cell in enumerate(cells):
@@ -442,7 +442,7 @@ def texts(table: pd.DataFrame, column: str, *, missing: str | None = None) -> li
 
 
 def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
-    """A column of class numbers or booleans as doubles: numeric after reading, none missing, all whole."""
+    """Return a column of class numbers or booleans as doubles; it must be numeric, complete and whole."""
     columns_present(table, [column])
     if not len(table):
         raise InvalidSubmission("The submission has a header and no rows.")
@@ -458,9 +458,9 @@ def whole_numbers(table: pd.DataFrame, column: str) -> Numbers:
 
 
 def _least_like_a_label(cells: pd.Series) -> int:
-    """The row of the cell that is no number, or of the largest where all are: a number that no type holds.
+    """Return the row of a cell that is not a number, or of the largest number, which no dtype can hold.
 
-    Where most cells are booleans, they are what the others should have been.
+    Where most cells are booleans, the others are at fault.
     """
     sizes = pd.to_numeric(cells, errors="coerce").astype("float64").abs().to_numpy(na_value=np.inf)
     booleans = cells.isin(_BOOLEANS).to_numpy()
@@ -472,9 +472,9 @@ def _least_like_a_label(cells: pd.Series) -> int:
 def rows_sum_to_one(
     values: Numbers, *, tolerance: float = 1e-6 + 1e-5, decimals: int | None = None, hint: str = ""
 ) -> None:
-    """The probabilities of each row sum to one, within a tolerance or when rounded to some decimals.
+    """Refuse rows whose probabilities do not sum to one, within a tolerance or rounded to some decimals.
 
-    The default tolerance is that of numpy's isclose with atol 1e-6; a hint goes behind the message.
+    The default tolerance is that of numpy's isclose with atol 1e-6; a hint is appended to the message.
     """
     sums = values.sum(axis=1)
     off = ~(np.abs(sums - 1) <= tolerance) if decimals is None else np.round(sums, decimals) != 1
@@ -484,7 +484,7 @@ def rows_sum_to_one(
 
 
 def rescaled_rows(values: Numbers) -> Numbers:
-    """Each row divided by its sum, as Kaggle's log loss does it; a row of zeros is refused."""
+    """Divide each row by its sum, as Kaggle's log loss does; a row of zeros is refused."""
     sums: Numbers = values.sum(axis=1, keepdims=True)
     empty = ~(sums[:, 0] > 0)
     if empty.any():
@@ -498,7 +498,7 @@ _LONGEST = np.iinfo(np.int64)
 
 
 def truncated_class_numbers(table: pd.DataFrame, column: str) -> ClassNumbers:
-    """A column of class numbers with fractions cut off; text counts where `int` can read it."""
+    """Return a column of class numbers with fractions cut off; text is accepted where `int` can read it."""
     columns_present(table, [column])
     cells: pd.Series[Any] = table[column]
     if cells.dtype.kind in "iub":
@@ -509,15 +509,14 @@ def truncated_class_numbers(table: pd.DataFrame, column: str) -> ClassNumbers:
 
 
 def first_class_numbers(table: pd.DataFrame, column: str) -> ClassNumbers:
-    """The first class number of each cell, which holds one number or several separated by blanks."""
+    """Return the first class number of each cell, which holds one number or several separated by blanks."""
     columns_present(table, [column])
     cells: pd.Series[Any] = table[column]
     expected = "class numbers separated by blanks"
     if cells.dtype.kind in "iub":
         return np.asarray(cells.to_numpy())
-    if cells.dtype.kind == "f" and len(
-        cells
-    ):  # one cell has made fractions of all: one that is no whole number
+    # one cell that is not a whole number has turned the whole column into floats
+    if cells.dtype.kind == "f" and len(cells):
         row = int(np.argmax(~(cells == np.floor(cells)) | np.isinf(cells)))
         raise InvalidCell(row, column, cells.iloc[row], "cannot be read", expected)
     return _read_numbers(cells, _first_number, expected)
@@ -526,13 +525,13 @@ def first_class_numbers(table: pd.DataFrame, column: str) -> ClassNumbers:
 def _first_number(cell: Any) -> int:
     if isinstance(cell, str):
         return int(cell.split()[0])
-    if isinstance(cell, int):  # a column that pandas read piece by piece may mix both
+    if isinstance(cell, int):  # a column that pandas read in chunks may mix both
         return cell
     raise ValueError
 
 
 def _read_numbers(cells: pd.Series[Any], reader: Callable[[Any], int], expected: str) -> ClassNumbers:
-    """Every different cell is read once."""
+    """Read each distinct cell once and return the number for every row."""
     _refuse(cells.isna().to_numpy(), cells, "cannot be read", expected)
     codes, names = pd.factorize(cells.to_numpy(dtype=object), use_na_sentinel=False)
     values: list[int] = []

@@ -1,4 +1,4 @@
-"""Lists of objects written into one cell, such as `label confidence x y` repeated; what they hit is `matching`."""
+"""Parse lists of objects in one cell, such as `label confidence x y` repeated; `matching` compares them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _BLANK, _LINE = ord(" "), ord("\n")
 
 @dataclass(frozen=True)
 class Detections:
-    """The objects of all rows, in the order in which they are written.
+    """The objects of all rows, in the order of the cells.
 
     Attributes:
         row: the row that each object belongs to.
-        numbers: one line per object with its numbers, in the order of its tokens, the name left out.
+        numbers: one row per object with its numbers, in the order of its tokens, without the name.
         names: the name of each object, empty where objects have none.
         column: the column's name, for messages.
-        row_numbers: where each row stands in the submission, for messages.
+        row_numbers: the position of each row in the submission, for messages.
     """
 
     row: Positions
@@ -39,21 +39,21 @@ class Detections:
     row_numbers: Positions
 
     def refused(self, place: int | np.intp, why: str) -> InvalidSubmission:
-        """An error that names the row of an object and says what is wrong with it."""
+        """Return an error that names the row of an object and what is wrong with it."""
         return InvalidSubmission(f"Row {self.row_numbers[self.row[place]] + 1}: {self.column} {why}.")
 
 
 @dataclass(frozen=True)
 class Form:
-    """How objects are written.
+    """The syntax of objects in a cell.
 
     Attributes:
-        tokens: what an object's tokens are called, in their order.
-        name: which of them is its name; all others are numbers, as `float()` takes them.
-        single_blanks: exactly one blank stands between tokens, so that a surplus one makes an empty
+        tokens: the names of an object's tokens, in order.
+        name: the index of the token that is its name; all others are numbers, as `float()` reads them.
+        single_blanks: exactly one blank separates tokens, so that a surplus one makes an empty
             token; otherwise blanks of any kind and number separate them.
-        missing_ok: a missing cell holds no object.
-        blank_ok: a cell of blanks alone holds no object; always so without `single_blanks`.
+        missing_ok: a missing cell means no object.
+        blank_ok: a cell of blanks alone means no object; always so without `single_blanks`.
     """
 
     tokens: tuple[str, ...]
@@ -64,7 +64,7 @@ class Form:
 
     @property
     def width(self) -> int:
-        """How many tokens an object has."""
+        """The number of tokens per object."""
         return len(self.tokens)
 
     @property
@@ -77,14 +77,14 @@ class Form:
 def predicted_and_true_masks(
     case: Grading, id_column: str, column: str, form: Form, *, true_form: Form | None = None
 ) -> tuple[Detections, Detections]:
-    """The objects of a submission, and the true ones, both by the rows of the answers.
+    """Return the objects of a submission, and the true ones, both by the rows of the answers.
 
     Args:
         case: what is graded.
-        id_column: matches the rows.
-        column: holds the objects, in the submission and in the answers.
-        form: how the submission writes them.
-        true_form: how the answers do, where they write more than a submission.
+        id_column: the column by which rows are matched.
+        column: the column with the objects, in the submission and in the answers.
+        form: the syntax in the submission.
+        true_form: the syntax in the answers, where it differs.
     """
     columns_present(case.submission, [id_column, column])
     rows = matched_rows(case.submission, case.answers, id_column)
@@ -104,12 +104,12 @@ def parse(
 
     Args:
         cells: the texts; a number is refused.
-        form: how the objects are written.
+        form: the syntax of the objects.
         column: the column's name, for messages.
-        row_numbers: the cells' positions in the submission, where they have been put in another order.
+        row_numbers: the cells' positions in the submission, where they have been reordered.
 
     Raises:
-        InvalidSubmission: a cell is no text, its tokens don't make whole objects, or one is no number.
+        InvalidSubmission: a cell is not text, its tokens don't make whole objects, or one is not a number.
     """
     texts = pd.Series(cells, dtype=object).tolist()
     numbers = np.arange(len(texts)) if row_numbers is None else np.asarray(row_numbers, dtype=np.intp)
@@ -130,9 +130,9 @@ def _is_empty(text: Any, form: Form) -> bool:
 
 
 def _read_regular(texts: list[Any], form: Form) -> tuple[Positions, Numbers, npt.NDArray[np.object_]] | None:
-    """Read cells in which single blanks separate whole objects of plain numbers: one line each makes a table.
+    """Read cells of plain numbers separated by single blanks as one table with an object per line.
 
-    None where anything is unusual; looking at every token then finds what is wrong.
+    Return None where anything is unusual; parsing token by token then finds the fault.
     """
     if not texts or not all(isinstance(text, str) for text in texts):
         return None

@@ -1,4 +1,4 @@
-"""Finding for each wanted id the row that has it, fast for millions, and telling why ids don't match."""
+"""Match a submission's ids with the expected ones, fast for millions of rows, and describe mismatches."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Positions = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Mismatch:
-    """How ids differ from those that are wanted.
+    """The differences between a submission's ids and the expected (wanted) ones.
 
     Attributes:
         foreign: the rows whose id is not wanted, ascending.
-        surplus: the rows whose id stands more often above and in them than it is wanted, ascending.
-        lacking: the wanted ids that stand less often than wanted, each once, in the wanted order.
+        surplus: the rows by which an id has occurred more often than wanted, ascending.
+        lacking: the wanted ids that occur less often than wanted, each once, in the wanted order.
     """
 
     foreign: Positions
@@ -28,9 +28,9 @@ class Mismatch:
 
 
 def pair_up(wanted: pd.Series, given: pd.Series) -> Positions | None:
-    """For each wanted id the position of the same id among the given ones; None where they do not match.
+    """Return for each wanted id its position among the given ones; None where they do not match.
 
-    Both must hold no missing cell. Ids that stand more than once are paired in file order.
+    Neither may contain a missing cell. Repeated ids are paired in file order.
     """
     if len(wanted) != len(given):
         return None
@@ -48,10 +48,10 @@ def pair_up(wanted: pd.Series, given: pd.Series) -> Positions | None:
 
 
 def mismatch(wanted: pd.Series, given: pd.Series) -> Mismatch:
-    """How ids, none of which is missing, differ from the wanted ones.
+    """Return how ids, none of which is missing, differ from the wanted ones.
 
     A column of numbers with a single word in it is read as text. Where numbers are wanted, its cells are
-    taken for the numbers that they spell, so that the word alone is foreign.
+    converted to numbers again, so that only the word is foreign.
     """
     if pd.api.types.is_numeric_dtype(wanted) and not pd.api.types.is_numeric_dtype(given):
         numbers = {str(number): number for number in wanted.tolist()}
@@ -77,7 +77,7 @@ def _equal(wanted: pd.Series, given: pd.Series) -> bool:
 
 
 def _coded(wanted: npt.NDArray[Any], given: npt.NDArray[Any]) -> tuple[Positions, Positions]:
-    """Both sides numbered by first appearance in one pass, so that what only `given` holds comes after the rest."""
+    """Number both sides by first appearance in one pass, so that ids only in `given` get the highest numbers."""
     mixed = wanted.dtype == object or given.dtype == object
     both = np.concatenate([wanted.astype(object), given.astype(object)] if mixed else [wanted, given])
     codes = pd.factorize(both)[0]

@@ -1,4 +1,4 @@
-"""Cells that hold names of classes, one or a set of them separated by blanks; cells of numbers are in `checks`."""
+"""Checks of cells with class names, one or several separated by blanks; those of numbers are in `checks`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Positions = npt.NDArray[np.intp]
 
 
 def require_text(table: pd.DataFrame, column: str, *, all_missing_ok: bool = False) -> None:
-    """A column that holds text as read: neither numbers alone nor True and False alone."""
+    """Refuse a column that was read as numbers only, or as True and False only, instead of text."""
     checks.columns_present(table, [column])
     cells = table[column].dropna()
     # with missing cells among them True and False are objects
@@ -33,12 +33,12 @@ def _are_bools(cells: pd.Series) -> bool:
 
 
 def coded_sets(truth: pd.Series, predicted: pd.Series) -> tuple[LabelSets, LabelSets]:
-    """The sets of labels of two columns of blank-separated names, numbered alike.
+    """Return the sets of labels in two columns of blank-separated names, with shared numbers for the names.
 
-    Repeats and surplus blanks don't matter; a cell that is missing or no text holds no label.
+    Repeats and surplus blanks don't matter; a cell that is missing or not text has no label.
     """
     sides = [[cell if isinstance(cell, str) else "" for cell in side.tolist()] for side in (truth, predicted)]
-    # split twice, because millions of lists that live at a time keep the garbage collector busy
+    # split twice, because millions of lists alive at the same time slow the garbage collector
     sizes = [np.fromiter((len(cell.split()) for cell in side), dtype=np.intp) for side in sides]
     names = [name for side in sides for cell in side for name in cell.split()]
     codes, found = pd.factorize(np.array(names, dtype=object))

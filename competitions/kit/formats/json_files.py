@@ -1,4 +1,4 @@
-"""Reading and writing JSON documents and JSON lines, one by one or as a table."""
+"""Read and write JSON documents and JSON lines, one by one or as a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pandas as pd
 from competitions.kit.placing import checksummed
 from competitions.raw import RawDataProblem, RawPath
 
-# all escapes are matched, so that a backslash which is itself escaped starts none
+# all escapes are matched, so that an escaped backslash does not begin another escape
 _ESCAPES = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)|\\.")
 
 
@@ -27,14 +27,14 @@ def read_records(path: RawPath) -> list[dict[str, Any]]:
     """Read a raw JSON document that is a list of objects.
 
     Raises:
-        DataProblem: it is something else, or damaged.
+        DataProblem: it is not a list of objects, or is damaged.
     """
     try:
         found = read_json(path)
     except ValueError as error:
         raise RawDataProblem(f"{path} cannot be read as JSON", str(error)) from error
     if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
-        raise RawDataProblem(f"{path} was not taken", "it is no list of objects")
+        raise RawDataProblem(f"{path} is not in the expected form", "it is not a list of objects")
     return found
 
 
@@ -45,21 +45,21 @@ def write_json(path: Path, value: Any, *, indent: int | None = None, sort_keys: 
         io.TextIOWrapper(content, "utf-8", newline="\n") as stream,
     ):
         if indent is None:
-            stream.write(json.dumps(value, sort_keys=sort_keys))  # in C, which json.dump does not use
+            stream.write(json.dumps(value, sort_keys=sort_keys))  # written in C, which json.dump does not use
         else:
             json.dump(value, stream, indent=indent, sort_keys=sort_keys)
 
 
 def read_jsonl_parts(path: RawPath, keys: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Some members of each object of a JSON lines file, blank lines skipped.
+    """Yield some members of each object of a JSON lines file, blank lines skipped.
 
-    What stands before the members is not parsed when they are the last ones of their object.
+    Where they are the last members of their object, what precedes them is not parsed.
     """
     starts = [f',"{key}":'.encode() for key in keys]
     with path.open("rb") as stream:
         for line in stream:
             if line.strip():
-                # a quote inside of a text is escaped, so a comma before a bare one is between members
+                # quotes inside texts are escaped, so a comma before an unescaped quote separates members
                 yield _tail(line, min(map(line.rfind, starts)), keys) or json.loads(line)
 
 
@@ -68,18 +68,18 @@ def _tail(line: bytes, start: int, keys: Sequence[str]) -> dict[str, Any] | None
         return None
     try:
         found = json.loads(b"{" + line[start + 1 :])
-    except ValueError:  # the comma stands deeper inside of the object
+    except ValueError:  # the comma is in a nested object
         return None
     return found if set(keys) <= set(found) else None
 
 
 def table_of(lines: bytes) -> pd.DataFrame:
-    """JSON lines as a table, with the types and the digits that pandas makes of them.
+    """Read JSON lines as a table, with the dtypes and digits that pandas gives.
 
-    Halves of surrogate pairs are dropped: what stands for no character cannot be written again.
+    Unpaired surrogates are dropped, because they cannot be written again.
 
     Raises:
-        ValueError: they are not JSON.
+        ValueError: the lines are not JSON.
     """
     if b"\\ud" in lines or b"\\uD" in lines:
         lines = _ESCAPES.sub(lambda found: b"" if found["half"] else found[0], lines)
@@ -87,7 +87,7 @@ def table_of(lines: bytes) -> pd.DataFrame:
 
 
 def lines_of(table: pd.DataFrame) -> bytes:
-    """A table as JSON lines, with the escapes and the ten decimals that pandas writes."""
+    """Return a table as JSON lines, with the escapes and the ten decimals that pandas writes."""
     text = io.BytesIO()
     table.to_json(text, orient="records", lines=True)
     return text.getvalue()

@@ -20,11 +20,11 @@ _BLOCK_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class NpyFile:
-    """The array in a file, which is read from front to back, some rows at a time.
+    """An array in a file, read from front to back, some rows at a time.
 
     Attributes:
-        start: where in the file its first row begins.
-        in_columns: whether it lies column by column, so that it must be read as a whole.
+        start: the position of its first row in the file.
+        in_columns: whether it is stored column by column, so that it must be read as a whole.
     """
 
     path: RawPath
@@ -37,7 +37,7 @@ class NpyFile:
         return self.shape[0]
 
     def blocks(self) -> Iterator[npt.NDArray[Any]]:
-        """All rows in their order.
+        """Yield all rows in order, some at a time.
 
         Raises:
             DataProblem: the file is damaged.
@@ -57,7 +57,7 @@ class NpyFile:
 
 
 def read_npy(path: RawPath) -> npt.NDArray[Any]:
-    """The array in a file.
+    """Read the array in a file.
 
     Raises:
         DataProblem: the file is missing or damaged.
@@ -68,7 +68,7 @@ def read_npy(path: RawPath) -> npt.NDArray[Any]:
 
 
 def npy_file(path: RawPath) -> NpyFile:
-    """The array in a file, of which only the header is read now.
+    """Open the array in a file, reading only the header.
 
     Raises:
         DataProblem: the file is missing, or shorter than its header says.
@@ -90,7 +90,7 @@ def npy_file(path: RawPath) -> NpyFile:
 
 
 def write_rows(job: Preparation, array: NpyFile, parts: Mapping[Path, npt.NDArray[np.intp]]) -> None:
-    """Write some rows of an array to each of several files, in the order given for it."""
+    """Write some rows of an array to each of several files, in the order given for each file."""
     written = []
     for target, rows in parts.items():
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Masks as runs of pixels, a whole column at a time: reading, areas and overlaps; no mask is ever painted."""
+"""Run-length encoded masks, a whole column at a time: parsing, areas and overlaps, without drawing pixels."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from competitions.task import Grading, InvalidSubmission
 
 Whole = npt.NDArray[np.int64]
 
-_FAR = np.int64(1) << 40  # beyond every picture; keeps start + length inside 64 bits
+_FAR = np.int64(1) << 40  # beyond every image; keeps start + length within 64 bits
 _BLANK = np.zeros(256, dtype=bool)
-_BLANK[list(b" \t\n\v\f\r\x1c\x1d\x1e\x1f")] = True  # what str.split() takes for blanks in ASCII
+_BLANK[list(b" \t\n\v\f\r\x1c\x1d\x1e\x1f")] = True  # the ASCII characters at which str.split() splits
 _DIGIT = np.zeros(256, dtype=bool)
 _DIGIT[list(b"0123456789")] = True
 _PAIRS = "pairs of start and length separated by blanks"
-_END = "\0"  # between cells; submissions with NUL bytes are refused before
+_END = "\0"  # between cells; submissions with NUL bytes have been refused earlier
 
 
 @dataclass(frozen=True)
@@ -41,29 +41,29 @@ class Masks:
     rows: int
 
     def areas(self) -> Whole:
-        """How many pixels each mask has."""
+        """Return the number of pixels of each mask."""
         return _sums(self.row, self.stop - self.start, self.rows)
 
     def head(self, rows: int) -> Masks:
-        """The first so many masks."""
+        """Return the first `rows` masks."""
         runs = int(np.searchsorted(self.row, rows))
         return Masks(self.row[:runs], self.start[:runs], self.stop[:runs], rows)
 
     def on_one_line(self, offsets: Whole) -> tuple[Whole, Whole]:
-        """Starts and stops with each row's pixels moved by its offset, so that all rows share one numbering."""
+        """Return starts and stops shifted by each row's offset, so that all rows share one numbering."""
         shift = offsets[self.row]
         return self.start + shift, self.stop + shift
 
 
 def overlaps(first: Masks, second: Masks) -> Whole:
-    """How many pixels the masks of each row have in common."""
+    """Return for each row how many pixels its two masks have in common."""
     reach = max(int(first.stop.max(initial=0)), int(second.stop.max(initial=0)))
     offsets = np.arange(first.rows, dtype=np.int64) * reach
     starts, stops = second.on_one_line(offsets)
     covered = np.concatenate([[0], np.cumsum(stops - starts)])
 
     def covered_before(pixels: Whole) -> Whole:
-        # runs that start before the pixel count in full, but for what the last of them has beyond it
+        # runs that start before the pixel count in full, except the part of the last one that lies beyond it
         index = np.searchsorted(starts, pixels)
         beyond = np.where(index > 0, stops[index - 1] - pixels, 0) if len(stops) else np.int64(0)
         return np.asarray(covered[index] - np.maximum(beyond, 0), dtype=np.int64)
@@ -79,7 +79,7 @@ def _sums(row: Whole, values: Whole, rows: int) -> Whole:
 
 
 def dice(truth: Masks, predicted: Masks) -> npt.NDArray[np.float64]:
-    """Each row's 2|A and B| / (|A| + |B|); NaN where both masks are empty."""
+    """Return each row's 2|A and B| / (|A| + |B|); NaN where both masks are empty."""
     total = truth.areas() + predicted.areas()
     twice = 2.0 * overlaps(truth, predicted)
     ratio = np.full(truth.rows, np.nan)
@@ -88,7 +88,7 @@ def dice(truth: Masks, predicted: Masks) -> npt.NDArray[np.float64]:
 
 
 def encode(mask: npt.NDArray[np.bool_]) -> str:
-    """The runs of a flat mask as `start length` pairs that count pixels from 1; an empty text for no pixel."""
+    """Return the runs of a flat mask as `start length` pairs, pixels counted from 1; empty for no pixel."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     starts, stops = edges[::2], edges[1::2]
     return " ".join(map(str, np.column_stack([starts + 1, stops - starts]).ravel().tolist()))
@@ -105,17 +105,17 @@ def parse(
 ) -> Masks:
     """Read a column of `start length` pairs, pixels counted from 1; an empty text is an empty mask.
 
-    Starts must ascend, starts and lengths be positive, runs not overlap inside the picture. What
-    reaches beyond the picture is cut. Odd tokens are read as MLE-bench reads them: a lone start is
-    an empty mask, and of three tokens the one length serves both starts.
+    Starts must ascend, starts and lengths must be positive, and runs must not overlap inside the image. Runs
+    are cut at the end of the image. An odd number of tokens is read as MLE-bench reads it: a lone start is
+    an empty mask, and of three tokens the one length applies to both starts.
 
     Args:
-        cells: the texts; anything that is no text, such as a number, is refused.
-        sizes: the number of pixels of each row's picture, or one number for all.
+        cells: the texts; anything else, such as a number, is refused.
+        sizes: the number of pixels of each row's image, or one number for all.
         column: the column's name, for messages.
-        strict: refuse odd tokens and pixels beyond the picture.
-        missing_ok: take a missing cell for an empty mask.
-        row_numbers: the cells' positions in the submission, where they have been put in another order.
+        strict: refuse odd numbers of tokens and pixels beyond the image.
+        missing_ok: read a missing cell as an empty mask.
+        row_numbers: the cells' positions in the submission, where they have been reordered.
 
     Raises:
         InvalidSubmission: a cell breaks these rules; the message says which row and how.
@@ -141,18 +141,18 @@ def predicted_and_true_masks(
     missing_ok: bool = False,
     empty: str = "",
 ) -> tuple[Masks, Masks]:
-    """The masks of a submission, and the true ones, both in the order of the answers.
+    """Return the masks of a submission, and the true ones, both in the order of the answers.
 
-    Edition corrected is strict with the submission.
+    Edition corrected parses the submission strictly.
 
     Args:
         case: what is graded.
-        id_column: matches the rows.
+        id_column: the column by which rows are matched.
         predicted: the submission's column of masks.
-        true: that of the answers, in which a missing cell is an empty mask.
-        sizes: the number of pixels of each picture of the answers, or one number for all.
-        missing_ok: take a missing cell of the submission for an empty mask.
-        empty: a word that stands for an empty mask on both sides.
+        true: the answers' column of masks, in which a missing cell is an empty mask.
+        sizes: the number of pixels of each image of the answers, or one number for all.
+        missing_ok: read a missing cell of the submission as an empty mask.
+        empty: a word that means an empty mask on both sides.
     """
     columns_present(case.submission, [id_column, predicted])
     rows = matched_rows(case.submission, case.answers, id_column)
@@ -198,12 +198,12 @@ def _refuse(bad: npt.NDArray[np.bool_], row: Whole, why: str) -> None:
 
 
 def _tokens(texts: list[Any]) -> tuple[Whole, Whole]:
-    """All numbers of all cells, and the cell that each stands in."""
+    """Return all numbers of all cells, and the index of each one's cell."""
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise _Malformed(number, "is not text, but a single number or True/False")
     raw = _bytes(_END.join(texts))
-    digit = raw - np.uint8(ord("0")) < 10  # what is below 0 comes around as a large number
+    digit = raw - np.uint8(ord("0")) < 10  # values below 0 wrap around to large ones
     end = raw == ord(_END)
     other = raw[~(digit | end | (raw == ord(" ")))]
     if not _BLANK[other].all():
@@ -214,7 +214,7 @@ def _tokens(texts: list[Any]) -> tuple[Whole, Whole]:
     if not len(begins):
         return np.empty(0, dtype=np.int64), row
     blanked = np.where(digit, raw, np.uint8(ord(" "))).tobytes()
-    values: Whole = np.fromstring(blanked, dtype=np.int64, sep=" ")  # too large a number comes as the largest
+    values: Whole = np.fromstring(blanked, dtype=np.int64, sep=" ")  # too large a number becomes the largest
     return np.minimum(values, _FAR), row
 
 
@@ -223,7 +223,7 @@ def _bytes(text: str) -> npt.NDArray[np.uint8]:
 
 
 def _in_plain_digits(row: int, text: str) -> str:
-    """The same numbers without the signs, underscores and other scripts' digits and blanks that int() takes."""
+    """Rewrite numbers without the signs, underscores and non-ASCII digits and blanks that int() accepts."""
     raw = _bytes(text)
     if (_DIGIT | _BLANK)[raw].all():
         return text
@@ -240,7 +240,7 @@ def _in_plain_digits(row: int, text: str) -> str:
 
 
 def _paired(tokens: Whole, row: Whole, counts: Whole) -> tuple[Whole, Whole]:
-    """Cells of one number left out, those of three completed by their second number."""
+    """Leave out cells of one number, and complete those of three by repeating their second number."""
     firsts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     threes = firsts[counts == 3]
     lone = np.zeros(len(tokens), dtype=bool)

@@ -1,4 +1,4 @@
-"""TFRecord files of `tf.train.Example` without TensorFlow: walking, checking, thinning out; no decoding of images."""
+"""Read, check and filter TFRecord files of `tf.train.Example` without TensorFlow; images are not decoded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
 
 
 def records(path: RawPath) -> Iterator[bytes]:
-    """The records of a file, one at a time.
+    """Yield the records of a file.
 
     Raises:
         DataProblem: the file is cut short, or a length or a record does not agree with its checksum.
@@ -53,7 +53,7 @@ def write(path: Path, payloads: Iterable[bytes]) -> None:
 
 
 def texts(path: RawPath, feature: str) -> list[str]:
-    """Of each record's bytes feature the first value, as text.
+    """Return the first value of a bytes feature of each record, as text.
 
     Raises:
         DataProblem: the file is damaged, or a record has no such feature.
@@ -64,25 +64,25 @@ def texts(path: RawPath, feature: str) -> list[str]:
             found.append(_first_bytes(payload, feature).decode())
         except (ValueError, KeyError) as error:
             raise DataProblem(
-                f"{path}: record {number} was not understood", f"no text feature {feature!r} is in it"
+                f"{path}: record {number} cannot be read", f"it has no text feature {feature!r}"
             ) from error
     return found
 
 
-def write_thinned(source: RawPath, target: Path, features: Collection[str]) -> None:
-    """Copy a file's records with only the named features in them.
+def write_filtered(source: RawPath, target: Path, features: Collection[str]) -> None:
+    """Copy a file's records with only the named features.
 
     Raises:
-        DataProblem: the file is damaged, or a record is no Example.
+        DataProblem: the file is damaged, or a record is not an Example.
     """
-    write(target, (_thinned(source, payload, features) for payload in records(source)))
+    write(target, (_filtered(source, payload, features) for payload in records(source)))
 
 
-def _thinned(source: RawPath, payload: bytes, features: Collection[str]) -> bytes:
+def _filtered(source: RawPath, payload: bytes, features: Collection[str]) -> bytes:
     try:
         kept = b"".join(_delimited(entry) for name, entry in _entries(payload) if name in features)
     except ValueError as error:
-        raise DataProblem(f"{source}: a record was not understood", str(error)) from error
+        raise DataProblem(f"{source}: a record cannot be read", str(error)) from error
     return _delimited(kept)
 
 
@@ -95,7 +95,7 @@ def _first_bytes(payload: bytes, feature: str) -> bytes:
 
 
 def _entries(payload: bytes) -> Iterator[tuple[str, bytes]]:
-    """The entries of an Example's map of features: the name, and the entry as it lies."""
+    """Yield the entries of an Example's map of features: the name, and the encoded entry."""
     for features in _parts(payload, _FIRST):
         for entry in _parts(features, _FIRST):
             yield _only(entry, _FIRST).decode(), entry
@@ -109,7 +109,7 @@ def _only(message: bytes, field: int) -> bytes:
 
 
 def _parts(message: bytes, field: int) -> Iterator[bytes]:
-    """The values of a length-delimited field of a message, other fields skipped."""
+    """Yield the values of a length-delimited field of a message, skipping other fields."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
@@ -142,7 +142,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 def _delimited(content: bytes) -> bytes:
-    """A length-delimited field 1 with this content."""
+    """Return a length-delimited field 1 with this content."""
     head = bytearray([_FIRST << 3 | _DELIMITED])
     size = len(content)
     while size > 127:
@@ -153,7 +153,7 @@ def _delimited(content: bytes) -> bytes:
 
 
 def _check_of(content: bytes) -> bytes:
-    # TFRecord turns and shifts the checksum, so that checksums of data that hold checksums stay good
+    # TFRecord rotates the checksum and adds a constant, so that checksums over data with checksums stay reliable
     import google_crc32c
 
     crc = google_crc32c.value(content)

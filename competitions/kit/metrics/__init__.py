@@ -1,6 +1,6 @@
 """Metrics over arrays, written directly in numpy so that no library version changes a score.
 
-They take clean input: what a submission may hold wrong is refused before, in `checks`.
+They expect valid input: `checks` has refused invalid submissions before.
 """
 
 from competitions.kit.metrics.classification import accuracy, macro_f1, quadratic_weighted_kappa

@@ -14,12 +14,12 @@ Labels = npt.NDArray[Any]
 
 
 def accuracy(truth: Labels, predicted: Labels) -> float:
-    """The share of rows whose label is right."""
+    """Return the share of rows whose label is right."""
     return float(np.mean(truth == predicted))
 
 
 def macro_f1(truth: Labels, predicted: Labels) -> float:
-    """The plain mean of F1 of every class that occurs in truth or prediction; a class never hit counts 0."""
+    """Return the unweighted mean F1 of every class in truth or prediction; a class never hit counts 0."""
     classes, codes = np.unique(np.concatenate([truth, predicted]), return_inverse=True)
     true_codes, predicted_codes = codes[: len(truth)], codes[len(truth) :]
     size = len(classes)
@@ -32,11 +32,11 @@ def macro_f1(truth: Labels, predicted: Labels) -> float:
 def quadratic_weighted_kappa(
     truth: Labels, predicted: Labels, *, classes: Sequence[Any] | None = None
 ) -> float:
-    """Agreement beyond chance of ordered classes, weighted by the squared distance of their ranks.
+    """Return the agreement beyond chance of ordered classes, weighted by the squared distance of their ranks.
 
-    Ranks are positions in `classes`, which are in order and hold every label. Without them they are
+    Ranks are positions in `classes`, which are sorted and include every label. Without them they are
     positions among the classes that occur, as in scikit-learn: a class that never occurs leaves no
-    gap. One single class on both sides gives NaN.
+    gap. A single class on both sides gives NaN.
     """
     both = np.concatenate([truth, predicted])
     ordered = np.unique(both) if classes is None else np.asarray(classes)
@@ -52,10 +52,10 @@ def quadratic_weighted_kappa(
 
 
 def matthews_correlation(truth: Labels, predicted: Labels) -> float:
-    """The correlation of true and predicted classes, for any number of them; 0 if one side has one class only."""
+    """Return the correlation of true and predicted classes, any number of them; 0 if a side has only one class."""
     codes, classes = pd.factorize(np.concatenate([truth, predicted]))
     true_codes, predicted_codes = codes[: len(truth)], codes[len(truth) :]
-    # Python's whole numbers, because products of four counts go beyond 64 bits
+    # Python integers, because products of four counts exceed 64 bits
     rows, hits = len(truth), int((true_codes == predicted_codes).sum())
     counts = [
         np.bincount(side, minlength=len(classes)).astype(object) for side in (true_codes, predicted_codes)

@@ -1,4 +1,4 @@
-"""Average precision over ranked detections, in the forms that benchmarks use; pairing them is in `matching`."""
+"""Average precision over ranked detections, in the variants that benchmarks use; pairing is in `matching`."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ RECALL_LEVELS = np.linspace(0.0, 1.0, 101)
 
 
 def envelope_average_precision(hits: Hits, group: Positions, positives: npt.NDArray[Any]) -> Numbers:
-    """Per group the area under the precision-recall steps, precision raised to the best at any higher recall.
+    """Return per group the area under the precision-recall steps, precision raised to the best at higher recall.
 
-    This is PASCAL VOC's of 2010. A group without any hit, or without any true object, has 0.
+    This is PASCAL VOC's definition of 2010. A group without any hit, or without any true object, has 0.
 
     Args:
-        hits: whether each detection is right; groups stand together, best detection first.
+        hits: whether each detection is right; groups are contiguous, best detection first.
         group: the number of each detection's group.
         positives: how many true objects each group has.
     """
     precision, right = _precision(hits, group)
-    # Precision peaks at hits, so the others cannot raise it.
+    # Precision peaks at hits, so other detections cannot raise it.
     envelope = _best_from_here_on(precision[right], group[right])
     totals = np.bincount(group[right], weights=envelope, minlength=len(positives))
     return np.asarray(totals / np.maximum(positives, 1), dtype=np.float64)
@@ -50,7 +50,7 @@ def _best_from_here_on(values: Numbers, group: Positions) -> Numbers:
     best = values.copy()
     step = 1
     while step < len(best):
-        # after each round a value knows the best among the next 2 * step of its group
+        # after each round a value is the best among the next 2 * step of its group
         same = group[step:] == group[:-step]
         if not same.any():
             break
@@ -60,9 +60,9 @@ def _best_from_here_on(values: Numbers, group: Positions) -> Numbers:
 
 
 def sampled_average_precision(hits: Hits, positives: int) -> float:
-    """The mean over 101 recall levels of the best precision at that recall or higher, 0 where it is not reached.
+    """Return the mean over 101 recall levels of the best precision at that recall or higher, 0 if not reached.
 
-    This is COCO's, for one class.
+    This is COCO's definition, for one class.
     """
     group = np.zeros(len(hits), dtype=np.intp)
     found = np.cumsum(hits)
@@ -74,9 +74,9 @@ def sampled_average_precision(hits: Hits, positives: int) -> float:
 
 
 def step_average_precision(truth: npt.NDArray[np.bool_], scores: Numbers) -> float:
-    """The sum over distinct scores, descending, of the rise in recall times the precision there.
+    """Return the sum over distinct scores, descending, of the rise in recall times the precision there.
 
-    This is scikit-learn's, without any envelope. There must be a true row.
+    This is scikit-learn's definition, without an envelope. At least one row must be true.
     """
     order = np.argsort(-scores, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
@@ -87,10 +87,10 @@ def step_average_precision(truth: npt.NDArray[np.bool_], scores: Numbers) -> flo
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes of many pictures, the predicted ones best first.
+    """Boxes of many images, the predicted ones best first.
 
     Attributes:
-        group: the number of each box's picture and class; the same number on both sides for the same.
+        group: the number of each box's image and class, shared by predicted and true boxes.
         label: the number of its class.
         box: its x_min, y_min, x_max and y_max.
     """
@@ -101,7 +101,7 @@ class Boxes:
 
 
 def hits(found: Boxes, truth: Boxes, *, above: float) -> Hits:
-    """Which of the found boxes get a true box of their own, the best first choosing what they overlap most."""
+    """Return which predicted boxes get a true box of their own: best first, each takes the one it overlaps most."""
     left, right, _ = matching.overlapping(
         found.group,
         truth.group,
@@ -112,7 +112,7 @@ def hits(found: Boxes, truth: Boxes, *, above: float) -> Hits:
 
 
 def mean_precision(right: Hits, found: Boxes, truth: Boxes) -> float:
-    """The mean over the classes from 0 to the last true one of the average precision."""
+    """Return the mean average precision over the classes from 0 to the last true one."""
     by_label = np.argsort(found.label, kind="stable")
     positives = np.bincount(truth.label)
     return float(envelope_average_precision(right[by_label], found.label[by_label], positives).mean())

@@ -1,4 +1,4 @@
-"""Overlaps of boxes, pair by pair: of pictures, of rotated rectangles clipped exactly, of cuboids on the ground."""
+"""Overlaps of pairs of boxes: upright boxes, rotated rectangles (exact), and cuboids standing on the ground."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Positions = npt.NDArray[np.intp]
 
 
 def box_iou(first: Numbers, second: Numbers) -> Numbers:
-    """Intersection over union of boxes given as rows of x_min, y_min, x_max, y_max, one pair per row.
+    """Return the intersection over union of boxes given as rows of x_min, y_min, x_max, y_max, one pair per row.
 
-    Areas are plain products, so that a box with both axes inverted has a positive one; where the
+    Areas are plain products, so that a box with both axes inverted has a positive area; where the
     union is not above 0 the result is 0.
     """
     with np.errstate(all="ignore"):  # infinite corners make NaN, which is no overlap
@@ -27,7 +27,7 @@ def box_iou(first: Numbers, second: Numbers) -> Numbers:
 
 
 def rectangle_overlap(first: Numbers, second: Numbers) -> Numbers:
-    """The common area of rotated rectangles, one pair per row.
+    """Return the common area of rotated rectangles, one pair per row.
 
     A rectangle is a row of centre x, centre y, length, width and the angle of its length against the
     x axis. The second one is moved into the frame of the first, and the area under each of its edges
@@ -52,11 +52,10 @@ def rectangle_overlap(first: Numbers, second: Numbers) -> Numbers:
 def cuboid_iou(
     first: Numbers, second: Numbers, left: Positions, right: Positions, *, above: float
 ) -> Numbers:
-    """Intersection over union of upright cuboids where it exceeds `above`, else 0, for pairs of positions.
+    """Return the intersection over union of upright cuboids where it exceeds `above`, else 0, for pairs of positions.
 
     A cuboid is a row of centre x, y and z, width, length, height, and the angle of its length against
-    the x axis. Whether a pair can exceed `above` is seen from cheap bounds, so that only few are
-    clipped.
+    the x axis. Cheap bounds exclude most pairs that cannot exceed `above`, so that only few are clipped.
     """
     result = np.zeros(len(left))
     with np.errstate(all="ignore"):  # infinite heights make NaN, which is no overlap
@@ -80,7 +79,7 @@ def cuboid_iou(
 
 
 def _framed(first: Numbers, second: Numbers, dx: Numbers, dy: Numbers) -> Numbers:
-    """The area that each first rectangle shares with the frame around the second one, parallel to the first."""
+    """Return the area that each first rectangle shares with the bounding box, parallel to it, of the second one."""
     cosine, sine = np.cos(first[:, 6]), np.sin(first[:, 6])
     turn = second[:, 6] - first[:, 6]
     along, across = np.abs(np.cos(turn)), np.abs(np.sin(turn))
@@ -91,7 +90,7 @@ def _framed(first: Numbers, second: Numbers, dx: Numbers, dy: Numbers) -> Number
 
 
 def _shared(first: Numbers, second: Numbers, distance: Numbers) -> Numbers:
-    """What two stretches, given by their lengths and the distance of their middles, have in common."""
+    """Return the overlap of two intervals, given by their lengths and the distance of their centres."""
     touching = (first + second) / 2 - np.abs(distance)
     return np.maximum(np.minimum(np.minimum(first, second), touching), 0.0)
 
@@ -99,7 +98,7 @@ def _shared(first: Numbers, second: Numbers, distance: Numbers) -> Numbers:
 def _area_under_edge(
     start: npt.NDArray[Any], stop: npt.NDArray[Any], half_length: Numbers, half_width: Numbers
 ) -> Numbers:
-    """The signed area between an edge and the lower border of an upright rectangle around the origin."""
+    """Return the signed area between an edge and the lower border of an upright rectangle around the origin."""
     (x0, y0), (x1, y1) = start, stop
     left, right = np.clip(x0, -half_length, half_length), np.clip(x1, -half_length, half_length)
     run, rise = x1 - x0, y1 - y0
@@ -119,5 +118,5 @@ def _area_under_edge(
 
 
 def _ratio(part: Numbers, whole: Numbers) -> Numbers:
-    """Part over whole; 0 where the whole is 0, where its value does not matter."""
+    """Return part over whole; 0 where the whole is 0, since the value does not matter there."""
     return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)

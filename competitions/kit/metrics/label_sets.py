@@ -12,12 +12,12 @@ Codes = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class LabelSets:
-    """The labels of every row as (row, label) pairs in order, none of them twice.
+    """The labels of every row as sorted, distinct (row, label) pairs.
 
     Attributes:
         row: the pairs' rows.
         label: the pairs' labels, as numbers that both sides of a comparison share.
-        rows: how many rows there are, those without a label included.
+        rows: the number of rows, including those without a label.
     """
 
     row: Codes
@@ -25,19 +25,19 @@ class LabelSets:
     rows: int
 
     def among(self, other: LabelSets) -> LabelSets:
-        """Only the pairs whose label occurs somewhere in `other`."""
+        """Return the pairs whose label occurs anywhere in `other`."""
         kept = np.isin(self.label, other.label)
         return LabelSets(self.row[kept], self.label[kept], self.rows)
 
 
 def pooled_f1(truth: LabelSets, predicted: LabelSets) -> float:
-    """F1 with hits and errors counted over all pairs (micro average); 0 when there is no pair."""
+    """Return F1 with hits and errors counted over all pairs (micro average); 0 when there is no pair."""
     total = len(truth.row) + len(predicted.row)
     return 2.0 * len(_hit_rows(truth, predicted)) / total if total else 0.0
 
 
 def mean_row_f1(truth: LabelSets, predicted: LabelSets) -> float:
-    """The mean over rows of each row's F1; a row without any label on both sides counts 0."""
+    """Return the mean of the rows' F1; a row without any label on both sides counts 0."""
     hits, true_sizes, sizes = (
         np.bincount(rows, minlength=truth.rows)
         for rows in (_hit_rows(truth, predicted), truth.row, predicted.row)

@@ -1,4 +1,4 @@
-"""Pairing predicted objects with true ones inside groups such as a page or an image and class; scores are `metrics`."""
+"""Pair predicted objects with true ones within groups, such as an image and class; scores are in `metrics`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _BLOCK = 1 << 22  # pairs at a time: bounds the memory that a group of very many
 
 
 def codes(*sides: tuple[npt.NDArray[Any], ...]) -> list[Positions]:
-    """Numbers for groups given by several keys, the same number on all sides for equal keys.
+    """Number groups that are given by several keys, with the same number on all sides for equal keys.
 
-    Each side gives its keys as arrays of equal length, such as the image and the class of each object.
+    Each side is a tuple of arrays of equal length, such as the image and the class of each object.
     """
     import pandas as pd
 
     combined: npt.NDArray[np.int64] | None = None
     for key in zip(*sides, strict=True):
         part, names = pd.factorize(np.concatenate(key))
-        # Numbered anew after each key, so that products stay far inside 64 bits.
+        # Renumbered after each key, so that products stay far below 64 bits.
         combined = (
             part.astype(np.int64)
             if combined is None
@@ -37,21 +37,21 @@ def codes(*sides: tuple[npt.NDArray[Any], ...]) -> list[Positions]:
 
 
 def ranked(group: Positions, confidence: Numbers) -> Positions:
-    """Positions by group, inside a group by descending confidence, equal ones in their order; NaN comes last."""
+    """Return positions by group, within it by descending confidence, equal ones in their order, NaN last."""
     return np.lexsort((-confidence, group))
 
 
 def ranks(group: Positions) -> Positions:
-    """Each member's place in its group, from 0; members of a group stand together."""
+    """Return each member's index within its group, from 0; groups must be contiguous."""
     firsts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]])) if len(group) else group
     return np.arange(len(group)) - np.repeat(firsts, np.diff(np.append(firsts, len(group))))
 
 
 def pairs(first: Positions, second: Positions) -> Iterator[Pairs]:
-    """All pairs of a member of `first` and a member of `second` of the same group, as positions, in blocks.
+    """Yield all pairs of members of `first` and `second` in the same group, as positions, in blocks.
 
-    They come by ascending position in `first`, for each by ascending position in `second`; the
-    pairs of one member of `first` are never spread over two blocks.
+    They are ordered by position in `first`, then by position in `second`; all pairs of one member of
+    `first` are in the same block.
     """
     by_group = np.argsort(second, kind="stable")
     starts = np.searchsorted(second[by_group], first, side="left")
@@ -67,9 +67,9 @@ def pairs(first: Positions, second: Positions) -> Iterator[Pairs]:
 
 
 def greedy(wanted: Iterable[Pairs], firsts: int, seconds: int) -> Positions:
-    """For each member of the first side its partner on the second one, or -1.
+    """Return for each member of the first side its partner on the second one, or -1.
 
-    Pairs are granted in the order in which they come, when both members are still free.
+    Pairs are accepted in the given order if both members are still free.
     """
     partner = np.full(firsts, -1, dtype=np.intp)
     taken = np.zeros(seconds, dtype=bool)
@@ -104,17 +104,17 @@ def overlapping(
     above: float,
     later_wins: bool = False,
 ) -> tuple[Positions, Positions, Numbers]:
-    """The pairs of the same group that overlap by more than `above`, and their overlap, in order for `greedy`.
+    """Return the pairs of the same group that overlap by more than `above`, and their overlap, ordered for `greedy`.
 
-    Each member of `first` wants its largest overlap before smaller ones; of equal ones the partner
-    that stands first, or the last one with `later_wins`.
+    Each member of `first` prefers larger overlaps; of equal ones the first partner, or the last one with
+    `later_wins`.
 
     Args:
         first: the group of each member of the first side.
         second: the group of each member of the second side.
-        overlap: the overlaps of pairs, given as positions on both sides.
+        overlap: computes the overlaps of pairs, given as positions on both sides.
         above: what an overlap must exceed.
-        later_wins: how ties go.
+        later_wins: whether the last of equal partners comes first.
     """
     found: list[tuple[Positions, Positions, Numbers]] = []
     for left, right in pairs(first, second):

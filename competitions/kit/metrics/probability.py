@@ -16,12 +16,12 @@ def log_loss(
     *,
     clip: float = MACHINE_EPSILON,
 ) -> float:
-    """The mean of -ln(probability of the true class), probabilities clipped to [clip, 1 - clip].
+    """Return the mean of -ln(probability of the true class), probabilities clipped to [clip, 1 - clip].
 
     Args:
         true_class: per row the column of the right class.
         probabilities: one row per row, one column per class.
-        clip: keeps a certain but wrong answer finite.
+        clip: keeps the loss of a certain but wrong prediction finite.
     """
     chosen = probabilities[np.arange(len(true_class)), true_class]
     return float(-np.log(np.clip(chosen, clip, 1 - clip)).mean())
@@ -30,14 +30,14 @@ def log_loss(
 def log_losses(
     truth: npt.NDArray[Any], probabilities: npt.NDArray[np.float64], *, clip: float = MACHINE_EPSILON
 ) -> npt.NDArray[np.float64]:
-    """Each row's -(y ln p + (1 - y) ln(1 - p)) for a truth of 0 and 1, p clipped to [clip, 1 - clip]."""
+    """Return each row's -(y ln p + (1 - y) ln(1 - p)) for a truth of 0 and 1, p clipped to [clip, 1 - clip]."""
     clipped = np.clip(probabilities, clip, 1 - clip)
     losses: npt.NDArray[np.float64] = -np.log(np.where(truth == 1, clipped, 1 - clipped))
     return losses
 
 
 def probabilistic_f1(truth: npt.NDArray[Any], probabilities: npt.NDArray[np.float64]) -> float:
-    """F1 with each row's probability counted as that share of a positive claim; 0 without any true claim."""
+    """Return F1 with each row's probability counted as a fractional positive; 0 without any true positive."""
     positive = truth == 1
     right, wrong = float(probabilities[positive].sum()), float(probabilities[~positive].sum())
     if not right > 0:
@@ -49,10 +49,10 @@ def probabilistic_f1(truth: npt.NDArray[Any], probabilities: npt.NDArray[np.floa
 def divergences(
     truth: npt.NDArray[np.float64], probabilities: npt.NDArray[np.float64], *, clip: float
 ) -> npt.NDArray[np.float64]:
-    """Each row's Kullback-Leibler divergence of the predicted shares from the true ones.
+    """Return each row's Kullback-Leibler divergence of the predicted shares from the true ones.
 
-    Predictions are clipped to [clip, 1 - clip] and not rescaled. Classes with a true share of 0 add
-    nothing, and neither do missing predictions.
+    Predictions are clipped to [clip, 1 - clip] and not rescaled. Classes with a true share of 0 and
+    missing predictions add nothing.
     """
     clipped = np.clip(probabilities, clip, 1 - clip)
     logs = np.log(truth, out=np.zeros_like(truth), where=truth > 0)

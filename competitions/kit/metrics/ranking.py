@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 
 def roc_auc(truth: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> float:
-    """The chance that a random positive row is scored above a random negative one, ties counting half.
+    """Return the probability that a random positive row scores above a random negative one, ties counting half.
 
-    NaN when the truth holds one class only.
+    NaN when the truth has only one class.
     """
     positive = np.asarray(truth) == 1
     positives = int(positive.sum())
@@ -28,13 +28,13 @@ def roc_auc(truth: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> float:
     positives_to = np.cumsum(hits)[ends]
     negatives_to = ends + 1 - positives_to
     inside = np.diff(negatives_to, prepend=0)
-    # negatives before the tie in which a positive stands, and half of those in it
+    # negatives before the positive's tie, and half of those in it
     beaten = negatives_to - inside / 2
     return float((np.diff(positives_to, prepend=0) * beaten).sum()) / (positives * negatives)
 
 
 def mean_column_auc(truth: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> float:
-    """The plain mean of each column's area under the ROC curve."""
+    """Return the unweighted mean of the columns' areas under the ROC curve."""
     return float(np.mean([roc_auc(truth[:, column], scores[:, column]) for column in range(truth.shape[1])]))
 
 
@@ -45,10 +45,10 @@ def banded_auc(
     edges: Sequence[float],
     weights: Sequence[float],
 ) -> float:
-    """Area under the ROC curve with bands of the true positive rate weighted, scaled to at most 1.
+    """Return the area under the ROC curve with bands of the true positive rate weighted, scaled to at most 1.
 
-    Band k lies between `edges[k]` and `edges[k + 1]` and counts `weights[k]` times its part of the
-    area. NaN when the truth holds one class only.
+    Band k lies between `edges[k]` and `edges[k + 1]`, and its area counts `weights[k]` times. NaN when
+    the truth has only one class.
     """
     positive = np.asarray(truth) == 1
     positives = int(positive.sum())
@@ -60,7 +60,7 @@ def banded_auc(
     hits = np.cumsum(positive[order])[ends]
     true_rate = np.append(0.0, hits / positives)
     false_rate = np.append(0.0, (ends + 1 - hits) / negatives)
-    # where a rising piece of the curve crosses an edge, the straight line between its ends is cut
+    # where a rising segment of the curve crosses an edge, it is cut by linear interpolation
     inner = np.asarray(edges[1:-1], dtype=np.float64)
     after = np.searchsorted(true_rate, inner)
     share = (inner - true_rate[after - 1]) / (true_rate[after] - true_rate[after - 1])
@@ -74,10 +74,10 @@ def banded_auc(
 
 
 def label_ranking_precision(truth: npt.NDArray[Any], scores: npt.NDArray[np.float64]) -> float:
-    """The mean over all true labels of all rows of the precision at the label's rank in its row.
+    """Return the mean over all true labels of all rows of the precision at the label's rank in its row.
 
-    That is the share of true ones among the labels of the row that are scored at least as high. Each
-    true label weighs the same; rows without any add nothing. NaN when no row has a true label.
+    That is the share of true labels among the row's labels that score at least as high. Each true
+    label has the same weight; rows without any add nothing. NaN when no row has a true label.
     """
     positive = np.asarray(truth) == 1
     rows, columns = np.nonzero(positive)
@@ -92,7 +92,7 @@ def _area(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
 
 
 def map_at_k(truth: Sequence[Set[Any]], guesses: Sequence[Sequence[Any]], k: int) -> float:
-    """Mean average precision of the first `k` guesses; a repeated guess counts once, at its first place.
+    """Return the mean average precision of the first `k` guesses; a repeated guess counts once, at its first rank.
 
     Average precision divides by the number of right answers, at most `k`; a row without any counts 0.
     """

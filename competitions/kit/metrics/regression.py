@@ -1,4 +1,4 @@
-"""Metrics over predicted quantities: mean errors, and correlations."""
+"""Metrics over predicted quantities: mean errors and correlations."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ Numbers = npt.NDArray[np.float64]
 
 
 def rmse(truth: Numbers, predicted: Numbers) -> float:
-    """The root of the mean squared error."""
-    with np.errstate(over="ignore"):  # a prediction beyond all measure has an infinite error
+    """Return the root of the mean squared error."""
+    with np.errstate(over="ignore"):  # the square of a huge error may overflow to infinity
         return float(np.sqrt(np.mean((predicted - truth) ** 2)))
 
 
 def rmsle(truth: Numbers, predicted: Numbers) -> float:
-    """The root mean squared error of ln(1 + value); both sides must be above -1."""
+    """Return the root mean squared error of ln(1 + value); both sides must be above -1."""
     return rmse(np.log1p(truth), np.log1p(predicted))
 
 
 def mean_absolute_error(truth: Numbers, predicted: Numbers) -> float:
-    """The mean absolute error."""
+    """Return the mean absolute error."""
     with np.errstate(over="ignore"):
         return float(np.mean(np.abs(predicted - truth)))
 
 
 def mean_log_error(errors: Numbers, groups: npt.NDArray[np.intp], *, floor: float = 0.0) -> float:
-    """The mean over groups of ln(mean absolute error of the group), each at least `floor`.
+    """Return the mean over groups of ln(mean absolute error of the group), each mean at least `floor`.
 
-    Without a floor a group without any error makes it minus infinity.
+    Without a floor, a group without any error gives minus infinity.
     """
     means = np.bincount(groups, weights=errors) / np.bincount(groups)
     with np.errstate(divide="ignore"):
@@ -40,15 +40,17 @@ def mean_log_error(errors: Numbers, groups: npt.NDArray[np.intp], *, floor: floa
 def laplace_log_likelihood(
     truth: Numbers, predicted: Numbers, deviation: Numbers, *, least_deviation: float, greatest_error: float
 ) -> float:
-    """The mean of -sqrt(2) * error / deviation - ln(sqrt(2) * deviation), both kept from becoming extreme."""
-    with np.errstate(over="ignore"):  # a deviation beyond all measure makes the likelihood minus infinity
+    """Return the mean of -sqrt(2) * error / deviation - ln(sqrt(2) * deviation), error and deviation clipped."""
+    with np.errstate(
+        over="ignore"
+    ):  # a huge deviation may overflow, which makes the likelihood minus infinity
         spread = np.sqrt(2) * np.maximum(deviation, least_deviation)
         error = np.minimum(np.abs(truth - predicted), greatest_error)
         return float(np.mean(-2 * error / spread - np.log(spread)))
 
 
 def pearson(truth: Numbers, predicted: Numbers) -> float:
-    """Pearson's correlation; NaN when a side is constant or holds a value that is not finite."""
+    """Return Pearson's correlation; NaN when a side is constant or has a value that is not finite."""
     sides = [_centred(truth), _centred(predicted)]
     norms = [float(np.sqrt((side**2).sum())) for side in sides]
     if not all(norm > 0 for norm in norms):
@@ -57,7 +59,7 @@ def pearson(truth: Numbers, predicted: Numbers) -> float:
 
 
 def _centred(values: Numbers) -> Numbers:
-    # a constant side must become zeros, which subtracting a rounded mean does not guarantee
+    # a constant side has no correlation; subtracting a rounded mean might leave a small one
     if len(values) == 0 or not np.isfinite(values).all() or (values == values[0]).all():
         return np.full(len(values), np.nan)
     scaled: Numbers = values / np.abs(values).max()  # squares of huge values would overflow
@@ -66,7 +68,7 @@ def _centred(values: Numbers) -> Numbers:
 
 
 def average_ranks(values: npt.NDArray[Any]) -> Numbers:
-    """Ranks from 1 in ascending order, equal values sharing the mean of their ranks."""
+    """Return ranks from 1 in ascending order, equal values sharing the mean of their ranks."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     ranks: Numbers = (last - (counts - 1) / 2)[codes]
@@ -74,7 +76,7 @@ def average_ranks(values: npt.NDArray[Any]) -> Numbers:
 
 
 def spearman(truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
-    """Spearman's correlation: Pearson's of the ranks; NaN when a side is constant.
+    """Return Spearman's correlation: Pearson's of the ranks; NaN when a side is constant.
 
     Either side may be numbers or text, without missing values.
     """

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 
 def word_jaccard(truth: Sequence[str], predicted: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Per row the words that both texts hold, as a share of those that either holds; NaN if neither has any.
+    """Return per row the share of words in either text that are in both; NaN if neither has any.
 
-    Words stand between any white space and are compared in lower case; repeats count once.
+    Words are separated by white space and compared in lower case; repeats count once.
     """
     return np.array([_overlap(*pair) for pair in zip(truth, predicted, strict=True)], dtype=np.float64)
 
@@ -30,7 +30,7 @@ _THREADS = 4  # more would only count against the memory that a grader may take
 
 
 def edit_distances(truth: Sequence[str], predicted: Sequence[str]) -> Counts:
-    """Per row the fewest insertions, deletions and substitutions of code points that make the texts equal."""
+    """Return per row the fewest insertions, deletions and substitutions of code points that make the texts equal."""
     # imported here, because few competitions need it
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cpdist
@@ -44,8 +44,8 @@ def edit_distances(truth: Sequence[str], predicted: Sequence[str]) -> Counts:
 
 
 def sequence_distances(truth: Sequence[Sequence[int]], predicted: Sequence[Sequence[int]]) -> Counts:
-    """As `edit_distances`, for lists of numbers."""
-    # one character per true number, and one for all others, since none of them is ever met
+    """Return edit distances as `edit_distances` does, for lists of numbers."""
+    # one character per true number, and one for all others, since those never match
     characters = {number: chr(code) for code, number in enumerate({item for row in truth for item in row}, 1)}
     return edit_distances(
         *(

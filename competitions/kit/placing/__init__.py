@@ -1,6 +1,6 @@
-"""Putting raw files into the prepared folders under their new names, linked or copied, many at a time.
+"""Link or copy raw files into the prepared folders under their new names, many at a time.
 
-Files that are written anew are made by `checksummed`, and names that tell too much are replaced by `pseudonyms`.
+New files are written by `checksummed`; names that would identify test items are replaced by `pseudonyms`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from foundation.problems import DataProblem
 
 _WORKERS = 8  # where small files wait for the disk or the network, not for the processor
 _BATCH = 256
-_TRIED = 16  # files by which to see whether the disk is waited for
-_MOST_SENT = 1 << 30  # bytes that the system copies by itself
+_TRIED = 16  # files placed first, to measure whether the disk or the processor is the bottleneck
+_MOST_SENT = 1 << 30  # bytes per call of sendfile
 _FICLONE = 0x40049409  # linux/fs.h: share the blocks of another file until one of the two is written to
 _NO_CLONE = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS, errno.EPERM}
 
@@ -32,69 +32,69 @@ _NO_CLONE = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.EN
 def place(
     job: Preparation, pairs: Iterable[tuple[RawPath, Path]], what: str = "files", *, anew: bool = False
 ) -> None:
-    """Bring each first file to each second path, making folders as needed.
+    """Place each source file at its target path, making folders as needed.
 
-    Hard links where the job allows them, otherwise copies that share blocks where the file system can.
+    Files are hard links where the job allows them, otherwise copies that share blocks where the file system can.
 
     Args:
-        job: which says whether links are allowed.
-        pairs: where each file is and where it goes.
-        what: what to call them when telling the progress.
-        anew: no links even so, and files are made in the order of their new names. The number by which the
-            file system knows a file lies among those of its old neighbours, which agents may see, too: a
-            photo out of a folder of its class shows the class.
+        job: says whether links are allowed.
+        pairs: source and target of each file.
+        what: the name of the files in progress reports.
+        anew: never link, and create files in the order of their new names. A file's inode number lies among
+            those of its old neighbours, and agents see it: that of a photo from a folder of one class would
+            reveal the class.
 
     Raises:
         DataProblem: a raw file is missing or is not a regular file.
     """
-    wanted = sorted(pairs, key=lambda pair: str(pair[1])) if anew else list(pairs)
-    for folder in {target.parent for _, target in wanted}:
+    ordered = sorted(pairs, key=lambda pair: str(pair[1])) if anew else list(pairs)
+    for folder in {target.parent for _, target in ordered}:
         folder.mkdir(parents=True, exist_ok=True)
-    if not wanted:
+    if not ordered:
         return
-    batches = [wanted[start : start + _BATCH] for start in range(_TRIED, len(wanted), _BATCH)]
+    batches = [ordered[start : start + _BATCH] for start in range(_TRIED, len(ordered), _BATCH)]
     may_link = job.may_link and not anew
     began, worked = time.perf_counter(), time.thread_time()
-    done = _place_batch(job, wanted[:_TRIED], may_link)
+    done = _place_batch(job, ordered[:_TRIED], may_link)
     waited = time.perf_counter() - began > 2 * (time.thread_time() - worked)
-    job.progress(what, done, len(wanted))
-    with ThreadPoolExecutor(_workers(wanted[0][0], waited=waited)) as pool:
+    job.progress(what, done, len(ordered))
+    with ThreadPoolExecutor(_workers(ordered[0][0], waited=waited)) as pool:
         try:
             for count in pool.map(lambda batch: _place_batch(job, batch, may_link), batches):
                 done += count
-                job.progress(what, done, len(wanted))
+                job.progress(what, done, len(ordered))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
 
 
 def move(job: Preparation, pairs: Iterable[tuple[Path, Path]], what: str = "files") -> None:
-    """Bring each first file, which lies in the scratch folder, to each second path, as `place` does anew.
+    """Move each source file from the scratch folder to its target path, as `place` does with `anew`.
 
-    Each goes as soon as it is where it belongs. It is not just renamed: the file system would know it still
-    by the number that it got among its old neighbours. Nor may another one get that number.
+    Files are copied and then removed, not renamed, because renaming keeps the inode number. All targets are
+    created before any source is removed, so that none gets the freed number of another.
     """
-    wanted = sorted(pairs, key=lambda pair: str(pair[1]))
-    for folder in {target.parent for _, target in wanted}:
+    ordered = sorted(pairs, key=lambda pair: str(pair[1]))
+    for folder in {target.parent for _, target in ordered}:
         folder.mkdir(parents=True, exist_ok=True)
-    create_empty(target for _, target in wanted)
-    for done, (source, target) in enumerate(wanted, start=1):
-        with source.open("rb", buffering=0) as taken, target.open("wb", buffering=0) as given:
-            _copy(taken, given)
+    create_empty(target for _, target in ordered)
+    for done, (source, target) in enumerate(ordered, start=1):
+        with source.open("rb", buffering=0) as reader, target.open("wb", buffering=0) as writer:
+            _copy(reader, writer)
         source.unlink()
-        if done % _BATCH == 0 or done == len(wanted):
-            job.progress(what, done, len(wanted))
+        if done % _BATCH == 0 or done == len(ordered):
+            job.progress(what, done, len(ordered))
 
 
 def _workers(source: RawPath, *, waited: bool) -> int:
     if waited:
         return _WORKERS
-    # inflating leaves other threads alone; mere system calls are faster without any, by half
+    # inflating releases the interpreter lock; plain system calls are faster by half in a single thread
     return min(os.cpu_count() or 1, _WORKERS) if isinstance(source, ZipPath) else 1
 
 
 def place_tree(job: Preparation, source: RawPath, target: Path, what: str = "files") -> None:
-    """Bring a whole folder to `target`, empty folders included."""
+    """Place a whole folder at `target`, empty folders included."""
     place_trees(job, [(source, target)], what)
 
 
@@ -105,10 +105,10 @@ def place_trees(
     *,
     left_out: Collection[str] = (),
 ) -> None:
-    """Bring each first folder to each second path as a whole, empty folders included, some file names left out.
+    """Place each whole source folder at its target path, empty folders included, except files named in `left_out`.
 
     Raises:
-        DataProblem: a raw folder is missing, or holds something that is neither file nor folder.
+        DataProblem: a raw folder is missing, or contains something that is neither file nor folder.
     """
     pairs: list[tuple[RawPath, Path]] = []
     for source, target in folders:
@@ -122,7 +122,7 @@ def place_trees(
 
 
 def place_named(job: Preparation, names: Iterable[str], source: RawPath, target: Path) -> None:
-    """Bring the named files of one folder to another folder, names kept, each once however often it is named."""
+    """Place the named files of one folder in another folder under the same names; repeated names count once."""
     place(
         job,
         [(source / name, target / name) for name in dict.fromkeys(names)],
@@ -131,10 +131,10 @@ def place_named(job: Preparation, names: Iterable[str], source: RawPath, target:
 
 
 def copy_file(job: Preparation, source: RawPath, target: Path) -> None:
-    """Bring one file to `target`.
+    """Place one file at `target`.
 
     Raises:
-        DataProblem: it is missing, no regular file, or empty, as what was not copied to its end often is.
+        DataProblem: it is missing, not a regular file, or empty, as incomplete copies often are.
     """
     if source.is_file() and not source.stat().st_size:
         raise RawDataProblem(f"{job.competition.id}: {source} is empty")
@@ -149,16 +149,16 @@ def _place_batch(job: Preparation, pairs: list[tuple[RawPath, Path]], may_link: 
             raise job.missing(source.name, source.parent) from error
         except FileExistsError as error:
             raise DataProblem(
-                f"{job.competition.id}: {source} was not taken", f"another raw file lies at {target} already"
+                f"{job.competition.id}: {source} cannot be placed", f"another raw file was placed at {target}"
             ) from error
     return len(pairs)
 
 
 def expect(job: Preparation, paths: Iterable[RawPath]) -> None:
-    """These raw files are there, which a folder that is brought as a whole does not show.
+    """Check that raw files exist, since placing a whole folder does not notice missing ones.
 
     Raises:
-        DataProblem: one is not.
+        DataProblem: one is missing.
     """
     missing = next((path for path in paths if not path.is_file()), None)
     if missing is not None:
@@ -169,10 +169,10 @@ def _place_one(source: RawPath, target: Path, may_link: bool) -> None:
     if not is_regular(source):
         if not source.exists():
             raise FileNotFoundError(source)
-        raise DataProblem(f"{source} was not taken", "it is not a regular file")
+        raise DataProblem(f"{source} was refused", "it is not a regular file")
     if isinstance(source, ZipPath):
-        with target.open("xb") as given:
-            source.copy_to(given)
+        with target.open("xb") as stream:
+            source.copy_to(stream)
         return
     _place_file(cast(Path, source), target, may_link)
 
@@ -186,15 +186,15 @@ def _place_file(source: Path, target: Path, may_link: bool) -> None:
                 raise
         else:
             return
-    with source.open("rb", buffering=0) as taken, target.open("xb", buffering=0) as given:
-        _copy(taken, given)
+    with source.open("rb", buffering=0) as reader, target.open("xb", buffering=0) as writer:
+        _copy(reader, writer)
 
 
-def _copy(taken: FileIO, given: FileIO) -> None:
+def _copy(reader: FileIO, writer: FileIO) -> None:
     try:
-        fcntl.ioctl(given.fileno(), _FICLONE, taken.fileno())
+        fcntl.ioctl(writer.fileno(), _FICLONE, reader.fileno())
     except OSError as error:
         if error.errno not in _NO_CLONE:
             raise
-        while os.sendfile(given.fileno(), taken.fileno(), None, _MOST_SENT):
+        while os.sendfile(writer.fileno(), reader.fileno(), None, _MOST_SENT):
             pass

@@ -1,4 +1,4 @@
-"""Files whose MD5 sums are taken while they are written, so that nobody has to read gigabytes again for them."""
+"""Files whose MD5 sums are computed while they are written, so that gigabytes need not be read again."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
-_THREADS = 2  # the sum of a long file is still being taken while the next ones are written
-_MOST_AHEAD = 16  # blocks that are written and not yet summed
+_THREADS = 2  # so that the next files can be summed while a long one still is
+_MOST_AHEAD = 16  # blocks that are written but not yet summed
 
 
 class _State(NamedTuple):
-    """By what to see that a file is still the one that was written."""
+    """Identifies the version of a file that was written."""
 
     device: int
     inode: int
@@ -35,7 +35,7 @@ _sums: dict[_State, Future[str]] = {}
 
 @contextmanager
 def created(path: Path) -> Iterator[IO[bytes]]:
-    """Create a file, and the folders it lies in, to be written from front to back."""
+    """Create a file and its parent folders, and yield a stream to write it from front to back."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as stream:
         summing = _Summing(stream)
@@ -44,7 +44,7 @@ def created(path: Path) -> Iterator[IO[bytes]]:
 
 
 def md5_of(path: Path) -> str | None:
-    """The sum of a file that was created here and has not changed since; it is returned once."""
+    """Return the sum of a file that was created here and has not changed since; it can be taken once only."""
     coming = _sums.pop(_state_of(path), None)
     return None if coming is None else coming.result()
 
@@ -56,7 +56,7 @@ def _state_of(path: Path) -> _State:
 
 @cache
 def _threads() -> Iterator[ThreadPoolExecutor]:
-    """The process's own in turn; each is a single one, so it sums the blocks of a file one after another."""
+    """Return the process's single-threaded executors in turn; one thread sums a file's blocks in order."""
     return cycle([ThreadPoolExecutor(1) for _ in range(_THREADS)])
 
 
@@ -78,12 +78,12 @@ class _Summing(io.BufferedIOBase):
         return self._stream.write(content)
 
     def sum(self) -> Future[str]:
-        """The sum of all that has been written, when it is there; the next file need not wait for it."""
+        """Return a future for the sum of all that was written, so that the next file need not wait."""
         return self._thread.submit(self._total)
 
     def _total(self) -> str:
         for block in self._ahead:
-            block.result()  # it is done, being the same thread's; this raises what went wrong
+            block.result()  # done already, as the same thread ran it; raises its error, if any
         return self._digest.hexdigest()
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""New names for test items whose real ones can be looked up, in files that carry them too, as DICOM headers do."""
+"""New names for test items whose real ones can be looked up, also inside files, such as DICOM headers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROOT = "2.25."  # the root under which anyone may make unique identifiers for D
 
 
 def uids(names: Iterable[str], key: bytes) -> dict[str, str]:
-    """For each identifier a new one of equal length, the same again for the same key."""
+    """Return for each identifier a new one of equal length, always the same for the same key."""
     made = {}
     for name in names:
         places = len(name) - len(_ROOT)
@@ -26,7 +26,7 @@ def uids(names: Iterable[str], key: bytes) -> dict[str, str]:
         digits = str(int.from_bytes(digest))
         if not 0 < places <= len(digits) - 10:
             raise DataProblem(f"Identifier {name!r} cannot be renamed", "its length is unusual")
-        # from the end, where digits are even; the first one must not be 0
+        # the last digits, which are uniformly distributed; the first one must not be 0
         made[name] = _ROOT + str(int(digits[-places]) % 9 + 1) + digits[len(digits) - places + 1 :]
     if len(set(made.values())) < len(made):
         raise DataProblem("Identifiers cannot be renamed", "two of them would become the same")
@@ -34,7 +34,7 @@ def uids(names: Iterable[str], key: bytes) -> dict[str, str]:
 
 
 def file_names(names: Iterable[str], key: bytes) -> dict[str, str]:
-    """For each name of a file a new one with the same suffix, the same again for the same key."""
+    """Return for each file name a new one with the same suffix, always the same for the same key."""
     digests = {name: hashlib.blake2b(name.encode(), key=hashlib.blake2b(key).digest()) for name in names}
     made = {name: digest.hexdigest()[:_STEM] + Path(name).suffix for name, digest in digests.items()}
     if len(set(made.values())) < len(made):
@@ -43,13 +43,13 @@ def file_names(names: Iterable[str], key: bytes) -> dict[str, str]:
 
 
 def place_renamed(job: Preparation, source: RawPath, target: Path, names: dict[str, str]) -> None:
-    """Copy the folder of each name to a folder of its new name, with the new name inside the files as well.
+    """Copy each folder under its new name, replacing the name inside the files as well.
 
-    What stands behind the last dot of a name often is the patient's number, so that one is replaced too,
-    where DICOM has the patient's name and number. Folders are made in the order of their new names.
+    The part after the last dot of a name often is the patient's number, so it is replaced too, in DICOM's
+    fields for the patient's name and number. Folders are made in the order of their new names.
 
     Raises:
-        DataProblem: a folder is missing, or holds something that is neither file nor folder.
+        DataProblem: a folder is missing, or contains something that is neither file nor folder.
     """
     ordered = sorted(names.items(), key=lambda pair: pair[1])
     for _, new in ordered:
@@ -68,7 +68,7 @@ def _copy(job: Preparation, source: RawPath, target: Path, old: str, new: str) -
         there.mkdir(parents=True, exist_ok=True)
         for name in names:
             if not is_regular(here / name):
-                raise DataProblem(f"{here / name} was not taken", "it is not a regular file")
+                raise DataProblem(f"{here / name} was refused", "it is not a regular file")
             content = _renamed((here / name).read_bytes(), old.encode(), new.encode())
             (there / name.replace(old, new)).write_bytes(content)
 
@@ -76,7 +76,7 @@ def _copy(job: Preparation, source: RawPath, target: Path, old: str, new: str) -
 def _renamed(content: bytes, old: bytes, new: bytes) -> bytes:
     number = old.rpartition(b".")[2]
     other = new[-len(number) :]
-    size = len(number) + len(number) % 2  # values are filled up to an even length
+    size = len(number) + len(number) % 2  # values are padded to an even length
     for tag, kind in _PATIENT:
         for head in (tag + kind + size.to_bytes(2, "little"), tag + size.to_bytes(4, "little")):
             content = content.replace(head + number, head + other)
@@ -84,10 +84,10 @@ def _renamed(content: bytes, old: bytes, new: bytes) -> bytes:
 
 
 def place_unrecognisable(job: Preparation, pairs: Iterable[tuple[RawPath, Path]]) -> None:
-    """Copy pictures with a few bytes behind their end, which viewers skip, so that file hashes match nothing.
+    """Copy images with a few bytes appended, which viewers ignore, so that file hashes match no published file.
 
     Raises:
-        DataProblem: a picture is missing.
+        DataProblem: an image is missing.
     """
     wanted = list(pairs)
     for folder in {target.parent for _, target in wanted}:

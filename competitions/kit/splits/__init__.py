@@ -1,6 +1,6 @@
-"""Dividing rows into train and test by position, equal to what scikit-learn's splitter gives on every version.
+"""Split rows into train and test by position, exactly as every version of scikit-learn's splitter does.
 
-What must stay on one side is found by `duplicates`.
+`duplicates` finds rows that must stay on the same side.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ Positions = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Split:
-    """Positions of the train and the test rows, each in the order in which they are to be written."""
+    """Positions of the train and the test rows, each in the order in which they are written."""
 
     train: Positions
     test: Positions
 
     def of(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The train and the test rows of a table."""
+        """Return the train and the test rows of a table."""
         return table.iloc[self.train], table.iloc[self.test]
 
 
 def held_out(n: int, test_size: float) -> int:
-    """How many of `n` rows are test: a share below 1 is rounded up in doubles, from 1 on it is a count."""
+    """Return how many of `n` rows are test; an int `test_size` is a count, a float is a share, rounded up."""
     count = test_size if isinstance(test_size, int) else math.ceil(test_size * n)
     if not 0 < count < n:
         raise DataProblem(
@@ -68,7 +68,7 @@ def shuffled(n: int, test_size: float, seed: int = 0) -> Split:
 def shuffled_groups(
     groups: Sequence[Any] | pd.Series | npt.NDArray[Any], test_size: float, seed: int = 0
 ) -> Split:
-    """Split whole groups as `shuffled` splits rows; rows keep their order inside each part."""
+    """Split whole groups as `shuffled` splits rows; rows keep their order within each part."""
     codes, names = pd.factorize(pd.Series(groups), use_na_sentinel=False)
     chosen = np.zeros(len(names), dtype=bool)
     chosen[shuffled(len(names), test_size, seed).test] = True
@@ -77,9 +77,9 @@ def shuffled_groups(
 
 
 def listed_groups(groups: Sequence[Any] | pd.Series, test_size: float, seed: int = 0) -> Split:
-    """Split whole groups, taken in sorted order, and list each part group by group as they were shuffled.
+    """Split whole groups after sorting them, and order each part group by group as shuffled.
 
-    Rows keep their order inside a group; a row without a group is in neither part.
+    Rows keep their order within a group; a row without a group is in neither part.
     """
     codes, names = pd.factorize(pd.Series(groups).to_numpy(), sort=True)
     split = shuffled(len(names), test_size, seed)
@@ -87,7 +87,7 @@ def listed_groups(groups: Sequence[Any] | pd.Series, test_size: float, seed: int
 
 
 def _listed(codes: Positions, chosen: Positions) -> Positions:
-    place = np.full(codes.max(initial=-1) + 2, -1)  # the last one is for code -1, no group
+    place = np.full(codes.max(initial=-1) + 2, -1)  # the last element is for code -1, no group
     place[chosen] = np.arange(len(chosen))
     places = place[codes]
     rows = np.flatnonzero(places >= 0)
@@ -102,20 +102,20 @@ def shuffled_per_class(
     shuffle_from: int = 5,
     most: int | None = None,
 ) -> Split:
-    """Split each class by itself, classes in order of first appearance.
+    """Split each class separately, classes in order of first appearance.
 
     Args:
         labels: the class of each row.
         test_size: the share of each class that is test.
-        seed: every class is shuffled with this seed anew.
-        shuffle_from: classes of so many members are split as `shuffled` does; smaller ones give their
-            last member to test, and a single member is train.
-        most: no class has more test members than these; the others are train.
+        seed: the seed with which every class is shuffled.
+        shuffle_from: classes with at least this many members are split as `shuffled` does; in smaller ones
+            the last member is test, and a single member is train.
+        most: the most test members of a class; the others are train.
     """
     codes, names = pd.factorize(pd.Series(labels), use_na_sentinel=False)
     order = np.argsort(codes, kind="stable")
     edges = np.searchsorted(codes[order], np.arange(len(names) + 1))
-    parts: dict[int, tuple[Positions, Positions]] = {}  # how a class is split depends on its size alone
+    parts: dict[int, tuple[Positions, Positions]] = {}  # by size, which alone decides how a class is split
     train: list[Positions] = []
     test: list[Positions] = []
     for first, end in itertools.pairwise(edges.tolist()):

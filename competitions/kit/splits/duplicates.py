@@ -1,4 +1,4 @@
-"""Comparing files by digests of their bytes: equal ones for a split, an order that reveals nothing for numbering."""
+"""Compare files by content: group equal ones for a split, and order test files without revealing their classes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _STEP = 256
 
 
 def same_content(job: Preparation, paths: Sequence[RawPath]) -> npt.NDArray[np.intp]:
-    """Number the files so that files with equal bytes, and only they, share a number.
+    """Number the files so that files share a number exactly if their bytes are equal.
 
-    Only files whose size another one has are read.
+    Only files of equal size are read.
 
     Raises:
         DataProblem: a file is missing.
@@ -39,7 +39,7 @@ def same_content(job: Preparation, paths: Sequence[RawPath]) -> npt.NDArray[np.i
 
 
 def ordered_by_content(job: Preparation, paths: Sequence[RawPath]) -> npt.NDArray[np.intp]:
-    """The positions of the files sorted by a digest of their bytes, equal ones in their order.
+    """Return the positions of the files sorted by a digest of their bytes, equal files in their given order.
 
     Raises:
         DataProblem: a file is missing.

@@ -1,6 +1,6 @@
-"""The one way to read and to write a CSV table, with the bytes and the doubles that pandas 2.2 gave MLE-bench.
+"""Read and write CSV tables with the bytes and the doubles that pandas 2.2 gave MLE-bench.
 
-Tables that are divided into the usual files are in `labelled_table`, those larger than memory in `large_tables`.
+`labelled_table` splits a table into the usual files, `large_tables` handles tables larger than memory.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from competitions.kit.placing import checksummed
 from competitions.kit.tables import csv_text, pandas2
 from competitions.raw import RawPath
 
-# What pandas takes for a missing cell, spelt out because it has no public name for it.
+# What pandas reads as a missing cell; pandas has no public name for this list.
 NA_WORDS = (
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
 
-_SIGNIFICANT = re.compile(r"%\.([1-9]|1[0-5])g")  # formats of floats that need not be left to pandas
+_SIGNIFICANT = re.compile(r"%\.([1-9]|1[0-5])g")  # float formats that `csv_text` supports
 
 
 def read_csv(
@@ -40,13 +40,13 @@ def read_csv(
     """Read a CSV; numbers become the nearest double, an empty file an empty table.
 
     Args:
-        source: a file (never taken for compressed or for an address), or an open one.
-        text: columns to keep verbatim as text, where "NA", "007" and "" are themselves; an empty
-            sequence means all columns. By default pandas finds each column's type.
+        source: a path (never interpreted as compressed or as a URL), or an open file.
+        text: columns to keep verbatim as text, so that "NA", "007" and "" stay as they are; an empty
+            sequence means all columns. By default pandas infers each column's dtype.
         words: columns that are text too, but where "NA" and the like are missing cells;
-            not looked at when `text` is given.
+            ignored when `text` is given.
         columns: read only these.
-        separator: what stands between cells.
+        separator: the character between cells.
     """
     if isinstance(source, RawPath):
         with source.open("rb") as stream:
@@ -79,17 +79,17 @@ def read_blocks(
     columns: Sequence[str] | None = None,
     types: Mapping[str, str] | None = None,
 ) -> Iterator[pd.DataFrame]:
-    """Read a CSV so many rows at a time, from front to back; their index goes on from block to block.
+    """Read a CSV in blocks of rows, from front to back; the index continues from block to block.
 
-    A column has in each block the type that pandas finds there, unless it is one of text or of a known type.
+    Unless a column is text or its dtype is given, pandas infers its dtype in each block separately.
 
     Args:
         source: an open file.
-        rows: how many at a time.
+        rows: the number of rows per block.
         text: as for `read_csv`.
         words: as for `read_csv`.
         columns: read only these.
-        types: the known types of columns, by pandas' names.
+        types: the known dtypes of columns, by pandas' names.
     """
     options = _columns(source, text, words if text is None else (), columns, ",", types)
     with pd.read_csv(source, chunksize=rows, **options) as blocks:
@@ -109,14 +109,14 @@ def _columns(
     separator: str,
     types: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Options with which pandas reads a table's columns."""
+    """Return the options with which pandas reads a table's columns."""
     common: dict[str, Any] = {"sep": separator, "usecols": None if columns is None else list(columns)}
     if text is None:
         return common | {"dtype": {**(types or {}), **dict.fromkeys(words, str)}}
     if not text:
         return common | {"dtype": str, "keep_default_na": False}
     names = pd.read_csv(_by_name(source), sep=separator, nrows=0).columns
-    source.seek(0)  # what was read by name has not moved it
+    source.seek(0)  # pandas moved it, unless it read the file by name
     return common | {
         "dtype": {**(types or {}), **dict.fromkeys([*words, *text], str)},
         "keep_default_na": False,
@@ -126,15 +126,15 @@ def _columns(
 
 @contextmanager
 def _mixed_types_allowed() -> Iterator[None]:
-    """Types are found piece by piece, as MLE-bench did it, and a mixed column is not worth a warning."""
+    """Silence pandas' warning of mixed columns: dtypes are inferred chunk by chunk, as in MLE-bench."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.DtypeWarning)
         yield
 
 
 def _by_name(source: IO[bytes]) -> str | IO[bytes]:
-    # Pandas reads a file in several threads where it is given a name. This one is no other file's, is never
-    # taken for compressed or for an address, and stays right when the file is renamed or replaced.
+    # Pandas reads a file faster when given a name. This name is never taken for compressed or for a URL, and
+    # stays right when the file is renamed or replaced.
     if not isinstance(source, io.BufferedReader) or not isinstance(source.raw, io.FileIO) or source.tell():
         return source
     name = f"/proc/self/fd/{source.fileno()}"
@@ -154,10 +154,10 @@ def write_csv(
 
     Args:
         table: what to write.
-        target: a file to make, or an open one, such as a member of a zip.
-        header: whether the names of the columns come first.
-        separator: what stands between cells.
-        quote_text: quote the header and every cell that is no number, missing ones included.
+        target: a path to create, or an open file, such as a member of a zip.
+        header: whether to write the names of the columns first.
+        separator: the character between cells.
+        quote_text: quote the header and every cell that is not a number, missing ones included.
         float_format: a `%` format for floats instead of their shortest form.
     """
     if isinstance(target, Path):
@@ -179,7 +179,7 @@ def write_csv(
         "float_format": float_format,
     }
     significant = _SIGNIFICANT.fullmatch(float_format or "")
-    if float_format and (quote_text or not significant):  # formatted floats are texts, and quoted with them
+    if float_format and (quote_text or not significant):  # pandas quotes formatted floats like text
         table.to_csv(target, header=header, **common)
         return
     if header:
@@ -193,10 +193,10 @@ def write_csv(
 
 
 def one_hot(labels: pd.Series, classes: Sequence[str]) -> pd.DataFrame:
-    """One column of 0 and 1 per class, telling which label each row has."""
+    """Return one column of 0 and 1 per class."""
     return pd.DataFrame({name: (labels == name).astype("int64") for name in classes}, index=labels.index)
 
 
 def filled(table: pd.DataFrame, values: Mapping[str, float | str | bool]) -> pd.DataFrame:
-    """A copy with columns set to constants: present ones keep their place, new ones go to the end."""
+    """Return a copy with columns set to constants: present ones keep their place, new ones go to the end."""
     return table.assign(**dict(values))

@@ -1,7 +1,7 @@
-"""Tables of plain columns as the CSV text that pandas writes for them, many rows at a time; it writes no files.
+"""Format tables as the CSV text that pandas would write, many rows at a time; writing files is in `tables`.
 
-Columns that are short in every row are built place by place (see `number_planes`), long texts as a list; what is
-neither whole number, decimal, boolean nor text is not for it.
+Short columns are built character by character (see `number_text`), long texts as a list. Columns other than
+integers, floats, booleans and text are left to pandas.
 """
 
 from __future__ import annotations
@@ -20,26 +20,28 @@ import pandas as pd
 from competitions.kit.tables import number_text
 from competitions.kit.tables.number_text import Planes
 
-_BLOCK = 4 << 20  # bytes of text made at a time: less gets lost in calls, more leaves threads idle at the end
+_BLOCK = (
+    4 << 20
+)  # bytes of text per block: smaller ones cost more calls, larger ones leave threads idle at the end
 _MOST_ROWS = 1 << 15
-_LOOKED_AT = 64  # rows by which to judge how long they are
+_SAMPLED = 64  # rows from which the average length is estimated
 _WORKERS = 2
 _AHEAD = 8  # blocks in memory
-_NARROW = 40  # letters; longer texts are cheaper one by one
+_NARROW = 40  # characters; longer texts are cheaper one by one
 _QUOTE, _NEWLINE = ord('"'), ord("\n")
-_UNKNOWN = ("\r", "\0")  # whether a return is quoted depends on the version of Python; 0 is no letter here
+_UNSUPPORTED = ("\r", "\0")  # whether "\r" is quoted depends on Python's version; 0 means "no character" here
 
 _Cells = Planes | list[str]
 
 
 @dataclass(frozen=True)
 class Form:
-    """How cells are written.
+    """The format of cells.
 
     Attributes:
-        significant: how many digits floats have, as with `%g`; by default they have their shortest form.
-        separator: what stands between cells.
-        quoted: whether every text is quoted, or only where it must be.
+        significant: the significant digits of floats, as with `%g`; by default they have their shortest form.
+        separator: the character between cells.
+        quoted: whether every text is quoted, or only where necessary.
     """
 
     significant: int | None = None
@@ -47,19 +49,19 @@ class Form:
     quoted: bool = False
 
     def must_quote(self, text: str) -> bool:
-        """Whether a text, or one of several that stand behind each other, must be quoted."""
+        """Return whether a text must be quoted."""
         return '"' in text or self.separator in text or "\n" in text
 
 
 class _Unusual(Exception):
-    """A block holds something that is written by pandas only."""
+    """A block contains something that only pandas can format."""
 
 
 def blocks(table: pd.DataFrame, form: Form) -> Iterator[bytes | pd.DataFrame]:
-    """The rows of a table as CSV text, some at a time, without a header; unusual rows come as a table."""
+    """Yield the rows of a table as CSV text, in blocks without a header; unusual blocks as tables for pandas."""
     renderers = [_renderer(table.iloc[:, place], form) for place in range(table.shape[1])]
     known = [renderer for renderer in renderers if renderer is not None]
-    # an empty cell is quoted where it is the only one of its row
+    # the csv module quotes an empty cell that is the only one of its row
     if len(known) < max(len(renderers), 2):
         yield table
         return
@@ -84,15 +86,15 @@ def blocks(table: pd.DataFrame, form: Form) -> Iterator[bytes | pd.DataFrame]:
 
 
 def _rows_at_once(table: pd.DataFrame) -> int:
-    first = table.iloc[:_LOOKED_AT]
+    first = table.iloc[:_SAMPLED]
     letters = len(first.to_csv(index=False, header=False)) // max(len(first), 1)
     return max(min(_MOST_ROWS, _BLOCK // max(letters, 1)), 1)
 
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """The process's own: starting a thread takes milliseconds while others are at work, and tables are many."""
-    return ThreadPoolExecutor(_WORKERS)  # numpy lets other threads run
+    """Return the process's threads; starting new ones takes milliseconds per table while others work."""
+    return ThreadPoolExecutor(_WORKERS)  # numpy releases the interpreter lock
 
 
 def _renderer(column: pd.Series[Any], form: Form) -> Callable[[slice], _Cells] | None:
@@ -119,7 +121,7 @@ def _of_decimals(values: npt.NDArray[np.float64], form: Form) -> Planes:
 def _of_texts(cells: npt.NDArray[Any], form: Form) -> _Cells:
     texts: list[str] = cells.tolist()
     joined = "".join(texts)
-    if any(letter in joined for letter in _UNKNOWN):
+    if any(letter in joined for letter in _UNSUPPORTED):
         raise _Unusual
     if '"' in joined or "\n" in joined or (not form.quoted and form.separator in joined):
         return [_quoted(text) if form.quoted or form.must_quote(text) else text for text in texts]
@@ -145,7 +147,7 @@ def _quoted(text: str) -> str:
 
 
 def _joined(columns: list[_Cells], separator: str) -> bytes:
-    """The columns side by side: neighbours that are short as one piece, long texts in between."""
+    """Join columns to rows: neighbouring short columns in one piece, long texts between them."""
     pieces: list[list[str]] = []
     narrow: list[Planes] = []
     for cells in columns:
@@ -168,7 +170,7 @@ def _text(columns: list[Planes], separator: str) -> bytes:
     letters = np.empty((count, sum(map(len, columns)) + len(columns)), dtype=np.uint8)
     place = 0
     for planes in columns:
-        for plane in planes:  # one by one is four times as fast as turning the whole
+        for plane in planes:  # one by one is four times as fast as transposing the whole
             letters[:, place] = plane
             place += 1
         letters[:, place] = ord(separator)

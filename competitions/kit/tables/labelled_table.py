@@ -1,4 +1,4 @@
-"""A labelled raw table on its way into a dataset: read and checked, divided by rows, written as the usual files."""
+"""Read and check a labelled raw table, split it by rows, and write the usual files of a dataset."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def read(
         member: the table's name inside, if the file is a zip.
         text: columns to keep verbatim.
         words: columns that are text with missing cells, unless `text` is given.
-        numbers: those of the columns needed that hold nothing but numbers and missing cells.
-        separator: what stands between cells.
+        numbers: the needed columns that must contain only numbers and missing cells.
+        separator: the character between cells.
 
     Raises:
         DataProblem: the file is missing or damaged, lacks a column or has no rows.
@@ -47,7 +47,7 @@ def read(
         table = tables.read_csv(stream, text=text, words=words, separator=separator)
     _expect_columns(path, table.columns, needs)
     if not len(table):
-        raise large_tables.unreadable(path, "it holds no rows")
+        raise large_tables.unreadable(path, "it has no rows")
     for name in numbers:
         if not pd.api.types.is_numeric_dtype(table[name]):
             raise large_tables.unreadable(path, f"column {name} holds text where numbers are expected")
@@ -63,12 +63,12 @@ def open_rows(
     text: Sequence[str] = (),
     words: Sequence[str] = (),
 ) -> RawTable:
-    """A raw table that may be too large to be held in memory.
+    """Open a raw table that may be too large for memory.
 
     Args:
         job: whose raw folder to look in.
         name: the file.
-        types: its columns, and what pandas finds them to be in the real data.
+        types: its columns, and the dtypes that pandas infers for them in the real data.
         member: the table's name inside, if the file is a zip.
         text: columns to keep verbatim.
         words: columns that are text with missing cells, unless `text` is given.
@@ -90,7 +90,7 @@ def _expect_columns(path: RawPath, columns: Collection[str], needs: Sequence[str
 
 
 def expect_width(job: Preparation, table: pd.DataFrame, columns: int, name: str) -> None:
-    """The table has as many columns as it is known to have.
+    """Check that a table has the expected number of columns.
 
     Raises:
         DataProblem: it has more or fewer.
@@ -109,7 +109,7 @@ def _other_width(job: Preparation, name: str, found: int, expected: int) -> RawD
 def divided(
     job: Preparation, table: pd.DataFrame, groups: Sequence[Any] | pd.Series | npt.NDArray[Any] | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The train and the test rows by the job's `test_size` and `seed`, keeping groups whole if there are any."""
+    """Return the train and the test rows by the job's `test_size` and `seed`; groups, if given, are kept whole."""
     return _split(job, len(table), groups).of(table)
 
 
@@ -121,17 +121,17 @@ def divided_rows(
     train_name: str = "train.csv",
     apart: str | None = None,
 ) -> pd.DataFrame:
-    """As `divided`, but only the test rows are returned; the train rows are written.
+    """Split as `divided` does, write the train rows and return the test rows.
 
     Raises:
-        DataProblem: the table cannot be read, or a cell of the column `apart` stands in both parts.
+        DataProblem: the table cannot be read, or a value of the column `apart` is in both parts.
     """
     with checksummed.created(job.public / train_name) as stream:
         if table.is_large:
             return large_tables.write_train(table, lambda n: _split(job, n, groups), stream, apart=apart)
         train, test = divided(job, table.whole, groups)
         if apart is not None and train[apart].isin(test[apart]).any():
-            raise large_tables.stands_twice(table.path, apart)
+            raise large_tables.in_both_parts(table.path, apart)
         tables.write_csv(train, stream)
         return test
 
@@ -159,7 +159,7 @@ def write_parts(
 ) -> None:
     """Write the usual four files: train, test without its `hidden` columns, answers, sample submission.
 
-    The answers are the whole test rows unless others are given.
+    The answers default to the complete test rows.
     """
     tables.write_csv(train, job.public / train_name)
     write_test(job, test, hidden=hidden, sample=sample, answers=answers)
@@ -173,7 +173,7 @@ def write_test(
     sample: pd.DataFrame,
     answers: pd.DataFrame | None = None,
 ) -> None:
-    """As `write_parts`, where the train rows are written already."""
+    """Write the files of `write_parts` except the train rows."""
     tables.write_csv(test.drop(columns=list(hidden)), job.public / "test.csv")
     write_answers(job, test if answers is None else answers, sample)
 
@@ -186,12 +186,12 @@ def write_labels(
     sample: pd.DataFrame,
     train_name: str = "train.csv",
 ) -> None:
-    """Write the usual three files where the test rows are pictures or the like: train, answers, sample submission."""
+    """Write the usual three files where the test items are images or the like: train, answers, sample submission."""
     tables.write_csv(train, job.public / train_name)
     write_answers(job, answers, sample)
 
 
 def write_answers(job: Preparation, answers: pd.DataFrame, sample: pd.DataFrame) -> None:
-    """Write the answers and the sample submission under the names that the competition gives them."""
+    """Write the answers and the sample submission to the paths that the competition's facts name."""
     tables.write_csv(answers, job.private / Path(job.competition.answers).name)
     tables.write_csv(sample, job.public / Path(job.competition.sample_submission).name)

@@ -1,6 +1,6 @@
-"""Raw tables that may be larger than memory allows pandas to hold, read some rows at a time with stated types.
+"""Raw tables that may be too large for pandas, read in blocks of rows with given dtypes.
 
-A table below 640 MB is read as a whole, with the types that pandas finds in it.
+A table below 640 MB is read as a whole, with the dtypes that pandas infers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from competitions.kit.splits import Positions, Split
 from competitions.raw import RawDataProblem, RawPath
 
 _SMALL = 640 << 20  # bytes; with pandas 3 such a table takes about 2 GB
-_ROWS = 25_000  # at a time
+_ROWS = 25_000  # per block
 _WORKERS = 2
 _HASH_KEYS = ("0123456789123456", "6543219876543210")  # two of 64 bits each
 
@@ -39,7 +39,7 @@ class RawTable:
     Attributes:
         path: the file.
         member: the table's name inside, if the file is a zip.
-        types: what pandas finds the columns of the real data to be; used where the table is large.
+        types: the dtypes that pandas infers for the columns of the real data; used where the table is large.
         text: columns to keep verbatim.
         words: columns that are text with missing cells, unless `text` is given.
     """
@@ -52,7 +52,7 @@ class RawTable:
 
     @cached_property
     def is_large(self) -> bool:
-        """Whether it is read some rows at a time."""
+        """Whether it is read in blocks."""
         size = (
             self.path.stat().st_size if self.member is None else archives.member_size(self.path, self.member)
         )
@@ -60,7 +60,7 @@ class RawTable:
 
     @cached_property
     def columns(self) -> list[str]:
-        """The names of the columns that it has."""
+        """The names of its columns."""
         with opened(self.path, self.member) as stream:
             return list(tables.read_csv(BytesIO(stream.readline())).columns)
 
@@ -69,17 +69,17 @@ class RawTable:
         """All rows of a table that is not large.
 
         Raises:
-            DataProblem: it is no table.
+            DataProblem: it is not a table.
         """
         with opened(self.path, self.member) as stream:
             table = tables.read_csv(stream, text=self.text or None, words=self.words)
-        return table.reset_index(drop=True)  # surplus cells in every row would be its index
+        return table.reset_index(drop=True)  # pandas makes surplus cells in every row the index
 
     def blocks(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
-        """Read the rows from front to back, some at a time; their index counts them.
+        """Yield the rows in blocks from front to back; their index counts all rows.
 
         Raises:
-            DataProblem: it is no table, or a column is not of its stated type.
+            DataProblem: it is not a table, or a column is not of its given dtype.
         """
         if self.is_large:
             with opened(self.path, self.member) as stream:
@@ -88,12 +88,12 @@ class RawTable:
             yield self.whole if columns is None else self.whole[list(columns)]
 
     def parsed(self, stream: IO[bytes], columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
-        """Read CSV text that has the header and some rows of a large table, as `blocks` does.
+        """Read CSV text with the header and some rows of a large table, as `blocks` does.
 
         Raises:
-            ValueError: it is no table, or a column is not of its stated type.
+            ValueError: it is not a table, or a column is not of its given dtype.
         """
-        # pandas finds text by itself in half of the time that it takes for text that is stated
+        # pandas infers text columns in half the time that it takes where the dtype is given
         numbers = {name: kind for name, kind in self.types.items() if kind != "str"}
         for block in tables.read_blocks(
             stream, _ROWS, text=self.text or None, words=self.words, columns=columns, types=numbers
@@ -110,10 +110,10 @@ class RawTable:
 
 @contextmanager
 def opened(path: RawPath, member: str | None) -> Iterator[IO[bytes]]:
-    """Open a raw table, or a member of a zip that is one, to be read inside.
+    """Open a raw table, or a member of a zip that is one; errors of reading it inside become problems.
 
     Raises:
-        DataProblem: it cannot be read as a table: it is cut short or garbled, or a folder.
+        DataProblem: it cannot be read as a table: it is incomplete or garbled, or a folder.
     """
     try:
         with path.open("rb") if member is None else archives.opened_member(path, member) as stream:
@@ -123,12 +123,12 @@ def opened(path: RawPath, member: str | None) -> Iterator[IO[bytes]]:
 
 
 def unreadable(path: RawPath, why: object) -> RawDataProblem:
-    """The problem of a raw file that is no table, or not one of what it should hold."""
+    """Return the problem of a raw file that is not a table, or not of the expected content."""
     return RawDataProblem(f"{path} cannot be read as a table", str(why))
 
 
 def _mapped(make: Callable[[Item], Made], items: Iterable[Item]) -> Iterator[Made]:
-    """What is made of each item, in other threads while further items are taken."""
+    """Apply a function to items in a thread pool and yield the results in order, reading few items ahead."""
     coming: deque[Future[Made]] = deque()
     with ThreadPoolExecutor(_WORKERS) as threads:
         for item in items:
@@ -146,7 +146,7 @@ def write_rest(
     *,
     quote_text: bool = False,
 ) -> pd.DataFrame:
-    """Write the rows of a table, some at a time, except those held out, which are returned."""
+    """Write the rows of a table, block by block, except those held out, which are returned."""
 
     def parted(block: pd.DataFrame) -> tuple[pd.DataFrame, bytes]:
         flags = held_out(block)
@@ -166,16 +166,16 @@ def write_train(
 ) -> pd.DataFrame:
     """Write the train rows of a large table in the order of a split, and return its test rows.
 
-    The rows are held as the text that is written, which takes about as much memory as the file.
+    Rows are kept in memory as the text to be written, which takes about as much memory as the file.
 
     Args:
         table: a large one.
-        split_of: divides so many rows.
+        split_of: returns the split for a number of rows.
         target: an open file.
-        apart: a column of which no cell may stand in both parts.
+        apart: a column of which no value may be in both parts.
 
     Raises:
-        DataProblem: the table cannot be read, or a cell stands in both parts.
+        DataProblem: the table cannot be read, or a value is in both parts.
     """
 
     def written(block: pd.DataFrame) -> tuple[bytes, Positions, npt.NDArray[np.uint64] | None]:
@@ -194,7 +194,7 @@ def write_train(
     if apart is not None:
         cells = pd.Series(np.concatenate(marks))
         if cells[split.train].isin(cells[split.test]).any():
-            raise stands_twice(table.path, apart)
+            raise in_both_parts(table.path, apart)
     header = BytesIO()
     tables.write_csv(pd.DataFrame(columns=table.columns), header)
     target.write(header.getvalue())
@@ -204,10 +204,10 @@ def write_train(
     return pd.concat(table.parsed(test))
 
 
-def stands_twice(path: RawPath, column: str) -> RawDataProblem:
-    """The problem of a table of which a cell must not stand in train and test rows, and does."""
+def in_both_parts(path: RawPath, column: str) -> RawDataProblem:
+    """Return the problem of a table with a value that is in train and in test rows."""
     return RawDataProblem(
-        f"{path} is not in the expected form", f"a {column} of a test row stands there twice"
+        f"{path} is not in the expected form", f"a {column} of a test row occurs there twice"
     )
 
 
@@ -218,7 +218,7 @@ def _csv_of(rows: pd.DataFrame, *, quote_text: bool = False) -> bytes:
 
 
 def _row_ends(text: bytes) -> Positions:
-    """Where each row ends; a line that ends within quotes is not the end of its row."""
+    """Return the end position of each row; a line end within quotes does not end the row."""
     letters = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(letters == ord("\n")) + 1
     if b'"' in text:
@@ -228,7 +228,7 @@ def _row_ends(text: bytes) -> Positions:
 
 
 def _in_order(text: bytearray, edges: Positions, rows: Positions) -> Iterator[bytes]:
-    """The text of these rows, one behind the other, some at a time."""
+    """Yield the text of these rows in order, many rows at a time."""
     with memoryview(text) as view:
         for start in range(0, len(rows), _ROWS):
             some = rows[start : start + _ROWS]
@@ -239,14 +239,14 @@ def _in_order(text: bytearray, edges: Positions, rows: Positions) -> Iterator[by
 def groups_of(table: RawTable, columns: Sequence[str]) -> pd.Series:
     """Number the rows so that those with equal texts in all of these columns share a number.
 
-    Of the texts only digests are held, which are as good as never equal for two that are not.
+    Only digests are kept, of 128 bits, so that unequal texts practically never share a number.
     """
     found = pd.DataFrame(digests(table, columns))
     return found.groupby(list(found.columns), sort=False).ngroup()
 
 
 def digests(table: RawTable, columns: Sequence[str]) -> npt.NDArray[np.uint64]:
-    """Two digests for each row of its texts in these columns."""
+    """Return two digests for each row of its texts in these columns."""
     found = [
         [
             pd.util.hash_pandas_object(block[list(columns)], index=False, hash_key=key).to_numpy()

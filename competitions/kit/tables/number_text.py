@@ -1,7 +1,7 @@
-"""Numbers as the text that Python and pandas write for them, many at a time; whatever is unusual is left to Python.
+"""Format many numbers at a time as Python and pandas do; unusual numbers are left to Python.
 
-A column of texts is a matrix of letters: one row per place, one column per number, 0 where a number has no letter.
-Places are written from left to right, so leaving the zeros out gives the text.
+A column of texts is a matrix of characters: one row per position, one column per number, 0 for no character.
+Positions run from left to right, so that dropping the zeros gives the text.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ _DIGITS = (
     np.array([np.arange(10**_GROUP) // 10**place % 10 for place in range(_GROUP)]).astype(np.uint8) + _ZERO
 )
 _BOOLS = np.array([[*b"False"], [*b"True\0"]], dtype=np.uint8).T.copy()
-_SURE = 15  # decimals of so many digits are told apart by doubles
-_MOST_PLACES = 19  # behind the point, so that they fit into 64 bits
-_LEAST, _MOST = 1e-3, 1e16  # between them numbers are written here; Python does the others
+_SURE = 15  # decimals of so many digits all have different doubles
+_MOST_PLACES = 19  # digits after the point that fit into 64 bits
+_LEAST, _MOST = 1e-3, 1e16  # numbers between them are formatted here; Python formats the others
 _BOUNDS = np.array([float(f"1e{power}") for power in range(-3, 17)])
-# Products with powers of ten must be right beyond a double's 53 bits; where there is nothing wider, Python does it.
+# Products with powers of ten need more than a double's 53 bits; without a wider type, Python formats them.
 _WIDE = np.finfo(np.longdouble).nmant >= 63
 _WIDE_POWERS = _POWERS.astype(np.longdouble)
 _DOUBT = (
-    0.005  # nearer to a tie than this the wider product could be wrong: it is below 2**57, so off by 2**-8
+    0.005  # nearer to a tie than this the product could round wrongly: below 2**57 it is off by up to 2**-8
 )
 
 
 def of_bools(values: npt.NDArray[np.bool_]) -> Planes:
-    """True and False."""
+    """Format True and False."""
     return np.ascontiguousarray(_BOOLS[:, values.astype(np.intp)])
 
 
 def of_whole(values: npt.NDArray[np.integer]) -> Planes:
-    """Whole numbers."""
+    """Format integers."""
     if values.dtype.kind == "u":
         return _digits(values.astype(np.uint64))
     sizes = np.abs(values.astype(np.int64)).view(np.uint64)
@@ -50,7 +50,7 @@ def of_whole(values: npt.NDArray[np.integer]) -> Planes:
 
 
 def of_decimals(values: Numbers, *, significant: int | None = None) -> Planes:
-    """Decimals in their shortest form, or with some significant digits as `%g` gives them; nothing for NaN."""
+    """Format floats in their shortest form, or with some significant digits as `%g` does; NaN as nothing."""
     sizes = np.abs(values)
     least = _MOST if significant is None else 10.0 ** (significant - 1)
     plain = ((sizes >= _LEAST) & (sizes < least)) | (sizes == 0)
@@ -72,7 +72,7 @@ def _sign(negative: npt.NDArray[np.bool_]) -> Planes:
 
 
 def _digits(values: Whole, *, width: int | None = None) -> Planes:
-    """Digits of whole numbers, without leading zeros unless a width is given."""
+    """Format the digits of integers, without leading zeros unless a width is given."""
     padded = width is not None
     if width is None:
         width = len(str(int(values.max(initial=0))))
@@ -102,7 +102,7 @@ def _whole_part(whole: Whole, done: npt.NDArray[np.bool_]) -> Planes:
 
 
 def _fraction_part(fraction: Whole, places: int, done: npt.NDArray[np.bool_], *, always: bool) -> Planes:
-    """The point and what stands behind it, without zeros at the end but for a single one where `always`."""
+    """Format the point and the digits after it, without trailing zeros except a single one where `always`."""
     for step in (8, 4, 2, 1):
         if places > step and not (fraction % _POWERS[step]).any():
             fraction, places = fraction // _POWERS[step], places - step
@@ -124,10 +124,10 @@ _Parts = tuple[Whole, Whole, int, npt.NDArray[np.bool_]]
 
 
 def _shortest(sizes: Numbers, plain: npt.NDArray[np.bool_]) -> _Parts:
-    """Whole part, fraction, how many places the fraction has, and which numbers these hold for."""
+    """Return whole part, fraction, the fraction's number of digits, and for which numbers these are valid."""
     greatest = float(sizes.max(initial=0.0, where=plain))
-    # as many places as leave no number more digits than doubles tell apart, so a decimal that gives the same
-    # double is the only one of its length, and no shorter one gives it
+    # so many places that no number has more than `_SURE` digits: a decimal that gives the same double is then
+    # the only one of its length, and no shorter one gives it
     places = max(_SURE - max(len(f"{greatest:.0f}"), 1), 1)
     power = float(_POWERS[places])
     with np.errstate(invalid="ignore", over="ignore"):
@@ -147,15 +147,15 @@ def _shortest(sizes: Numbers, plain: npt.NDArray[np.bool_]) -> _Parts:
 
 
 def _shortest_units(sizes: Numbers) -> tuple[Whole, Positions, npt.NDArray[np.bool_]]:
-    """Numbers as multiples of a power of ten, that power, and whether the multiple is unsure.
+    """Return numbers as multiples of a power of ten, that power, and whether the multiple is uncertain.
 
-    It is the nearest multiple with 15 digits, or else 16, that stands for the same double, or else the nearest
+    It is the nearest multiple with 15 digits, or else 16, that gives the same double, or else the nearest
     one with 17, which always does.
     """
     shift = _SURE + 1 - (np.searchsorted(_BOUNDS, sizes, side="right") - 4)
     units, off = _units(sizes, shift)
     half = np.spacing(sizes) * _POWERS[shift].astype(np.float64) / 2
-    doubtful = np.frexp(sizes)[0] == 0.5  # only the neighbours of a power of two are not equally far away
+    doubtful = np.frexp(sizes)[0] == 0.5  # only the neighbours of a power of two are at unequal distances
     near_tie = np.abs(off) > 0.5 - _DOUBT
     for step in (10, 100):
         below = units // np.uint64(step)
@@ -185,7 +185,7 @@ def _rounded(sizes: Numbers, plain: npt.NDArray[np.bool_], significant: int) -> 
 
 
 def _units(sizes: Numbers, shift: Positions) -> tuple[Whole, Numbers]:
-    """Numbers times a power of ten: rounded, and how far off that is."""
+    """Return numbers times a power of ten, rounded, and the rounding error."""
     product = sizes.astype(np.longdouble) * _WIDE_POWERS[shift]
     rounded = np.rint(product)
     return rounded.astype(np.uint64), (product - rounded).astype(np.float64)
@@ -206,7 +206,7 @@ def _put(
 
 
 def _with_texts(planes: Planes, rows: Positions, values: Numbers, significant: int | None) -> Planes:
-    """Numbers as Python writes them, in rows that are empty still."""
+    """Fill the rows that are still empty with numbers as Python formats them."""
     numbers = values[rows].tolist()
     texts = (
         list(map(repr, numbers)) if significant is None else [f"%.{significant}g" % each for each in numbers]

@@ -1,7 +1,7 @@
-"""Types of columns as pandas found them up to version 3.0, where numbers that no type holds made a column text.
+"""Restore what pandas read before version 3.0: numbers beyond every dtype made a column text, and floats differed.
 
-Later versions read 1e999 as infinity (all do so with -1e999) and whole numbers beyond 64 bits as
-Python's, without leading zeros, and then keep "NA" as text. Digits of numbers are not for this module.
+Later versions read 1e999 as infinity (all do so with -1e999) and integers beyond 64 bits as Python's,
+without leading zeros, and then keep "NA" as text.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.uint64).max
 def with_former_types(
     table: pd.DataFrame, na_words: Collection[str], as_text: Callable[[list[str]], pd.DataFrame]
 ) -> pd.DataFrame:
-    """A table as read with today's types, with those columns as text that were text.
+    """Return a table with those columns as text that were text in former versions.
 
     Args:
-        table: what was read.
-        na_words: what stands for a missing cell.
+        table: the table as read now.
+        na_words: the words for a missing cell.
         as_text: reads the table again, the named columns as text with missing cells.
     """
     if table.empty:
@@ -58,7 +58,7 @@ def _is_doubtful(column: pd.Series[Any], na_words: Collection[str]) -> bool:
 
 
 def _keeps_missing_cells(column: pd.Series[Any], na_words: Collection[str]) -> bool:
-    # it happens only where nothing but whole numbers stands before the one that is too large
+    # it happens only where nothing but integers precedes the one that is too large
     first = next((cell for cell in column.array if isinstance(cell, str)), None)
     if first is None or first in na_words:
         return first is not None
@@ -73,9 +73,9 @@ def _is_infinite_by_name(numbers: pd.Series[Any], texts: pd.Series[Any]) -> bool
 
 
 _DIGITS = 17
-_EXACT = 15  # digits without an exponent always gave the nearest double, which a table has already
-_GREATEST = 308  # the largest power of ten that a double holds
-_FAR = 10_000  # every power of ten beyond it gives the same
+_EXACT = 15  # so many digits without an exponent always gave the nearest double, as now
+_GREATEST = 308  # the largest power of ten that a double can hold
+_FAR = 10_000  # every power of ten beyond it gives the same result
 _ZERO, _NINE, _POINT, _MINUS = b"09.-"
 
 Numbers = npt.NDArray[np.float64]
@@ -83,7 +83,7 @@ Powers = npt.NDArray[np.int64]
 
 
 def with_former_floats(table: pd.DataFrame, path: RawPath) -> pd.DataFrame:
-    """A table read from a file, its columns of decimals as the former reader gave them."""
+    """Return a table that was read from a file, with its floats as the former reader gave them."""
     decimals = [name for name in table.columns if pd.api.types.is_float_dtype(table[name])]
     if not decimals:
         return table
@@ -107,7 +107,7 @@ def _former(texts: pd.Series[Any], nearest: Numbers) -> Numbers:
 
 
 def _read(cells: npt.NDArray[np.bytes_], powers: Powers) -> Numbers:
-    """The numbers that decimals stand for, each to be scaled by a power of ten, one digit of all at a time."""
+    """Parse decimals, each scaled by a power of ten, all of them one digit at a time."""
     letters = cells.view(np.uint8).reshape(len(cells), cells.itemsize).T
     sums, exponents = np.zeros(len(cells)), powers.copy()
     taken = np.zeros(len(cells), dtype=np.int8)

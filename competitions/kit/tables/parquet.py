@@ -1,6 +1,6 @@
-"""Parquet tables too large for memory, read, divided and summed a stretch of rows at a time through pyarrow.
+"""Read, filter, write and checksum Parquet tables too large for memory, in blocks of rows through pyarrow.
 
-The library is an optional extra, because it is as large as all others together and few competitions need it.
+pyarrow is an optional extra, because it is as large as all other libraries together and few competitions need it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SAME = {"large_string": "string", "string_view": "string", "large_binary": "bin
 
 
 def distinct(path: RawPath, column: str) -> npt.NDArray[Any]:
-    """The values of a column in order of first appearance.
+    """Return the distinct values of a column in order of first appearance.
 
     Raises:
         DataProblem: the file is missing or damaged, or has no such column.
@@ -39,27 +39,27 @@ def distinct(path: RawPath, column: str) -> npt.NDArray[Any]:
 
 
 def rows_with(path: RawPath, key: str, keys: npt.NDArray[Any], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """The rows whose key is among some values, and some of the columns, stretch by stretch; raises as `distinct`."""
+    """Yield some columns of the rows whose key is among `keys`, block by block; raises as `distinct`."""
     for stretch in _stretches(path, list(dict.fromkeys([key, *columns]))):
         yield stretch.filter(np.isin(_values(stretch, key), keys)).select(list(columns))
 
 
-def write(job: Preparation, target: Path, stretches: Iterable[pa.Table]) -> None:
-    """Write rows to a file, which is named in the progress."""
+def write(job: Preparation, target: Path, blocks: Iterable[pa.Table]) -> None:
+    """Write blocks of rows to a file and report the progress under its name."""
     _, pq = _library()
     target.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         writer: Any = None
-        for done, rows in enumerate(stretches, start=1):
+        for done, rows in enumerate(blocks, start=1):
             writer = writer or stack.enter_context(pq.ParquetWriter(target, rows.schema))
             writer.write_table(rows)
             job.progress(target.name, done, done)
 
 
 def content_sum(path: Path) -> str:
-    """A sum of a table's columns, types, order and cells, whoever wrote it: a file's bytes depend on its writer.
+    """Return a checksum of a table's columns, types, order and cells, which does not depend on the file's writer.
 
-    A missing number is the same as NaN, and a text the same however it is stored.
+    A missing number equals NaN, and a text is the same however it is stored.
 
     Raises:
         DataProblem: the file is missing or damaged.
@@ -79,7 +79,7 @@ def content_sum(path: Path) -> str:
 
 
 class _ColumnSum:
-    """The sum of one column, to which its values are added piece by piece; how it is cut changes nothing."""
+    """The checksum of one column, to which values are added in pieces of any size."""
 
     def __init__(self, name: str, type: pa.DataType) -> None:
         self._name = name

@@ -1,1 +1,1 @@
-"""What whole tasks of one kind share: graders of the common kinds, annotated images, spoken tokens."""
+"""Code shared by whole tasks of one kind: common graders, annotated images, spoken tokens."""

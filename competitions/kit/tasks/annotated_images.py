@@ -1,4 +1,4 @@
-"""Images with one annotation each, as COCO-like JSON lists them: read, split per class, numbered anew, written."""
+"""Images with one annotation each in COCO-like JSON: read, split per class, renumber and write them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Labelled:
-    """The record of an image and its annotation."""
+    """The records of an image and its annotation."""
 
     image: Record
     annotation: Record
@@ -43,7 +43,7 @@ class Collection:
     images: list[Labelled]
 
     def only(self, images: Sequence[Labelled]) -> Record:
-        """The document with these images instead of all."""
+        """Return the document with only these images."""
         return {
             **self.fields,
             "annotations": [each.annotation for each in images],
@@ -51,13 +51,13 @@ class Collection:
         }
 
     def without_labels(self, images: Sequence[Record]) -> Record:
-        """What a test document holds: some image records, the information and the licences."""
+        """Return a test document: some image records, the information and the licences."""
         return {"images": list(images), **{key: self.fields[key] for key in ("info", "licenses")}}
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The images of both parts, each in the order in which they are to be written."""
+    """The images of both parts, each in the order in which they are written."""
 
     train: list[Labelled]
     test: list[Labelled]
@@ -100,7 +100,7 @@ def read(
         ) from error
     if not parallel:
         raise RawDataProblem(
-            f"{path} was not taken", "its lists images and annotations do not run in parallel"
+            f"{path} is not in the expected form", "its lists images and annotations do not run in parallel"
         )
     return Collection(name, fields, list(map(Labelled, images, annotations)))
 
@@ -115,8 +115,8 @@ def split(
 ) -> Parts:
     """Split each class as `splits.shuffled_per_class` does, then shuffle all test images once.
 
-    Where the folder of the images is given as `hidden_order`, edition corrected orders the test images by their
-    bytes alone, so that their order reveals nothing about their classes.
+    If the images' folder is given as `hidden_order`, edition corrected orders the test images by a digest of their
+    bytes, so that their order reveals nothing about their classes.
     """
     categories = [each.category for each in images]
     size, seed = job.number("test_size"), job.integer("seed")
@@ -134,8 +134,8 @@ def write_numbered(
 ) -> list[tuple[RawPath, Path]]:
     """Write both parts below `base` with their documents, answers and sample submission.
 
-    Train images keep their names; test ones get running numbers, and lie in folders of a thousand. Returns where
-    the test images are and where they go, since they are not placed yet.
+    Train images keep their names; test images are numbered, in folders of a thousand. Returns source and target of
+    the test images, which the caller places.
     """
     raw, public = job.source(f"{base}train"), job.public / base
     test = [

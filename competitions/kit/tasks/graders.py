@@ -12,7 +12,7 @@ KAGGLE_CLIP = 1e-15
 
 
 def accuracy(case: Grading, *, id_column: str, target: str) -> float:
-    """The share of right labels, which are whole numbers or booleans."""
+    """Return the share of right labels, which are whole numbers or booleans."""
     checks.columns_present(case.submission, [id_column, target])
     rows = checks.matched_rows(case.submission, case.answers, id_column)
     predicted = checks.whole_numbers(case.submission, target)[rows]
@@ -20,7 +20,7 @@ def accuracy(case: Grading, *, id_column: str, target: str) -> float:
 
 
 def name_accuracy(case: Grading, *, id_column: str, target: str, all_missing_ok: bool = False) -> float:
-    """The share of right class names; a missing name is wrong, a column of numbers is refused."""
+    """Return the share of right class names; a missing name is wrong, a column of numbers is refused."""
     checks.columns_present(case.submission, [id_column, target])
     rows = checks.matched_rows(case.submission, case.answers, id_column)
     labels.require_text(case.submission, target, all_missing_ok=all_missing_ok)
@@ -29,7 +29,7 @@ def name_accuracy(case: Grading, *, id_column: str, target: str, all_missing_ok:
 
 
 def macro_f1(case: Grading, *, id_column: str, target: str) -> float:
-    """The mean over classes of F1, where a class that occurs only in the submission counts 0.
+    """Return the mean F1 over classes, where a class that occurs only in the submission counts 0.
 
     Edition v1 cuts fractions off class numbers; edition corrected refuses them.
     """
@@ -41,7 +41,7 @@ def macro_f1(case: Grading, *, id_column: str, target: str) -> float:
 
 
 def auc(case: Grading, *, id_column: str, target: str) -> float:
-    """Area under the ROC curve of a probability column."""
+    """Return the area under the ROC curve of a probability column."""
     return column_auc(case, id_column=id_column, targets=[target])
 
 
@@ -54,7 +54,7 @@ def column_auc(
     high: float = 1,
     spelt: checks.Spelling = "pandas",
 ) -> float:
-    """The mean over columns of the area under the ROC curve; scores are probabilities unless bounds are given."""
+    """Return the mean over columns of the area under the ROC curve; scores are in [0, 1] unless bounds are given."""
     checks.columns_present(case.submission, [id_column, *targets])
     rows = checks.matched_rows(case.submission, case.answers, id_column)
     scores = checks.numbers(case.submission, targets, low=low, high=high, spelt=spelt)[rows]
@@ -69,9 +69,9 @@ def class_log_loss(
     only_these_columns: bool = False,
     sum_decimals: int | None = None,
 ) -> float:
-    """Multi-class log loss against one-hot answers.
+    """Return the multi-class log loss against one-hot answers.
 
-    Edition v1 demands rows that sum to one (when rounded to `sum_decimals`, if given) and clips at the
+    Edition v1 requires rows that sum to one (when rounded to `sum_decimals`, if given) and clips at the
     machine epsilon; edition corrected rescales each row by its sum and clips at 1e-15, as Kaggle does.
     """
     check = checks.columns_exactly if only_these_columns else checks.columns_present

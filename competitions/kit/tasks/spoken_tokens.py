@@ -1,6 +1,6 @@
-"""The task of telling how written tokens are spoken: a split of sentences in zips, graded by exact text.
+"""Text normalization tasks: predict how written tokens are spoken, split by sentence, graded by exact text.
 
-Competitions of this kind differ in the language alone, which is the prefix of their files' names.
+Competitions of this kind differ only in the language, which is the prefix of their file names.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _UNREAD = ("test_2", "sample_submission_2")
 def prepare(job: Preparation, language: str) -> None:
     """Split the sentences and number them from 0 in each part.
 
-    Edition corrected keeps tokens that read like missing cells, such as "NA", and sentences of the
-    same tokens on one side.
+    Edition corrected keeps tokens that look like missing cells, such as "NA", as text, and sentences of
+    the same tokens in one part.
     """
-    for name in _UNREAD:  # MLE-bench needs them to be there, so a dataset without them is not complete
+    for name in _UNREAD:  # MLE-bench requires them, so a dataset without them is incomplete
         job.source(f"{language}_{name}.csv.zip")
     train_name, text = f"{language}_train.csv", _TEXT if job.corrected else ()
     tokens = labelled_table.open_rows(
@@ -58,15 +58,15 @@ def prepare(job: Preparation, language: str) -> None:
 
 
 def _new_member(job: Preparation, name: str) -> AbstractContextManager[IO[bytes]]:
-    # edition v1 holds its members as they are; the bytes of the zip itself are free
+    # edition v1 stores its members uncompressed; only the members' bytes are compared, not the zip's
     return archives.new_member(job.public / f"{name}.zip", name, compressed=job.corrected)
 
 
 def _equal_sentences(tokens: RawTable, sentences: pd.Series) -> npt.NDArray[np.integer[Any]]:
     """Number the tokens so that those of sentences of the same tokens share a number.
 
-    Sentences are compared by how many tokens they have and the sum of the tokens' digests, each
-    times a factor that belongs to its place.
+    Sentences are compared by their number of tokens and the sum of the tokens' digests, each multiplied by a
+    factor for its position.
     """
     codes = pd.factorize(sentences, use_na_sentinel=False)[0]
     order = np.argsort(codes, kind="stable")
@@ -81,17 +81,17 @@ def _equal_sentences(tokens: RawTable, sentences: pd.Series) -> npt.NDArray[np.i
 
 
 def stand_in_answers(data: PublicData, language: str) -> pd.DataFrame:
-    """The sample submission, which agents are given in an archive."""
+    """Return the sample submission, which agents are given in an archive."""
     name = f"{language}_sample_submission_2.csv"
     with archives.opened_member(data.public / f"{name}.zip", name) as stream:
         return tables.read_csv(stream, text=("after",) if data.corrected else None)
 
 
 def grade(case: Grading) -> float:
-    """The share of tokens whose spoken form is predicted exactly.
+    """Return the share of tokens whose spoken form is predicted exactly.
 
     In edition v1 all words for a missing cell are equal, and a column of numbers is compared as
-    pandas prints it; edition corrected compares what stands in the file.
+    pandas prints it; edition corrected compares the verbatim text.
     """
     checks.columns_present(case.submission, ["id", "after"])
     submission, answers = case.verbatim("after")

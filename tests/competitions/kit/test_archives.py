@@ -165,13 +165,13 @@ def test_a_zip_whose_directory_lies_is_told(make_job: MakeJob, tmp_path: Path, w
 
 def test_a_missing_member_is_named(make_job: MakeJob, tmp_path: Path) -> None:
     source = make_zip(tmp_path / "s.zip", {"a": b"1"})
-    with pytest.raises(DataProblem, match=r"holds no b\.jpg"):
+    with pytest.raises(DataProblem, match=r"b\.jpg is missing"):
         archives.repack(make_job(), source, tmp_path / "t.zip", ["b.jpg"])
-    with pytest.raises(DataProblem, match=r"holds no b\.jpg"):
+    with pytest.raises(DataProblem, match=r"b\.jpg is missing"):
         archives.member_size(source, "b.jpg")
-    with pytest.raises(DataProblem, match=r"holds no b\.jpg"), archives.opened_member(source, "b.jpg"):
+    with pytest.raises(DataProblem, match=r"b\.jpg is missing"), archives.opened_member(source, "b.jpg"):
         pass
-    with pytest.raises(DataProblem, match=r"holds no b\.jpg"):
+    with pytest.raises(DataProblem, match=r"b\.jpg is missing"):
         list(archives.read_members(source, ["a", "b.jpg"]))
 
 
@@ -210,7 +210,7 @@ def test_a_member_that_claims_to_inflate_beyond_measure_is_not_taken(
     make_job: MakeJob, tmp_path: Path
 ) -> None:
     source = make_zip(tmp_path / "s.zip", {"a": b"0" * 4_000_000}, zipfile.ZIP_BZIP2)
-    with pytest.raises(DataProblem, match="beyond all measure"):
+    with pytest.raises(DataProblem, match="more than deflate allows"):
         extract_all(make_job(), source, tmp_path / "out")
 
 

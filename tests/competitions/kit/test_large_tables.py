@@ -140,7 +140,7 @@ def test_a_cell_that_must_not_stand_in_both_parts_is_told(kind: str, tmp_path: P
 
     assert [divided(test) for test in ([9, 0], [5, 2])] == [[9, 0], [5, 2]]
     for test in ([0, 2], [5]):
-        with pytest.raises(DataProblem, match="a k of a test row stands there twice"):
+        with pytest.raises(DataProblem, match="a k of a test row occurs there twice"):
             divided(test)
 
 

@@ -108,7 +108,7 @@ def test_two_files_for_one_name_are_told(make_job: MakeJob, may_link: bool) -> N
     job = make_job(may_link=may_link)
     for name in "ab":
         (job.raw / name).write_text(name)
-    with pytest.raises(DataProblem, match="another raw file lies at"):
+    with pytest.raises(DataProblem, match="another raw file was placed at"):
         placing.place(job, [(job.raw / name, job.public / "c") for name in "ab"])
 
 

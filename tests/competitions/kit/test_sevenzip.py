@@ -56,9 +56,9 @@ def test_one_file_is_found_in_any_folder_and_read_as_far_as_it_is_wanted(archive
 def test_what_is_no_file_of_the_archive_is_named(
     name: str, archive: Path, make_job: MakeJob, tmp_path: Path
 ) -> None:
-    with pytest.raises(DataProblem, match=f"holds no {name}"):
+    with pytest.raises(DataProblem, match=f"{name} is missing"):
         sevenzip.extract_as(make_job(), archive, {name: tmp_path / "x"})
-    with pytest.raises(DataProblem, match=f"holds no {name}"):
+    with pytest.raises(DataProblem, match=f"{name} is missing"):
         sevenzip.read(archive, name)
 
 

@@ -61,7 +61,7 @@ def test_a_member_is_opened_in_whatever_folder_it_lies_and_missing_is_told(tmp_p
         stream.write(b"x\n1\n")
     with archives.opened_member(path, "t.csv") as stream:
         assert stream.read() == b"x\n1\n"
-    with pytest.raises(DataProblem, match=r"it holds no u\.csv"), archives.opened_member(path, "u.csv"):
+    with pytest.raises(DataProblem, match=r"u\.csv is missing"), archives.opened_member(path, "u.csv"):
         pass
 
 

@@ -77,7 +77,7 @@ def test_files_of_a_folder_are_packed_likewise(make_job: MakeJob, tmp_path: Path
 @pytest.mark.parametrize("name", ["all/gone.jpg", "all/link.jpg"])
 def test_what_is_no_file_of_the_archive_is_named(name: str, make_job: MakeJob, tmp_path: Path) -> None:
     raw = archive(tmp_path / "raw.tar", "w")
-    with pytest.raises(DataProblem, match=f"holds no {name}"):
+    with pytest.raises(DataProblem, match=f"{name} is missing"):
         tars.distribute(make_job(), raw, {name: Destination(tmp_path / "one.tar", "x")})
 
 

@@ -72,15 +72,15 @@ def test_the_first_value_of_a_text_feature_is_read(photos: Path) -> None:
 
 
 def test_a_record_without_the_feature_is_told(photos: Path) -> None:
-    with pytest.raises(DataProblem, match=r"photos\.tfrec: record 1 was not understood"):
+    with pytest.raises(DataProblem, match=r"photos\.tfrec: record 1 cannot be read"):
         tfrecords.texts(photos, "patient")
-    with pytest.raises(DataProblem, match="record 1 was not understood"):
+    with pytest.raises(DataProblem, match="record 1 cannot be read"):
         tfrecords.texts(photos, "target")
 
 
 def test_thinned_records_keep_only_the_named_features(photos: Path, tmp_path: Path) -> None:
     thin = tmp_path / "thin.tfrec"
-    tfrecords.write_thinned(photos, thin, ("image", "image_name"))
+    tfrecords.write_filtered(photos, thin, ("image", "image_name"))
     assert list(tfrecords.records(thin)) == [
         example(image_name=texts_feature(b"a.jpg", b"other"), image=texts_feature(b"x" * 300)),
         example(image_name=texts_feature("é.jpg".encode()), image=texts_feature(b"")),
@@ -108,7 +108,7 @@ def test_a_changed_byte_is_noticed(photos: Path, place: int) -> None:
 def test_a_record_that_is_no_example_is_refused(tmp_path: Path, junk: bytes) -> None:
     path = tmp_path / "junk.tfrec"
     tfrecords.write(path, [junk])
-    with pytest.raises(DataProblem, match="was not understood"):
+    with pytest.raises(DataProblem, match="cannot be read"):
         tfrecords.texts(path, "image_name")
-    with pytest.raises(DataProblem, match="was not understood"):
-        tfrecords.write_thinned(path, tmp_path / "thin.tfrec", ("image",))
+    with pytest.raises(DataProblem, match="cannot be read"):
+        tfrecords.write_filtered(path, tmp_path / "thin.tfrec", ("image",))

@@ -84,5 +84,5 @@ def test_a_file_cut_short_is_refused(compressed: bool, size: int) -> None:
 @pytest.mark.parametrize("content", [b"", b"MATLAB 0004", b"MATLAB 7.3 MAT-file".ljust(600), b"\x89HDF" * 99])
 def test_other_formats_are_told_apart(content: bytes) -> None:
     assert not matlab.is_level_5(content)
-    with pytest.raises(ValueError, match="no MATLAB file"):
+    with pytest.raises(ValueError, match="not a MATLAB file"):
         matlab.emptied(content, "Labels")

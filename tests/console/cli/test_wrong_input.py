@@ -40,7 +40,7 @@ def assert_told(ran: Ran, code: int, *parts: str) -> None:
         (["runs", "show", "1", "2"], ("error: unexpected: 2", "mlebench-console runs show --help")),
         (["sweep", "launch"], ("no agent was given",)),
         (["sweep", "launch", "--agent", "dummy"], ("no competition was given", "--split low")),
-        (["sweep", "launch", "--agent", "dummy", "--split", "lwo"], ("'lwo' is neither a name nor a file",)),
+        (["sweep", "launch", "--agent", "dummy", "--split", "lwo"], ("'lwo' is neither a split nor a file",)),
         (
             ["sweep", "launch", "--agent", "dummy", "--seeds", "0", "--split", "low"],
             ("error: --seeds: 0 is out of range (expected 1 or more)",),

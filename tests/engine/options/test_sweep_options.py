@@ -73,7 +73,7 @@ def test_a_file_that_is_not_understood_is_named_with_its_key(tmp_path: Path, tex
         (SweepOptions(split="low"), "no agent was given"),
         (SweepOptions(agent="dummy"), "no competition was given"),
         (SweepOptions(agent="dummy", competitions=("spoky",)), "Did you mean spooky-author-identification"),
-        (SweepOptions(agent="dummy", split="lowest"), "neither a name nor a file"),
+        (SweepOptions(agent="dummy", split="lowest"), "neither a split nor a file"),
         (SweepOptions(agent="dummy", split="low", time_limit="soon"), "'soon' is not a duration"),
     ],
 )
