@@ -90,7 +90,7 @@ def _first_frames(empty: Path, many: Path, rounds: int) -> Iterator[Comparison]:
 
 
 def _switching(busy: Path) -> Iterator[Reading]:
-    """How much a terminal is sent for another screen, while nothing happens, and what it is sent after that."""
+    """Yield how much a terminal is sent for another screen, while nothing happens, and what it is sent after that."""
     with _opened(busy, "overview", b"played") as terminal:
         until_quiet(terminal)
         # The second time is what an operator goes through all night.

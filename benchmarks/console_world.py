@@ -31,7 +31,7 @@ _LINE = b"epoch %d  step %d  \x1b[32mval 0.0840\x1b[0m (best 0.0812)  trying ano
 
 
 def places_in(folder: Path) -> Places:
-    """Where everything is below a folder."""
+    """Return where everything is below a folder."""
     return Places(folder / "config.toml", folder / "data", folder / "state")
 
 
@@ -50,7 +50,7 @@ def build(places: Places, *, ended: int = 0) -> None:
 
 
 def first_live(places: Places, competition_id: str) -> int:
-    """The live run of a competition."""
+    """Return the live run of a competition."""
     database = open_for_reading(places.state_dir)
     try:
         return next(run.id for run in runs.live(database) if run.competition_id == competition_id)

@@ -94,7 +94,7 @@ async def _streams(sessions: list[aiohttp.ClientSession], url: str, events: int,
 
 
 async def _call(session: aiohttp.ClientSession, url: str, events: int, pause: float = 0.0) -> float:
-    """Read a stream to its end; returns the seconds until its first byte."""
+    """Read a stream to its end; return the seconds until its first byte."""
     body = {"model": "m", "stream": True, "messages": [], "n": events, "pause": pause}
     began = time.perf_counter()
     headers = {"Authorization": f"Bearer {_TOKEN}"}

@@ -56,7 +56,7 @@ class Comparison:
         return self.promise is None or self.ratio <= self.promise
 
     def row(self) -> str:
-        """The comparison as a line of the table."""
+        """Return the comparison as a line of the table."""
         promised = "-" if self.promise is None else f"<= {self.promise:.3g}"
         return (
             f"{self.name:10} {self.subject:46} {self.subject_seconds:6.3f}   {self.reference:46}"
@@ -84,18 +84,18 @@ class Reading:
         return self.limit is None or self.value <= self.limit
 
     def row(self) -> str:
-        """The reading as a line of the table."""
+        """Return the reading as a line of the table."""
         promised = "-" if self.limit is None else f"<= {self.limit:,.4g}"
         return f"{self.name:10} {self.subject:102} {self.value:>7,.1f} {self.unit:4}  {promised}"
 
 
 def python(name: str, *arguments: str) -> Command:
-    """A command run by this very Python."""
+    """Return a command run by this very Python."""
     return Command(name, (sys.executable, *arguments))
 
 
 def until_drawn(name: str, marker: bytes, *arguments: str) -> Command:
-    """A command run by this very Python, which is there when it has drawn `marker`."""
+    """Return a command run by this very Python, which is there when it has drawn `marker`."""
     return Command(name, (sys.executable, *arguments), marker)
 
 

@@ -81,7 +81,7 @@ def _time(shape: _Shape, data: Path, copied: Path, rounds: int) -> Comparison:
 
 
 def _peak(shape: _Shape, data: Path, zip_bytes: int) -> Comparison:
-    """The most that the disk held while the program ran, beside the zip and what comes of it; in gigabytes."""
+    """Return the most that the disk held while the program ran, beside the zip and what comes of it; in gigabytes."""
     command = [sys.executable, "-c", _PREPARE, shape.competition, str(data)]
     before = shutil.disk_usage(data).free
     least = [before]
@@ -110,7 +110,7 @@ def _peak(shape: _Shape, data: Path, zip_bytes: int) -> Comparison:
 
 
 def _blocks(folder: Path) -> int:
-    """How much of the disk a folder takes, where the last block of every file is a whole one."""
+    """Return how much of the disk a folder takes, where the last block of every file is a whole one."""
     return sum(path.lstat().st_blocks for path in folder.rglob("*")) * 512
 
 

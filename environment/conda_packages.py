@@ -1,8 +1,8 @@
-"""The part of `conda` that installs packages, in agents' images: solved, fetched and linked by the library rattler.
+"""A substitute for `conda` in agents' images that installs packages with the library rattler.
 
-It lies in the image as `__main__.py` of a folder beside rattler, and is called by the script `conda`, which knows
-where environments are. An environment made with `python -m venv`, as `agent` is, keeps its Python: to the solver
-that is an installed package that can't be changed. Channels are those of `-c`, then of `.condarc`.
+It is in the image as `__main__.py` of a folder beside rattler, and is called by the script `conda`, which finds the
+environments. An environment made with `python -m venv`, as `agent` is, keeps its Python, which the solver treats as
+an installed package that can't be changed. Channels are those of `-c`, then of `.condarc`.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _USUAL = {
     "channel_priority": "strict",
 }
 _VENV_VERSION = "import platform; print(platform.python_version())"
-# On one side of each pair is what conda's users write where a space or another sign is meant.
+# conda's users write `name=1.2` where a match specification has a space.
 _NAME_AND_VERSION = re.compile(r"([^=<>!~ \[]+)=([^=].*)")
 
 
 class Refusal(Exception):
-    """What can't be done, in words for whoever reads the build's log."""
+    """A request that can't be fulfilled; the message is for readers of the build's log."""
 
 
 _EXPECTED = (
@@ -76,29 +76,30 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class Settings:
-    """What `.condarc` and the command line say of channels."""
+    """The channels of `.condarc` and the command line."""
 
     channels: tuple[Channel, ...]
     strict: bool
 
     @classmethod
     def read(cls, condarc: Path, more: Sequence[str], *, override: bool) -> Settings:
-        """Put the channels of the command line before those of the file."""
-        said = _read_condarc(condarc)
-        alias = os.environ.get("CONDA_CHANNEL_ALIAS", str(said["channel_alias"]))
-        known = ChannelConfig(channel_alias=f"{alias.rstrip('/')}/")
-        names = dict.fromkeys([*more, *([] if override else said["channels"])])
-        return cls(tuple(Channel(name, known) for name in names), said["channel_priority"] == "strict")
+        """Return the channels of the command line before those of the file."""
+        condarc_values = _read_condarc(condarc)
+        alias = os.environ.get("CONDA_CHANNEL_ALIAS", str(condarc_values["channel_alias"]))
+        config = ChannelConfig(channel_alias=f"{alias.rstrip('/')}/")
+        names = dict.fromkeys([*more, *([] if override else condarc_values["channels"])])
+        strict = condarc_values["channel_priority"] == "strict"
+        return cls(tuple(Channel(name, config) for name in names), strict)
 
 
 def main() -> int:
-    """Do what the script `conda` was asked for; the first argument is the folder of the environment."""
+    """Run the command of the script `conda`; the first argument is the folder of the environment."""
     options = _parser().parse_args()
     made = not options.prefix.exists()
     try:
         options.do(options)
     except _EXPECTED as problem:
-        if made:  # the next try shall not find half an environment
+        if made:  # the next try must not find an incomplete environment
             shutil.rmtree(options.prefix, ignore_errors=True)
         sys.stderr.write(f"conda: {problem}\n")
         return 1
@@ -106,7 +107,7 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    # What is about asking, showing or solving in another way changes nothing here.
+    # Accepted and ignored: options about confirmation, output and the choice of the solver.
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("-y", "--yes", action="store_true")
     common.add_argument("-q", "--quiet", action="store_true")
@@ -162,12 +163,12 @@ def _parser() -> argparse.ArgumentParser:
 def _install(options: argparse.Namespace) -> None:
     specs = [*options.specs, *(spec for file in options.file for spec in _lines(file))]
     if not specs and options.command != "create" and not options.all:
-        raise Refusal(f"{options.command} needs the name of a package")
+        raise Refusal(f"'{options.command}' needs the name of a package")
     if options.command == "create":
         _make(options.prefix)
     free = {_name(spec) for spec in specs} if options.command == "update" else set()
     asyncio.run(
-        _bring_about(
+        _solve_and_link(
             options,
             specs,
             kept=lambda record: not options.all and record.name.normalized not in free,
@@ -177,19 +178,19 @@ def _install(options: argparse.Namespace) -> None:
 
 
 def _install_file(options: argparse.Namespace) -> None:
-    """Make or update an environment as an `environment.yml` says, with what it wants of pip."""
+    """Create or update an environment from an `environment.yml`, including its pip packages."""
     content = yaml.safe_load(options.file.read_text(encoding="utf-8"))
     if not isinstance(content, dict):
         raise Refusal(f"{options.file} is not a description of an environment")
-    wanted = content.get("dependencies") or []
-    specs = [one for one in wanted if isinstance(one, str)]
-    of_pip = [line for one in wanted if isinstance(one, dict) for line in one.get("pip") or []]
+    dependencies = content.get("dependencies") or []
+    specs = [one for one in dependencies if isinstance(one, str)]
+    of_pip = [line for one in dependencies if isinstance(one, dict) for line in one.get("pip") or []]
     if options.command == "env-create":
         _make(options.prefix)
     channels = content.get("channels") or []
     options.channel += [name for name in channels if name not in ("nodefaults", "defaults")]
     options.override_channels |= "nodefaults" in channels
-    asyncio.run(_bring_about(options, specs, kept=lambda _record: True, again=set()))
+    asyncio.run(_solve_and_link(options, specs, kept=lambda _record: True, again=set()))
     if of_pip and not options.dry_run:
         pip = [options.prefix / "bin" / "python", "-m", "pip", "install", *of_pip]
         if (code := subprocess.run(pip, check=False).returncode) != 0:
@@ -201,20 +202,20 @@ def _remove(options: argparse.Namespace) -> None:
         shutil.rmtree(_existing(options.prefix))
         return
     gone = {_name(spec) for spec in options.specs}
-    there = _installed(options.prefix)
-    unknown = sorted(gone - {record.name.normalized for record in there})
+    installed = _installed(options.prefix)
+    unknown = sorted(gone - {record.name.normalized for record in installed})
     if unknown:
-        raise Refusal(f"there is no package '{unknown[0]}' in {options.prefix}")
+        raise Refusal(f"package '{unknown[0]}' is not installed in {options.prefix}")
     changed = True
-    while changed:  # what needs a removed package goes with it
+    while changed:  # packages that depend on a removed one are removed too
         more = {
             record.name.normalized
-            for record in there
+            for record in installed
             if any(_name(needed) in gone for needed in record.depends) and record.name.normalized not in gone
         }
         gone |= more
         changed = bool(more)
-    asyncio.run(_link(options.prefix, [one for one in there if one.name.normalized not in gone], set()))
+    asyncio.run(_link(options.prefix, [one for one in installed if one.name.normalized not in gone], set()))
 
 
 def _search(options: argparse.Namespace) -> None:
@@ -244,45 +245,47 @@ def _show(records: Iterable[Any]) -> None:
 
 
 def _configure(options: argparse.Namespace) -> None:
-    said = _read_condarc(options.condarc)
+    values = _read_condarc(options.condarc)
     for key, value in options.set:
-        said[key] = value
+        values[key] = value
     for at, pairs in ((0, options.add), (None, options.append)):
         for key, value in pairs:
-            kept = [one for one in said.get(key) or [] if one != value]
+            kept = [one for one in values.get(key) or [] if one != value]
             kept.insert(len(kept) if at is None else at, value)
-            said[key] = kept
+            values[key] = kept
     if options.set or options.add or options.append:
-        options.condarc.write_text(yaml.safe_dump(said), encoding="utf-8")
+        options.condarc.write_text(yaml.safe_dump(values), encoding="utf-8")
     else:
-        sys.stdout.write(yaml.safe_dump(said))
+        sys.stdout.write(yaml.safe_dump(values))
 
 
 def _read_condarc(condarc: Path) -> dict[str, Any]:
     found = yaml.safe_load(condarc.read_text(encoding="utf-8")) if condarc.is_file() else None
-    said = _USUAL | (found if isinstance(found, dict) else {})
-    # conda's own name for channels that need a licence.
-    said["channels"] = [name for name in said["channels"] if name != "defaults"] or _USUAL["channels"]
-    return said
+    values = _USUAL | (found if isinstance(found, dict) else {})
+    # "defaults" is conda's name for channels that need a licence.
+    values["channels"] = [name for name in values["channels"] if name != "defaults"] or _USUAL["channels"]
+    return values
 
 
-async def _bring_about(options: argparse.Namespace, specs: list[str], *, kept: Any, again: set[str]) -> None:
-    """Solve for what is there and what is wanted, and link it."""
+async def _solve_and_link(
+    options: argparse.Namespace, specs: list[str], *, kept: Any, again: set[str]
+) -> None:
+    """Solve for the installed and the requested packages, and link the result."""
     prefix = _existing(options.prefix)
-    there = _installed(prefix)
-    own = _python_of_a_venv(prefix, there)
-    wanted = [_spec(one) for one in specs]
+    installed = _installed(prefix)
+    own = _python_of_a_venv(prefix, installed)
+    requested = [_spec(one) for one in specs]
     names = {_name(one) for one in specs}
-    kept_specs = [MatchSpec(one.name.normalized) for one in there if one.name.normalized not in names]
+    kept_specs = [MatchSpec(one.name.normalized) for one in installed if one.name.normalized not in names]
     settings = Settings.read(options.condarc, options.channel, override=options.override_channels)
-    if not wanted and not kept_specs:
+    if not requested and not kept_specs:
         return
     try:
         solved = await solve(
             sources=list(settings.channels),
-            specs=[*wanted, *kept_specs],
+            specs=[*requested, *kept_specs],
             gateway=_gateway(),
-            locked_packages=[one for one in there if kept(one) and one.name.normalized not in again],
+            locked_packages=[one for one in installed if kept(one) and one.name.normalized not in again],
             pinned_packages=own,
             virtual_packages=VirtualPackage.detect(),
             channel_priority=ChannelPriority.Strict if settings.strict else ChannelPriority.Disabled,
@@ -294,7 +297,7 @@ async def _bring_about(options: argparse.Namespace, specs: list[str], *, kept: A
         _show(solved)
         return
     await _link(prefix, solved, {record.name.normalized for record in own}, again)
-    for spec in wanted:
+    for spec in requested:
         record = next((one for one in solved if spec.matches(one)), None)
         if record is not None:
             sys.stdout.write(f"{prefix}: {record.name.normalized} {record.version} {record.build}\n")
@@ -318,22 +321,22 @@ def _gateway() -> Gateway:
 
 
 def _network() -> Config:
-    """Trust whom the system trusts, and the certificates that SSL_CERT_FILE names."""
+    """Return a configuration that trusts the system's certificates, and those that SSL_CERT_FILE names."""
     return Config.from_toml('tls-root-certs = "system"')
 
 
 def _cache() -> Path:
-    """Where packages are kept between builds' steps; `conda clean` removes it."""
+    """Return the folder of packages that is kept between builds' steps; `conda clean` removes it."""
     return Path(os.environ.get("CONDA_PKGS_DIRS") or Path.home() / ".cache" / "conda")
 
 
-def _python_of_a_venv(prefix: Path, there: list[PrefixRecord]) -> list[RepoDataRecord]:
-    """Describe the Python of an environment that `venv` made as a package; none where conda put one there."""
+def _python_of_a_venv(prefix: Path, installed: list[PrefixRecord]) -> list[RepoDataRecord]:
+    """Return the Python of an environment that `venv` made, as a package; none where conda installed one."""
     python = prefix / "bin" / "python"
-    if any(one.name.normalized == "python" for one in there) or not python.exists():
+    if any(one.name.normalized == "python" for one in installed) or not python.exists():
         return []
-    told = subprocess.run([python, "-I", "-c", _VENV_VERSION], capture_output=True, text=True, check=True)
-    version = told.stdout.strip()
+    done = subprocess.run([python, "-I", "-c", _VENV_VERSION], capture_output=True, text=True, check=True)
+    version = done.stdout.strip()
     short = ".".join(version.split(".")[:2])
     record = PackageRecord(
         "python",
@@ -353,7 +356,7 @@ def _installed(prefix: Path) -> list[PrefixRecord]:
 
 def _make(prefix: Path) -> None:
     if (prefix / _META).is_dir() or (prefix / "bin").exists():
-        raise Refusal(f"there is an environment at {prefix} already")
+        raise Refusal(f"an environment exists at {prefix} already")
     (prefix / _META).mkdir(parents=True)
     (prefix / "bin").mkdir()
     (prefix / _META / "history").touch()
@@ -366,7 +369,7 @@ def _existing(prefix: Path) -> Path:
 
 
 def _spec(text: str) -> MatchSpec:
-    """Read a package as conda's users write it: `name=1.2` means any 1.2."""
+    """Parse a package as conda's users write it: `name=1.2` means any 1.2."""
     found = _NAME_AND_VERSION.fullmatch(text)
     if found is None:
         return MatchSpec(text)
@@ -377,7 +380,7 @@ def _spec(text: str) -> MatchSpec:
 
 
 def _name(text: str) -> str:
-    """Return the name of the package that a specification is about."""
+    """Return the name of the package in a specification."""
     return re.split(r"[=<>!~ \[]", text.rpartition("::")[2], maxsplit=1)[0].lower()
 
 
@@ -389,5 +392,5 @@ def _lines(file: Path) -> list[str]:
 if __name__ == "__main__":
     code = main()
     sys.stdout.flush()
-    # Not by way of the interpreter's end: threads of rattler that still run then have crashed it.
+    # Without the interpreter's finalization, which has crashed while threads of rattler were still running.
     os._exit(code)

@@ -1,4 +1,4 @@
-"""The time: what needs it takes a `Clock`, which a test can replace."""
+"""Clocks: code that needs the time takes a `Clock`, which tests replace."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class SystemClock:
 
 
 def run_group_stamp(moment: float) -> str:
-    """Write a moment as MLE-bench does in folder and report names: `2026-01-31T23-59-59-UTC`."""
+    """Format a time as MLE-bench does in folder and report names: `2026-01-31T23-59-59-UTC`."""
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H-%M-%S-UTC")
 
 
 def iso(moment: float) -> str:
-    """Write a moment as ISO 8601 in UTC with seconds."""
+    """Format a time as ISO 8601 in UTC with seconds."""
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""Values of TOML and JSON converted to the fields of a record, nested records included; a wrong field is named."""
+"""Convert values of TOML and JSON to records, nested ones included; errors name the field."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _WORDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a
 
 @dataclass(frozen=True)
 class Bounds:
-    """What numbers a field takes; written into its type by `Annotated`.
+    """The numbers that a field allows; an annotation of its type.
 
     Attributes:
-        expected: what its value must be, in words.
+        expected: the allowed values, in words.
     """
 
     expected: str
@@ -29,18 +29,18 @@ class Bounds:
     most: float = math.inf
 
     def allow(self, value: float) -> bool:
-        """Whether a finite number lies within them."""
+        """Return whether a number is finite and within the bounds."""
         return abs(value) < math.inf and self.above < value and self.least <= value <= self.most
 
 
 class FieldError(ValueError):
-    """A value that does not fit: its field is not known, is missing, or is of another type.
+    """A field is unknown, is missing, or has a wrong value.
 
     Attributes:
-        name: the field, after the records that it is in: `metric.direction`, `defects.2.text` (counted from 1).
-        expected: what its value must be, in words; empty for a field that is not known or missing.
-        is_missing: whether there is no value for it.
-        known: for a field that is not known, those that its record has.
+        name: the field with the records around it: `metric.direction`, `defects.2.text` (counted from 1).
+        expected: the allowed values, in words; empty for a field that is unknown or missing.
+        is_missing: whether the field is missing.
+        known: for an unknown field, the fields of its record.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class RecordField:
 
     @property
     def expected(self) -> str:
-        """What its value must be, in words."""
+        """The allowed values, in words."""
         return _in_words(self.hint)
 
     @property
     def record(self) -> type | None:
-        """The record that it holds, or holds a list of."""
+        """The record type of its value, or of the elements of a list."""
         parts = get_args(self.hint)
         inner = parts[0] if get_origin(self.hint) is tuple else self.hint
         return inner if isinstance(inner, type) and is_dataclass(inner) else None
@@ -76,7 +76,7 @@ class RecordField:
 
 @cache
 def fields_of(record: type) -> Mapping[str, RecordField]:
-    """The fields of a record by its own names; `class_` is `class` in files."""
+    """Return the fields of a record by attribute name; `class_` is `class` in files."""
     hints = get_type_hints(record, include_extras=True)
     return {
         field.name: RecordField(
@@ -89,10 +89,10 @@ def fields_of(record: type) -> Mapping[str, RecordField]:
 
 
 def read_fields(record: type[Record], values: Mapping[str, Any]) -> Record:
-    """Make a record of values as JSON and TOML give them.
+    """Return a record with values from JSON or TOML.
 
     Raises:
-        FieldError: a value is not known, missing or of the wrong type.
+        FieldError: a field is unknown, missing or of the wrong type.
     """
     known = fields_of(record)  # type: ignore[arg-type]  # a class can be hashed
     found = convert(
@@ -106,10 +106,10 @@ def read_fields(record: type[Record], values: Mapping[str, Any]) -> Record:
 def convert(
     hints: Mapping[str, Any], values: Mapping[str, Any], required: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Convert each value to the type of its field; a list that is required holds something, and each thing once.
+    """Convert each value to the type of its field; duplicates in lists are removed, required lists must not be empty.
 
     Raises:
-        FieldError: a value is not known, missing or of the wrong type.
+        FieldError: a field is unknown, missing or of the wrong type.
     """
     for name in sorted(values.keys() - hints.keys()):
         raise FieldError(name, known=hints)
@@ -124,7 +124,7 @@ def convert(
 
 
 def _converted(name: str, value: Any, hint: Any) -> Any:
-    import msgspec  # here, because half of the commands find nothing to convert
+    import msgspec  # imported here, because half of the commands have nothing to convert
 
     if is_dataclass(hint) and isinstance(value, Mapping):
         return _inner(name, hint, value)
@@ -155,7 +155,7 @@ def _bounds(hint: Any) -> Bounds | None:
 
 
 def _in_words(hint: Any) -> str:
-    """What a value of a type is."""
+    """Return the values of a type, in words."""
     bounds = _bounds(hint)
     if bounds is not None:
         return bounds.expected

@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and read safely where an agent may have written them."""
+"""Write files atomically, and read and remove safely what an agent may have written."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _MOST_SHOWN = 200
 
 @contextmanager
 def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
-    """Open a temporary neighbour of `path` for writing and rename it over `path` at the end.
+    """Open a temporary file beside `path` for writing and rename it to `path` at the end.
 
-    When the block raises, `path` is left as it was and the temporary file is removed. With
-    `durable`, content and name have reached the disk when the block is left.
+    When the block raises, `path` stays unchanged and the temporary file is removed. With
+    `durable`, content and name have reached the disk when the block ends.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL_SUFFIX}")
     try:
@@ -46,24 +46,24 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
 
 
 def remove_partials(folder: Path) -> None:
-    """Remove what a writer that was killed has left half written; for who alone writes in the folder."""
+    """Remove the temporary files of killed writers; only for the sole writer of the folder."""
     for left in folder.glob(f".*{PARTIAL_SUFFIX}"):
         left.unlink()
 
 
 def write_bytes(path: Path, content: bytes, *, durable: bool = True) -> None:
-    """Put `content` at `path` in one step."""
+    """Write `content` to `path` atomically."""
     with replacing(path, durable=durable) as stream:
         stream.write(content)
 
 
 def write_text(path: Path, text: str, *, durable: bool = True) -> None:
-    """Put `text` at `path` in one step, as UTF-8 and with line ends as they stand."""
+    """Write `text` to `path` atomically, as UTF-8 with its line ends unchanged."""
     write_bytes(path, text.encode(), durable=durable)
 
 
 def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
-    """Put `value` at `path` as JSON in one step."""
+    """Write `value` to `path` as JSON, atomically."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n", durable=durable)
 
 
@@ -71,7 +71,7 @@ def read_csv(path: Path, columns: Iterable[str], kind: str) -> list[dict[str, st
     """Read the rows of a CSV file that has at least these columns; lines that begin with `#` are comments.
 
     Raises:
-        DataProblem: it can't be read, or lacks a column and so is not such a `kind` of table.
+        DataProblem: it can't be read, or lacks a column, so that it is not a `kind`.
     """
     with reading(path):
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -84,14 +84,14 @@ def read_csv(path: Path, columns: Iterable[str], kind: str) -> list[dict[str, st
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """Write rows as the text of a CSV file."""
+    """Return rows as the text of a CSV file."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(rows)
     return stream.getvalue()
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable, so that a rename survives a power cut."""
+    """Make the entries of a directory durable, so that a rename survives a power cut."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -102,7 +102,7 @@ def sync_directory(path: Path) -> None:
 def sync_file_system(path: Path) -> None:
     """Make everything written to the file system of `path` durable; for many files at once.
 
-    Other file systems are left alone: one that hangs, as a network's may, must not hold us.
+    Other file systems are not synced: a hanging network file system must not block the caller.
     """
     import ctypes  # a third of this module's import time, for the one function that needs it
 
@@ -116,19 +116,19 @@ def sync_file_system(path: Path) -> None:
 
 
 class TooLarge(DataProblem):
-    """A file has more bytes than are taken."""
+    """A file has more bytes than allowed."""
 
 
 @contextmanager
 def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[IO[bytes]]:
     """Open a file that an agent may have written: regular files only, never through a link.
 
-    Opening without blocking keeps a FIFO from holding us; the check is made on the open file,
-    so that nothing can be put in its place in between. Only the last part of the path is guarded:
-    give a directory that the agent cannot rename, or that nobody writes to any more.
+    It is opened without blocking, because it may be a FIFO, and checked after opening, so that it cannot be
+    replaced in between. Only the last part of the path is guarded: the directory must be one that the agent
+    cannot rename, or that nobody writes to any more.
 
     Raises:
-        DataProblem: it is missing, a link, or no regular file; TooLarge: it is larger than `max_bytes`.
+        DataProblem: it is missing, a link, or not a regular file; TooLarge: it is larger than `max_bytes`.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -153,10 +153,10 @@ def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[I
 
 
 def remove_tree(path: Path) -> list[str]:
-    """Remove a file or a folder with all that is below it, whatever an agent made of it, as far as possible.
+    """Remove a file or a folder with everything below, however an agent has arranged it, as far as possible.
 
     Returns:
-        What is left and why, one line each and twenty at most; nothing when all of it is gone.
+        What is left and why, one line each and twenty at most; nothing when everything was removed.
     """
     steps = removing_tree(path)
     while True:
@@ -168,10 +168,10 @@ def remove_tree(path: Path) -> list[str]:
 
 
 def removing_tree(path: Path) -> Generator[None, None, list[str]]:
-    """Do what `remove_tree` does in steps that remove at most one entry each; returns the same.
+    """Do as `remove_tree` in steps that remove at most one entry each, and return the same.
 
     A folder is opened by its name in the folder above, so neither depth nor the length of a path matters.
-    Links are removed and never followed; folders that are closed to us, but ours, are opened.
+    Links are removed and never followed; folders of this user that it may not read are made readable.
     """
     left: list[str] = []
     try:
@@ -190,7 +190,7 @@ def removing_tree(path: Path) -> Generator[None, None, list[str]]:
                         os.close(here)
                         here = below
                         above.append(_OpenFolder(name, _identity(here), []))
-                        above[-1].todo.extend(os.listdir(here))  # noqa: PTH208 - of what is open
+                        above[-1].todo.extend(os.listdir(here))  # noqa: PTH208 - by descriptor
                 elif len(above) == 1:
                     return left
                 else:
@@ -218,7 +218,7 @@ def removing_tree(path: Path) -> Generator[None, None, list[str]]:
 
 @dataclass
 class _OpenFolder:
-    """A folder that is being emptied: `todo` are the names in it, `is_kept` if something in it can't be removed."""
+    """A folder that is being emptied: `todo` are the names left, `is_kept` is set if something can't be removed."""
 
     name: str
     identity: tuple[int, int]
@@ -227,19 +227,19 @@ class _OpenFolder:
 
 
 def _unlink_or_open(parent: int, name: str) -> int | None:
-    """Remove an entry, or open it where it is a folder, with all rights for its owner."""
+    """Remove an entry and return None; of a folder return a descriptor, after giving its owner all permissions."""
     try:
         os.unlink(name, dir_fd=parent)
     except (IsADirectoryError, PermissionError) as refusal:
         try:
-            # Without any right to the folder itself, so that its rights can be changed.
+            # O_PATH needs no permission on the folder itself, so that its mode can be changed.
             closed = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         except NotADirectoryError:
             raise refusal from None
         try:
             found = os.fstat(closed)
             if stat.S_IMODE(found.st_mode) & stat.S_IRWXU != stat.S_IRWXU and found.st_uid == os.geteuid():
-                os.chmod(f"/proc/self/fd/{closed}", stat.S_IRWXU)  # noqa: PTH101 - of what is open
+                os.chmod(f"/proc/self/fd/{closed}", stat.S_IRWXU)  # noqa: PTH101 - by descriptor
             return os.open(".", _FOLDER, dir_fd=closed)
         finally:
             os.close(closed)
@@ -264,6 +264,6 @@ def _identity(descriptor: int) -> tuple[int, int]:
 
 
 def _place(above: list[_OpenFolder], name: str) -> str:
-    """Name an entry by its path below the folder that is removed; of one that is very deep, the end."""
+    """Return an entry's path below the folder that is removed; of a very long one the end."""
     path = "/".join([*(folder.name for folder in above[1:][-_MOST_LEFT:]), name])
     return path if len(path) <= _MOST_SHOWN else f"...{path[-_MOST_SHOWN:]}"

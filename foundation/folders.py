@@ -1,4 +1,4 @@
-"""Folders by their content: a digest that tells them apart, and copies that are bounded and never change."""
+"""Digests of folders' content, and read-only copies of limited size."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def content_digest(folder: Path, *, ignored: Collection[str] = (), left_out: Col
     """Hash names, executable bits and contents of all files and links, and the names of empty folders.
 
     Args:
-        folder: whose content it is.
-        ignored: names that do not count wherever they are.
-        left_out: paths that do not count.
+        folder: the folder to hash.
+        ignored: names to leave out at any depth.
+        left_out: paths to leave out.
     """
     total = hashlib.sha256()
     for path in sorted(_entries(folder, ignored)):
@@ -35,7 +35,7 @@ def content_digest(folder: Path, *, ignored: Collection[str] = (), left_out: Col
             with path.open("rb") as stream:
                 content = hashlib.file_digest(stream, "sha256").digest()
         else:
-            continue  # a socket or the like has no content
+            continue  # sockets and the like have no content
         for piece in (os.fsencode(path.relative_to(folder)), kind, content):
             total.update(len(piece).to_bytes(8) + piece)
     return total.hexdigest()
@@ -44,10 +44,11 @@ def content_digest(folder: Path, *, ignored: Collection[str] = (), left_out: Col
 def copy_read_only(
     source: Path, target: Path, *, most_bytes: int, most_files: int, ignored: Collection[str] = ()
 ) -> None:
-    """Copy a folder so that nobody changes the copy by accident.
+    """Copy a folder, and make the copy read-only to protect it from accidental changes.
 
     Raises:
-        DataProblem: it is too large, a link leads out of it, or something in it is no file, folder or link.
+        DataProblem: it is too large, a link leads out of it, or it contains something other than files, folders and
+            links.
     """
     target.mkdir(parents=True)
     left = most_bytes
@@ -60,14 +61,14 @@ def copy_read_only(
             copy.mkdir()
         else:
             left -= _copy_file(path, copy, left)
-            if left < 0:  # it has grown since
+            if left < 0:  # the file has grown since it was checked
                 raise _too_large(source, f"its files have more than {most_bytes:,} bytes")
     for parent, _, _ in os.walk(target, topdown=False):
         Path(parent).chmod(_READABLE)
 
 
 def check_copy(source: Path, *, most_bytes: int, most_files: int, ignored: Collection[str] = ()) -> None:
-    """Check that a folder can be copied, and copy nothing.
+    """Check that a folder can be copied, without copying it.
 
     Raises:
         DataProblem: `copy_read_only` would refuse it.
@@ -75,19 +76,19 @@ def check_copy(source: Path, *, most_bytes: int, most_files: int, ignored: Colle
     for path, found in _what_can_be_copied(source, most_bytes, most_files, ignored):
         if stat.S_ISREG(found.st_mode) and not os.access(path, os.R_OK):
             raise DataProblem(
-                f"{path} can't be copied", "it may not be read", "Give yourself the right to read it."
+                f"{path} can't be copied", "permission to read it is denied", "Give yourself that permission."
             )
 
 
 def _what_can_be_copied(
     source: Path, most_bytes: int, most_files: int, ignored: Collection[str]
 ) -> Iterator[tuple[Path, os.stat_result]]:
-    """Go through what a folder holds; refuse what is too large, or can't be in a copy."""
+    """Yield the entries of a folder; refuse a folder that is too large, or has an entry that can't be copied."""
     size = 0
     for number, path in enumerate(_entries(source, ignored)):
         found = path.lstat()
         if number >= most_files:
-            raise _too_large(source, f"it holds more than {most_files:,} files")
+            raise _too_large(source, f"it has more than {most_files:,} files")
         if stat.S_ISLNK(found.st_mode):
             _refuse_link_out(path, source)
         elif stat.S_ISREG(found.st_mode):
@@ -95,7 +96,7 @@ def _what_can_be_copied(
             if size > most_bytes:
                 raise _too_large(source, f"its files have more than {most_bytes:,} bytes")
         elif not stat.S_ISDIR(found.st_mode):
-            raise DataProblem(f"{path} can't be copied", "it is no file, folder or link", "Remove it.")
+            raise DataProblem(f"{path} can't be copied", "it is not a file, a folder or a link", "Remove it.")
         yield path, found
 
 
@@ -104,23 +105,23 @@ def _too_large(source: Path, why: str) -> DataProblem:
 
 
 def make_own(folder: Path) -> None:
-    """Make a folder, where everybody may make some, that is this user's alone.
+    """Create a folder, in one that is writable for everybody, that only this user can access.
 
     Raises:
-        EnvironmentProblem: what is there belongs to somebody else, or others could have put something into it.
+        EnvironmentProblem: it exists and belongs to another user, or others may write to it.
     """
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
         raise EnvironmentProblem(
-            f"{folder} can't be used", "it is not a directory of ours alone", "Remove it."
+            f"{folder} can't be used", "it is not a directory that only you can write to", "Remove it."
         )
     if found.st_mode & 0o077:
         folder.chmod(0o700)
 
 
 def make_writable(folder: Path) -> None:
-    """Give the owner of a folder the right to change everything in it."""
+    """Make everything in a folder writable for its owner."""
     for parent, folders, names in os.walk(folder):
         here = Path(parent)
         here.chmod(here.stat().st_mode | stat.S_IRWXU)
@@ -130,7 +131,7 @@ def make_writable(folder: Path) -> None:
 
 
 def _entries(folder: Path, ignored: Collection[str]) -> Iterator[Path]:
-    """Go through all files, links and empty folders; links are not followed."""
+    """Yield all files, links and empty folders; links are not followed."""
     for parent, folders, names in os.walk(folder, onerror=_refuse):
         here = Path(parent)
         links = [name for name in folders if (here / name).is_symlink()]
@@ -158,7 +159,7 @@ def _refuse_link_out(path: Path, source: Path) -> None:
 
 
 def _copy_file(path: Path, copy: Path, most_bytes: int) -> int:
-    """Copy a file, but for what is beyond so many bytes, and return how many it has."""
+    """Copy a file and return its size; copying stops once the size exceeds `most_bytes`."""
     copied = 0
     with path.open("rb") as stream, copy.open("xb") as into:
         while copied <= most_bytes and (piece := stream.read(_PIECE_BYTES)):

@@ -1,4 +1,4 @@
-"""What a host is made of: the record that a runner writes and the state keeps."""
+"""The record of a host's hardware, which a runner writes and the state keeps."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Hardware:
-    """What an attempt ran on; empty or None where the host does not say.
+    """The hardware that an attempt ran on; empty or None where it is unknown.
 
     Attributes:
         cpu_model: of the host's processors.
-        cpus: that the host has; what the attempt may use of them is in its sweep.
-        memory_bytes: that the host has, likewise.
-        gpus: the leased devices, each as its driver names it, with its memory.
+        cpus: the number of the host's processors; the sweep says how many the attempt may use.
+        memory_bytes: the host's memory; the sweep says how much the attempt may use.
+        gpus: the leased devices, each with its driver's name for it and its memory.
     """
 
     cpu_model: str = ""
@@ -22,7 +22,7 @@ class Hardware:
     gpus: tuple[str, ...] = ()
 
     def in_words(self) -> str:
-        """Describe what is known of it in one line; empty where nothing is."""
+        """Return a description in one line; empty where nothing is known."""
         cpus = " x ".join(str(part) for part in (self.cpus, self.cpu_model or "CPU") if part is not None)
         memory = f"{self.memory_bytes / (1 << 30):.0f} GiB" if self.memory_bytes is not None else ""
         gpus = [f"{self.gpus.count(gpu)} x {gpu}" for gpu in dict.fromkeys(self.gpus)]

@@ -1,4 +1,4 @@
-"""Files of JSON lines that grow: appended whole, read from an offset, with a torn end left for later."""
+"""Append to and read growing files of JSON lines; incomplete lines are left for the next read."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _MAX_READ = 4 << 20
 
 @dataclass(frozen=True)
 class Lines:
-    """What was read, and the offset where the next read begins."""
+    """The objects of the lines that were read, and the offset where the next read begins."""
 
     values: tuple[dict[str, Any], ...]
     offset: int
 
 
 def append(path: Path, values: Sequence[dict[str, Any]], *, durable: bool = False) -> int:
-    """Add lines with one write, after closing off what a killed writer left torn; returns how large the file is."""
+    """Append lines with one write, after ending a killed writer's incomplete line, and return the file's size."""
     with closing(Appender(path)) as file:
         return file.append(values, durable=durable)
 
 
 class Appender:
-    """A file of lines that stays open for the next ones, since opening it anew asks its file system each time."""
+    """A file of lines that stays open between appends, since opening is slow on some file systems."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
 
     def append(self, values: Sequence[dict[str, Any]], *, durable: bool = False) -> int:
-        """Add lines as `append`; where that fails, the file is opened anew for the next ones.
+        """Append lines as `append` does; after a failure the file is opened again for the next ones.
 
         Raises:
             OSError: they can't be written, or not all of them.
@@ -64,7 +64,7 @@ class Appender:
         torn = size > 0 and os.pread(self._descriptor, 1, size - 1) != b"\n"
         text = "".join(json.dumps(value) + "\n" for value in values)
         content = (b"\n" if torn else b"") + text.encode()
-        if os.write(self._descriptor, content) < len(content):  # the disk ran full in the middle of it
+        if os.write(self._descriptor, content) < len(content):  # the disk is full
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
         if durable:
             os.fsync(self._descriptor)
@@ -72,26 +72,25 @@ class Appender:
 
 
 def read(path: Path, offset: int = 0) -> Lines:
-    """Read the whole lines from `offset` on; what is no JSON object (a torn or endless line) is passed over."""
+    """Read the complete lines from `offset` on, skipping what is not a JSON object (damaged or endless lines)."""
     try:
         with files.reading_untrusted(path) as stream:
             stream.seek(offset)
             content = stream.read(_MAX_READ)
     except DataProblem as problem:
-        if isinstance(
-            problem.__cause__, FileNotFoundError
-        ):  # not looked for before, which costs as much again
+        # existence is not checked before, which would cost as much again
+        if isinstance(problem.__cause__, FileNotFoundError):
             return Lines((), offset)
         raise
     whole = content[: content.rfind(b"\n") + 1]
     if not whole and len(content) == _MAX_READ:
-        return Lines((), offset + len(content))  # no line of ours is that long
+        return Lines((), offset + len(content))  # valid lines are never that long
     values = []
     for line in whole.splitlines():
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            continue  # the torn end that a killed writer left, or nonsense
+            continue  # a killed writer's incomplete line, or garbage
         if isinstance(value, dict):
             values.append(value)
     return Lines(tuple(values), offset + len(whole))

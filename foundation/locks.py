@@ -1,4 +1,4 @@
-"""Locks between processes of one host, held by the kernel and so released by any death."""
+"""Locks between processes of one host, which the kernel releases when their holder dies."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ _TRY_SECONDS = 0.02
 class FileLock:
     """An exclusive `flock` on a file; the file itself stays and may name its holder.
 
-    The kernel drops the lock when the last descriptor is closed, so a killed holder never leaves
-    a stale one. Started programs inherit it only where they are given
-    its descriptor.
+    The kernel releases the lock when the last descriptor is closed, so a killed holder never leaves a
+    stale one. Child programs inherit it only if its descriptor is passed to them.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,13 +38,13 @@ class FileLock:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, note.encode(), 0)
         except OSError:
-            os.close(descriptor)  # a lock whose holder nobody can find is worse than none
+            os.close(descriptor)  # no lock without a note that identifies its holder
             raise
         self._descriptor = descriptor
         return True
 
     def acquire_soon(self) -> bool:
-        """Take the lock for this process, whose id is noted; whoever looks whether it is held holds it for a moment."""
+        """Take the lock with this process's id as note, retrying, since `is_held` takes the lock for a moment."""
         for _ in range(_TRIES):
             if self.acquire(note=str(os.getpid())):
                 return True
@@ -54,17 +53,17 @@ class FileLock:
 
     @property
     def descriptor(self) -> int:
-        """The descriptor that holds the lock; a started program that is given it holds the lock as well."""
-        assert self._descriptor is not None  # only of a lock that was acquired
+        """The descriptor that holds the lock; a child program that inherits it holds the lock as well."""
+        assert self._descriptor is not None  # the lock must have been acquired
         return self._descriptor
 
     def is_in_place(self) -> bool:
-        """Whether the lock's file is still where others look for it, and not removed or replaced by another."""
+        """Return whether the lock's file is still at its path, not removed or replaced."""
         try:
-            there = self.path.stat()
+            found = self.path.stat()
         except FileNotFoundError:
             return False
-        return os.path.samestat(there, os.fstat(self.descriptor))
+        return os.path.samestat(found, os.fstat(self.descriptor))
 
     def release(self) -> None:
         """Release the lock; harmless when it is not held."""
@@ -79,12 +78,12 @@ class FileLock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Release whatever happened."""
+        """Release the lock, also after an exception."""
         self.release()
 
 
 def is_held(path: Path) -> bool:
-    """Tell whether some living process holds the lock at `path`."""
+    """Return whether a process holds the lock at `path`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,6 +1,6 @@
-"""Manifests of prepared datasets as a file: every file of a tree with its size and SHA-256, under a seal.
+"""Manifest files of prepared datasets: every file of a tree with its size and SHA-256, secured by a seal.
 
-A first line is about the dataset, with named properties; then comes a line for each file and for each empty folder.
+The first line describes the dataset; then follows a line for each file and for each empty folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PUBLIC, PRIVATE = SIDES = ("public/", "private/")
 
 
 class ListedFile(msgspec.Struct, frozen=True, gc=False):
-    """A file of the tree, by its path below it; an empty folder ends with `/` and has no sum."""
+    """A file of the tree by its path in it; the path of an empty folder ends with `/`, and it has no checksum."""
 
     path: str
     bytes: int = 0
@@ -44,7 +44,7 @@ class Header(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Seal:
-    """A manifest as markers name it: its own SHA-256, and how many files of how many bytes it lists."""
+    """A marker's record of a manifest: its SHA-256, and the number and total size of the files that it lists."""
 
     sha256: str
     files: int
@@ -53,10 +53,10 @@ class Seal:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a prepared tree consists of.
+    """The content of a prepared tree.
 
     Attributes:
-        properties: what is known of the tree as a whole, by name.
+        properties: properties of the whole tree, by name.
         entries: files and empty folders, by path.
     """
 
@@ -67,15 +67,15 @@ class Manifest:
 
     @cached_property
     def bytes(self) -> int:
-        """What the files have together."""
+        """The total size of the files."""
         return sum(entry.bytes for entry in self.entries)
 
 
 def parse(content: bytes, name: str) -> Manifest:
-    """Read a manifest, whose `name` is for errors.
+    """Parse a manifest; `name` is used in error messages.
 
     Raises:
-        DataProblem: it is none, or lists what would lie outside of the tree or twice.
+        DataProblem: it is not a manifest, or lists a path outside the tree or twice.
     """
     first, _, rest = content.partition(b"\n")
     try:
@@ -96,22 +96,22 @@ def parse(content: bytes, name: str) -> Manifest:
 
 
 def check_seal(content: bytes, seal: Seal, name: str) -> None:
-    """Compare a manifest with its own sum.
+    """Compare a manifest with its seal.
 
     Raises:
-        DataProblem: it is another one.
+        DataProblem: its checksum differs.
     """
     found = hashlib.sha256(content).hexdigest()
     if found != seal.sha256:
         raise DataProblem(
-            f"{name} is not the one that belongs to this dataset",
+            f"{name} does not belong to this dataset",
             f"expected SHA-256 {seal.sha256}, found {found}",
             "Prepare or import the dataset again.",
         )
 
 
 def seal_of(marker: Mapping[str, object]) -> Seal | None:
-    """Return how a marker names the manifest; None for one without."""
+    """Return the seal in a marker; None for one without."""
     try:
         return msgspec.convert(marker.get("manifest"), Seal)
     except msgspec.ValidationError:
@@ -119,7 +119,7 @@ def seal_of(marker: Mapping[str, object]) -> Seal | None:
 
 
 def _is_plain(entry: ListedFile) -> bool:
-    """Tell whether a path is written in the one usual way and leads to one of the sides."""
+    """Return whether a path is in normal form and below `public/` or `private/`."""
     path = PurePosixPath(entry.path)
     usual = path.as_posix() + ("/" if entry.is_folder else "")
     return (

@@ -1,4 +1,4 @@
-"""The one hierarchy of errors that people see: what failed, why, and what to do next."""
+"""The hierarchy of errors that people see: what failed, why, and what to do next."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
-# What a file begins with that Git LFS keeps in place of a large one.
+# The beginning of a pointer file, which Git LFS stores in place of a large file.
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class Problem(Exception):
-    """Something went wrong that a person can do something about.
+    """An error that a person can do something about.
 
     Only the outermost layer (command line, console, engine log) turns a problem into text;
     everything below raises it and lets it pass.
 
     Attributes:
-        what: the thing that failed, by name ("competition 'spoky' is not known").
+        what: what failed, with its name ("competition 'spoky' is not known").
         why: the cause, where it is known.
         next_step: what to do now, as an instruction.
     """
@@ -32,26 +32,26 @@ class Problem(Exception):
         self.next_step = next_step
 
     def __str__(self) -> str:
-        """Write the problem in at most two lines."""
+        """Return the problem in at most two lines."""
         return f"{self.cause}\n{self.next_step}" if self.next_step else self.cause
 
     @property
     def cause(self) -> str:
-        """Write what failed and why, without what to do about it."""
+        """What failed and why, without the next step."""
         return f"{self.what}: {self.why}" if self.why else self.what
 
     def in_one_line(self) -> str:
-        """Write all of it where there is one line only, such as a column of the state."""
+        """Return the whole problem in one line, such as for a column of the state."""
         text = f"{self.cause.rstrip('.')}. {self.next_step}" if self.next_step else self.cause
         return text.replace("\n", " ")
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Keep all three parts when a worker process sends the problem to its parent."""
+        """Keep all three parts when the problem is pickled."""
         return (type(self), (self.what, self.why, self.next_step))
 
 
 class UsageProblem(Problem):
-    """A wrong use: an unknown name, a wrong flag, a contradiction."""
+    """A usage error: an unknown name, a wrong flag, a contradiction."""
 
     exit_code: ClassVar[int] = 2
 
@@ -63,20 +63,20 @@ class DataProblem(Problem):
 
 
 class StateProblem(Problem):
-    """The project's own state cannot be used: locked, damaged, newer, or on a wrong file system."""
+    """The project's own state cannot be used: it is locked, damaged, newer, or on an unsuitable file system."""
 
     exit_code: ClassVar[int] = 4
 
 
 class EnvironmentProblem(Problem):
-    """This machine lacks something that the work needs: a program, a device, space, a right."""
+    """This machine lacks something that is needed: a program, a device, disk space, a permission."""
 
     exit_code: ClassVar[int] = 5
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn whatever keeps a text file from being read and parsed into a DataProblem that names it."""
+    """Turn errors of reading and parsing a text file into a DataProblem that names it."""
     try:
         yield
     except OSError as error:
@@ -87,10 +87,10 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def refuse_pointer(path: Path, *, original: Path | None = None) -> None:
-    """Refuse a file that stands for another one, which Git LFS has not fetched; MLE-bench keeps large files so.
+    """Refuse a Git LFS pointer, in place of which the file was not fetched; MLE-bench stores large files in Git LFS.
 
     Raises:
-        DataProblem: it is such a pointer; named is the original where the file is a copy.
+        DataProblem: it is a pointer; the message names `original` if the file is a copy of it.
     """
     with path.open("rb") as stream:
         is_pointer = stream.read(len(LFS_POINTER)) == LFS_POINTER
@@ -102,7 +102,7 @@ def refuse_pointer(path: Path, *, original: Path | None = None) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn whatever keeps a file or folder from being written into a DataProblem that names it."""
+    """Turn errors of writing a file or folder into a DataProblem that names it."""
     try:
         yield
     except OSError as error:

@@ -1,10 +1,10 @@
-"""Words of messages and files: sizes, and text of unknown origin made safe; for terminals see `console.sanitize`."""
+"""Text in messages and files: sizes, and making untrusted text safe; for terminals see `console.sanitize`."""
 
 from __future__ import annotations
 
 
 def visible(text: str) -> str:
-    """Return text on one line, with every control, invisible or direction-changing character written out."""
+    """Return text on one line, with every control, invisible or direction-changing character escaped."""
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in " ".join(text.split()))
 
 

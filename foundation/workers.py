@@ -1,10 +1,10 @@
 """Run functions in child processes with limits, forked from one server process that has the heavy libraries loaded.
 
-A function that crashes, runs out of memory or never ends costs its own job only. `python -m foundation.workers`
-is the server: it reads jobs on standard input and writes what becomes of them on standard output, both as JSON
-lines. It loads the libraries before its first job, and every process has them. A process may run several jobs in
-turn, each with the limits of its own, where its owner wants that: a fork costs as much as a short job.
-When its owner goes away (end of input) it kills all jobs; when the server is killed, the kernel kills them.
+A function that crashes, runs out of memory or never ends affects only its own job. `python -m foundation.workers`
+is the server: it reads jobs from standard input and writes events to standard output, both as JSON lines. It loads
+the libraries before its first job, so that every child has them. A child may run several jobs in turn, each with its
+own limits, if the owner allows it: a fork takes as long as a short job. When the owner exits (end of input), the
+server kills all jobs; when the server is killed, the kernel kills them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from foundation import problems
 from foundation.problems import DataProblem, EnvironmentProblem, Problem
 
 ReportProgress = Callable[[str, str, int, int], None]
-"""Called with the step, what is being done in it, how much is done and how much there is (0: unknown)."""
+"""Called with the step, the item in it, how much is done and how much there is (0: unknown)."""
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """Variables for jobs that run side by side: every further thread reserves address space."""
@@ -41,7 +41,7 @@ _OUTPUT_KEPT = 4000
 _TEXT_KEPT = 200
 _CLOSE_SECONDS = 1.0
 _EXIT_OUT_OF_MEMORY = 71
-# In these ways libraries die of a failed allocation.
+# The ways in which libraries die of a failed allocation.
 _OUT_OF_MEMORY = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, _EXIT_OUT_OF_MEMORY)
 _PR_SET_PDEATHSIG = 1
 
@@ -50,10 +50,10 @@ Excess = Literal["wall", "cpu", "memory"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What one job may use; None is no limit.
+    """The limits of one job; None means no limit.
 
     Attributes:
-        file_bytes: how large a file may become that it writes; 0: it can write none.
+        file_bytes: the largest file that it may write; 0: it can't write files.
     """
 
     wall_seconds: float | None = None
@@ -65,7 +65,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Progressed:
-    """How far a job is."""
+    """Progress of a job."""
 
     number: int
     step: str
@@ -76,17 +76,18 @@ class Progressed:
 
 @dataclass(frozen=True)
 class Ended:
-    """What became of a job.
+    """The end of a job.
 
     Attributes:
         value: what the function returned; None when it failed.
         problem: why there is no value.
-        kind: the name of the problem's class, also of one that is not among `foundation.problems`.
-        exceeded: the limit that it has exceeded, as far as its end shows it.
-        signal: what killed its process, if it was not a limit; SIGKILL may come of the machine's want of memory.
+        kind: the name of the problem's class, even if it is not in `foundation.problems`.
+        exceeded: the limit that it exceeded, as far as its end shows that.
+        signal: the signal that killed its process, unless it exceeded a limit; the kernel sends SIGKILL when the
+            machine runs out of memory.
         output: the end of what it printed, where that is captured.
-        lost: it ended because the server was killed; the same job may simply be started again.
-        reused: its process had run other jobs before.
+        lost: whether it ended because the server was killed; the job can be started again.
+        reused: whether its process had run other jobs before.
     """
 
     number: int
@@ -101,7 +102,7 @@ class Ended:
 
 
 class WorkerPool:
-    """Runs jobs in child processes; how many at once is its owner's business. Not for several threads."""
+    """Runs jobs in child processes; its owner decides how many at once. Not thread-safe."""
 
     def __init__(
         self,
@@ -112,14 +113,14 @@ class WorkerPool:
         capture_output: bool = False,
         per_process: int = 1,
     ) -> None:
-        """Start nothing yet.
+        """Configure the pool; the server is started with the first job.
 
         Args:
-            preload: modules that every job needs, imported before its limits hold.
-            environment: the jobs' variables; this process's own, if not given.
+            preload: modules that every job needs, imported before limits apply.
+            environment: the jobs' environment variables; by default those of this process.
             wrapper: a command in front of the server's, such as a sandbox.
             capture_output: keep what a job prints, for `Ended.output`, instead of passing it to standard error.
-            per_process: how many jobs a process may run, one after another; it ends with the first that breaks.
+            per_process: how many jobs a process may run in turn; it ends with the first that crashes.
         """
         self._options = {
             "preload": list(preload),
@@ -145,9 +146,9 @@ class WorkerPool:
 
         Args:
             function: `module:function`, called with the arguments by name and `report_progress`.
-            arguments: what JSON can hold.
-            limits: what the job may use.
-            fresh: run it in a process that has run nothing before.
+            arguments: values that JSON can represent.
+            limits: the limits of the job.
+            fresh: run it in a new process.
         """
         self._last += 1
         limits = limits or Limits()
@@ -166,19 +167,19 @@ class WorkerPool:
         return self._last
 
     def cancel(self, number: int) -> None:
-        """Kill a job; it ends as one whose process died, unless it ended by itself just before."""
+        """Kill a job; it is reported as one whose process died, unless it has just ended by itself."""
         if number in self._jobs:
             self._send({"cancel": number})
 
     def fileno(self) -> int | None:
-        """The descriptor that becomes readable when there is news; None while no server runs."""
+        """Return the descriptor that becomes readable when there are events; None while no server runs."""
         return None if self._server is None or self._server.stdout is None else self._server.stdout.fileno()
 
     def poll(self) -> list[Progressed | Ended]:
-        """Take the news, without waiting."""
+        """Return the events so far, without waiting."""
         if self._server is None or self._server.stdout is None:
             return []
-        data = self._server.stdout.read()  # None where nothing has come
+        data = self._server.stdout.read()  # None if there is nothing to read
         if data == b"":
             self.close()
             problem = EnvironmentProblem("a worker process was killed", "", "It is started again.")
@@ -188,7 +189,7 @@ class WorkerPool:
         return [self._read(json.loads(line)) for line in lines]
 
     def wait(self, give_up: float | None = None) -> list[Progressed | Ended]:
-        """Wait until there is news, and take it; there is none when the monotonic clock has come to `give_up`."""
+        """Wait for events and return them; none when the monotonic clock has reached `give_up`."""
         while True:
             descriptor = self.fileno()
             if descriptor is None:
@@ -196,19 +197,19 @@ class WorkerPool:
             with selectors.DefaultSelector() as selector:
                 selector.register(descriptor, selectors.EVENT_READ)
                 selector.select(None if give_up is None else give_up - time.monotonic())
-            if news := self.poll():
-                return news
+            if events := self.poll():
+                return events
             if give_up is not None and time.monotonic() >= give_up:
                 return []
 
     def close(self) -> None:
-        """Kill all jobs and the server; a job that is started afterwards gets a new one."""
+        """Kill all jobs and the server; a later job starts a new server."""
         server, self._server, self._pending = self._server, None, b""
         if server is None:
             return
         assert server.stdin is not None
         assert server.stdout is not None
-        server.stdin.close()  # on which it kills its jobs and ends
+        server.stdin.close()  # makes the server kill its jobs and exit
         server.stdout.close()
         try:
             server.wait(_CLOSE_SECONDS)
@@ -220,7 +221,7 @@ class WorkerPool:
     def _start_server(self) -> subprocess.Popen[bytes]:
         environment = os.environ if self._environment is None else self._environment
         server = subprocess.Popen(
-            # -P keeps the working directory off the import path: an agent may have put modules there
+            # -P keeps the working directory off the import path, as an agent may have put modules there
             [*self._wrapper, sys.executable, "-P", "-m", "foundation.workers", json.dumps(self._options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -235,7 +236,7 @@ class WorkerPool:
 
     def _send(self, line: dict[str, Any]) -> None:
         if self._server is not None and self._server.stdin is not None:
-            with suppress(BrokenPipeError):  # the server has just died, which `poll` finds out
+            with suppress(BrokenPipeError):  # the server has just died, which `poll` will detect
                 self._server.stdin.write(json.dumps(line).encode() + b"\n")
 
     def _read(self, line: dict[str, Any]) -> Progressed | Ended:
@@ -278,15 +279,15 @@ class WorkerPool:
 
 @dataclass
 class _Child:
-    """A process for jobs, seen from the server.
+    """The server's record of a child process.
 
     Attributes:
         jobs: a pipe to it, for further jobs.
         messages: a pipe with the progress and the outcome of its job, as JSON lines.
         output: a pipe with what it prints; None where that is not captured.
-        number: of its job; None while it waits for one.
-        begun: how many jobs it has been given.
-        give_up: when its job must have ended.
+        number: of its job; None while it is idle.
+        begun: the number of jobs that it was given.
+        give_up: the deadline of its job.
     """
 
     jobs: io.FileIO
@@ -302,17 +303,17 @@ class _Child:
 
     @property
     def pipes(self) -> list[io.FileIO]:
-        """Those of its pipes that may still bring something."""
+        """The pipes from the child that are still open."""
         return [pipe for pipe in (self.messages, self.output) if pipe is not None and not pipe.closed]
 
     def give(self, job: dict[str, Any]) -> None:
-        """Give it a job, which it runs at once."""
+        """Send it a job, which it runs at once."""
         wall = job["limits"]["wall_seconds"]
         self.number = job["number"]
         self.begun += 1
         self.give_up = None if wall is None else time.monotonic() + wall
         self.outcome, self.printed = {}, b""
-        with suppress(BrokenPipeError):  # it has just died, which `_reap` finds out
+        with suppress(BrokenPipeError):  # it has just died, which `_reap` will detect
             _write_line(self.jobs.fileno(), job)
 
     def close(self) -> None:
@@ -322,10 +323,10 @@ class _Child:
 
 
 class _Server:
-    """Forks a child for each job, and passes on what it says and how it ends."""
+    """Forks a child for each job, and reports its progress and its end."""
 
-    def __init__(self, news: int, options: Mapping[str, Any]) -> None:
-        self._news = news
+    def __init__(self, events: int, options: Mapping[str, Any]) -> None:
+        self._events = events
         self._options = options
         self._children: dict[int, _Child] = {}
         self._pending = b""
@@ -334,7 +335,7 @@ class _Server:
         """Load the libraries, and work until the input ends."""
         for module in self._options["preload"]:
             importlib.import_module(module)
-        gc.freeze()  # what is loaded stays shared between the children
+        gc.freeze()  # keeps the loaded modules' memory shared with the children
         wake, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
@@ -410,13 +411,13 @@ class _Server:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.close(0)
-        os.close(self._news)
+        os.close(self._events)
         for sibling in self._children.values():
             sibling.close()
         if output is not None:
             os.dup2(output, 1)
             os.dup2(output, 2)
-        # If memory runs out, this job shall go and not the engine or an agent.
+        # If memory runs out, the kernel should kill this job and not the engine or an agent.
         with suppress(OSError):
             Path("/proc/self/oom_score_adj").write_text("1000")
         most: int = self._options["per_process"]
@@ -429,13 +430,13 @@ class _Server:
         return code
 
     def _run_job(self, job: dict[str, Any], messages: int, used: int, *, is_last: bool) -> int:
-        """Run one job and return the exit code that this process owes to it; 0: it may run another one."""
+        """Run one job and return an exit code for this process; 0: it may run another job."""
 
         def report_progress(step: str, what: str, done: int, total: int) -> None:
             _write_line(messages, {"progress": [step, what[:_TEXT_KEPT], done, total]})
 
         def say(outcome: dict[str, Any]) -> None:
-            sys.stdout.flush()  # what it has printed shall be there when its outcome is
+            sys.stdout.flush()  # so that the output is complete when the outcome is read
             sys.stderr.flush()
             _write_line(messages, outcome | {"waits": not (is_last or "error" in outcome)})
 
@@ -445,7 +446,7 @@ class _Server:
             function = getattr(importlib.import_module(module), name)
             say({"value": function(**job["arguments"], report_progress=report_progress)})
         except Problem as problem:
-            # What a problem was made of is in the log, unless the machine's own words say it all.
+            # Print the traceback of a problem's cause, except for system errors, which explain themselves.
             if (
                 not self._options["capture_output"]
                 and problem.__cause__ is not None
@@ -458,7 +459,7 @@ class _Server:
             say({"problem": {"kind": type(problem).__name__, **parts}})
         except MemoryError:
             return _EXIT_OUT_OF_MEMORY
-        except BaseException as error:  # noqa: BLE001 - a job must not end its process without a word
+        except BaseException as error:  # noqa: BLE001 - a job's process must not end without a report
             say({"error": f"{type(error).__name__}: {error}"})
             import traceback
 
@@ -470,11 +471,11 @@ class _Server:
         return 0
 
     def _listen(self, child: _Child) -> None:
-        """Pass on progress, and keep the outcome and the end of the output."""
+        """Report progress, and keep the outcome and the end of the output."""
         *lines, child.pending = (child.pending + _available(child.messages)).split(b"\n")
         for line in map(json.loads, lines):
             if "progress" in line:
-                _write_line(self._news, {"number": child.number, **line})
+                _write_line(self._events, {"number": child.number, **line})
             else:
                 child.outcome = line
         if child.output is not None:
@@ -490,14 +491,14 @@ class _Server:
             child = self._children.pop(pid, None)
             if child is None:
                 continue
-            with suppress(ProcessLookupError, PermissionError):  # what it has started goes with it
+            with suppress(ProcessLookupError, PermissionError):  # kill the processes that it has started
                 os.killpg(pid, signal.SIGKILL)
             self._listen(child)
             child.close()
             self._conclude(child, os.waitstatus_to_exitcode(status))
 
     def _conclude(self, child: _Child, code: int) -> None:
-        """Pass on how a job has ended, if the process has one."""
+        """Report the end of the child's job, if it has one."""
         if child.number is None:
             return
         ended = {
@@ -510,7 +511,7 @@ class _Server:
         }
         child.number = child.give_up = None
         child.outcome = {}
-        _write_line(self._news, ended)
+        _write_line(self._events, ended)
 
     @staticmethod
     def _kill(pids: Sequence[int]) -> None:
@@ -520,7 +521,7 @@ class _Server:
 
 
 def _limit(limits: Limits, used: int) -> None:
-    """Limit this process for a job that begins now; `used` seconds of its processor time were for others."""
+    """Set this process's limits for a job; `used` seconds of its processor time went to earlier jobs."""
     cpu_seconds = None if limits.cpu_seconds is None else used + limits.cpu_seconds
     for kind, value in (
         (resource.RLIMIT_CORE, 0),
@@ -549,10 +550,10 @@ def _open_pipe(descriptor: int) -> io.FileIO:
 
 
 def _available(pipe: io.FileIO) -> bytes:
-    """Read what a pipe holds; it is closed when its other end is."""
+    """Read what is in a pipe, and close it when its other end is closed."""
     if pipe.closed:
         return b""
-    data = pipe.readall()  # None where nothing has come
+    data = pipe.readall()  # None if there is nothing to read
     if data == b"":
         pipe.close()
     return data or b""
@@ -565,13 +566,13 @@ def _write_line(descriptor: int, line: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Be the server."""
-    # What a job prints must not get among the news.
-    news = os.dup(1)
+    """Run the server."""
+    # What a job prints must not get mixed with the events.
+    events = os.dup(1)
     os.dup2(2, 1)
-    # Ctrl-C in a terminal is for the owner, who ends this process by closing its input.
+    # Ctrl-C in a terminal is for the owner, which ends this process by closing its input.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _Server(news, json.loads(sys.argv[1])).run()
+    _Server(events, json.loads(sys.argv[1])).run()
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def acknowledge(database: Database, made: Acknowledgement, *, sweep_id: str | No
 
 
 def take_back(database: Database, key: str, *, by: str, now: float) -> bool:
-    """Show again what was acknowledged, with an event; tell whether it was."""
+    """Show again what was acknowledged, with an event; return whether it was."""
     with database.transaction():
         known = all_acknowledgements(database).get(key)
         if known is None:

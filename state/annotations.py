@@ -33,7 +33,7 @@ class Annotation:
     remove: tuple[str, ...] = ()
 
     def checked(self) -> Annotation:
-        """The same with its texts as they are kept: printable, on one line, tags in lower case.
+        """Return the same with its texts as they are kept: printable, on one line, tags in lower case.
 
         Raises:
             UsageProblem: a text can't be kept, or nothing is changed.

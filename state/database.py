@@ -167,7 +167,7 @@ def open_for_requests(state_dir: Path) -> Database:
 
 
 def exists(state_dir: Path) -> bool:
-    """Tell whether there is a state at all."""
+    """Return whether there is a state at all."""
     return (state_dir / DATABASE_NAME).is_file()
 
 

@@ -55,7 +55,7 @@ def append_or_count(
 
 
 def has(database: Database, attempt_id: int, kind: str) -> bool:
-    """Tell whether an attempt has an event of a kind."""
+    """Return whether an attempt has an event of a kind."""
     sql = "SELECT 1 FROM events WHERE attempt_id = ? AND kind = ? LIMIT 1"
     return database.row(sql, (attempt_id, kind)) is not None
 

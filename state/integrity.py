@@ -154,7 +154,7 @@ class RunIntegrity:
         return next((one for one in reversed(self.reviews) if one.finding == finding.key), None)
 
     def is_cleared(self, finding: Finding) -> bool:
-        """Whether a person has cleared a finding."""
+        """Return whether a person has cleared a finding."""
         review = self.review_of(finding)
         return review is not None and review.cleared
 

@@ -153,12 +153,12 @@ class Run:
 
     @property
     def is_live(self) -> bool:
-        """Tell whether something is being done for it right now."""
+        """Whether something is being done for it right now."""
         return self.state in LIVE
 
     @property
     def has_ended(self) -> bool:
-        """Tell whether nothing more happens to it unless it is relaunched."""
+        """Whether nothing more happens to it unless it is relaunched."""
         return self.state in ENDED
 
 
@@ -320,7 +320,7 @@ class Acknowledgement:
     until: float | None = None
 
     def hides(self, newest: float, now: float) -> bool:
-        """Whether what happened last at some moment is still out of the way."""
+        """Return whether what happened last at some moment is still out of the way."""
         return newest <= self.at if self.until is None else now < self.until
 
 

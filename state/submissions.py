@@ -40,7 +40,7 @@ def add(database: Database, attempt_id: int, snapshot: Snapshot) -> None:
 
 
 def is_current(database: Database, submission_id: int) -> bool:
-    """Tell whether a submission is there and belongs to the latest attempt of its run."""
+    """Return whether a submission is there and belongs to the latest attempt of its run."""
     sql = (
         "SELECT 1 FROM submissions JOIN attempts ON attempts.id = attempt_id"
         " JOIN runs ON runs.id = run_id AND runs.attempts = attempts.number WHERE submissions.id = ?"
@@ -49,7 +49,7 @@ def is_current(database: Database, submission_id: int) -> bool:
 
 
 def is_known(database: Database, attempt_id: int, sequence: int) -> bool:
-    """Tell whether an attempt's snapshot has been taken into the state."""
+    """Return whether an attempt's snapshot has been taken into the state."""
     sql = "SELECT 1 FROM submissions WHERE attempt_id = ? AND sequence = ?"
     return database.row(sql, (attempt_id, sequence)) is not None
 

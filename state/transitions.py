@@ -258,7 +258,7 @@ def classified(
 
 
 def is_reroll(run: Run) -> bool:
-    """Tell whether relaunching an ended run would change the statistics of its seed.
+    """Return whether relaunching an ended run would change the statistics of its seed.
 
     That of a run which was stopped while it was queued again would not: what it costs has been counted.
     """

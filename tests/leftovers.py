@@ -16,7 +16,7 @@ class Leftover:
 
 
 def processes_naming(directory: Path) -> list[Leftover]:
-    """Every living process but this one whose command line names something below a directory."""
+    """Return every living process but this one whose command line names something below a directory."""
     wanted = os.fsencode(directory) + b"/"
     found = []
     for entry in Path("/proc").iterdir():

@@ -33,11 +33,11 @@ class Terminal:
         self._do("resize-window", "-x", str(columns), "-y", str(lines))
 
     def seen(self) -> str:
-        """What is on the screen now."""
+        """Return what is on the screen now."""
         return self._do("capture-pane", "-p")
 
     def title(self) -> str:
-        """The title that programs have given the terminal."""
+        """Return the title that programs have given the terminal."""
         return self._do("display-message", "-p", "#{pane_title}").strip()
 
     def wait_for(self, *texts: str) -> str:

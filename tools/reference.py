@@ -169,7 +169,7 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
 
 
 def commands_text() -> str:
-    """Every command's help, and the keys of what `--json` prints."""
+    """Return every command's help, and the keys of what `--json` prints."""
     parts = ["# Commands\n", MADE]
     for path, command in _walk((), root_command()):
         name = " ".join((PROGRAM, *path))
@@ -189,7 +189,7 @@ def commands_text() -> str:
 
 
 def keys_text() -> str:
-    """Every key of the console, by context."""
+    """Return every key of the console, by context."""
     parts = [
         "# Keys\n",
         MADE,
@@ -210,7 +210,7 @@ def keys_text() -> str:
 
 
 def competition_toml_text() -> str:
-    """Every key of a competition.toml, by table, from the records that it is read into."""
+    """Return every key of a competition.toml, by table, from the records that it is read into."""
     parts = [
         "# competition.toml\n",
         MADE,
@@ -246,7 +246,7 @@ def _summary(record: type) -> str:
 
 
 def _meanings(record: type) -> dict[str, str]:
-    """What a record's docstring says of its attributes, by name."""
+    """Return what a record's docstring says of its attributes, by name."""
     text = inspect.cleandoc(record.__doc__ or "").partition("Attributes:\n")[2]
     found = re.findall(r"^    (\w+): (.+(?:\n     .+)*)", text, re.MULTILINE)
     return {name: " ".join(meaning.split()) for name, meaning in found}
@@ -270,7 +270,7 @@ def _keys(record: type) -> str:
 
 
 def verification_text() -> str:
-    """What machines with Kaggle's data found, from their reports below docs/verification/."""
+    """Return what machines with Kaggle's data found, from their reports below docs/verification/."""
     head = """\
 Tests compare with what MLE-bench's own code makes of synthetic data. Kaggle's data may not be passed on, so that only
 those who have an account can compare with the real ones:

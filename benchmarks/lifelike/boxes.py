@@ -28,7 +28,7 @@ def characters(chance: Chance) -> Tables:
 
 
 def opacities(chance: Chance) -> Tables:
-    """A kind for each of 606 studies and up to 44 boxes for each of 634 pictures."""
+    """Return a kind for each of 606 studies and up to 44 boxes for each of 634 pictures."""
     kinds = ("negative", "typical", "indeterminate", "atypical")
     ids = [f"{row:012x}_study" for row in range(606)]
     true = [f"{kinds[row % 4]} 1 0 0 1 1" for row in range(606)]

@@ -82,7 +82,7 @@ def contrails(chance: Chance) -> Tables:
 
 
 def salt(chance: Chance) -> Tables:
-    """One shape in three of five of 1,000 small pictures."""
+    """Return one shape in three of five of 1,000 small pictures."""
     rows, side = 1_000, 101
     true, told = [], []
     for row in range(rows):
@@ -94,7 +94,7 @@ def salt(chance: Chance) -> Tables:
 
 
 def ink(chance: Chance) -> Tables:
-    """One fragment of 5,249 by 7,606 pixels with 18 strokes in every line."""
+    """Return one fragment of 5,249 by 7,606 pixels with 18 strokes in every line."""
     wide, high, strokes = 5_249, 7_606, 18
     places = np.sort(
         np.array([chance.choice(wide // 40, strokes, replace=False) for _ in range(high)]) * 40, axis=1

@@ -30,7 +30,7 @@ def _tables(key: str, ids: Iterable[object], column: str, true: list[str], told:
 
 
 def _edited(chance: Chance, texts: list[str], letters: np.ndarray) -> list[str]:
-    """Each text with a few stretches of letters replaced by others, of another length at times."""
+    """Return each text with a few stretches of letters replaced by others, of another length at times."""
     places = chance.random((len(texts), 4))
     count = chance.integers(0, 5, len(texts))
     sizes = chance.integers(0, 4, (len(texts), 4))
@@ -46,7 +46,7 @@ def _edited(chance: Chance, texts: list[str], letters: np.ndarray) -> list[str]:
 
 
 def formulas(chance: Chance) -> Tables:
-    """Names of molecules of some hundred letters, of which a good model misses some."""
+    """Return names of molecules of some hundred letters, of which a good model misses some."""
     rows = 484_837
     sizes = chance.integers(50, 180, rows)
     letters = "".join(chance.choice(_FORMULA, sizes.sum()))
@@ -71,7 +71,7 @@ def sentences(chance: Chance) -> Tables:
 
 
 def tags(chance: Chance) -> Tables:
-    """One to five of 40,000 tags, half of them told; the answers hold the questions too."""
+    """Return one to five of 40,000 tags, half of them told; the answers hold the questions too."""
     rows = 603_420
     known = np.array([f"tag-{word}" for word in _hashes(chance, 40_000, 8)], dtype=object)
     sizes = chance.integers(1, 6, rows)
@@ -115,7 +115,7 @@ def spoken_tokens(chance: Chance) -> Tables:
 
 
 def orders_of_cells(chance: Chance) -> Tables:
-    """The cells of notebooks, and an order where neighbours changed places."""
+    """Return the cells of notebooks, and an order where neighbours changed places."""
     rows = 20_000
     sizes = np.clip(chance.lognormal(3.5, 0.6, rows).astype(np.intp), 2, 1000)
     cells = np.array(_hashes(chance, int(sizes.sum()), 8), dtype=object)

@@ -17,7 +17,7 @@ logger = get_logger(__name__)
 
 
 def is_dataset_prepared(competition: Competition, grading_only: bool = False) -> bool:
-    """Whether agents can run on a dataset and their submissions be graded, or the latter alone."""
+    """Return whether agents can run on a dataset and their submissions be graded, or the latter alone."""
     facts = known.get(competition.id)
     folder = layout.dataset_folder(facts, competition.raw_dir.parent.parent)
     return layout.can_grade(facts, folder) if grading_only else layout.is_prepared(facts, folder)

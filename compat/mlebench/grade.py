@@ -61,7 +61,7 @@ def grade_jsonl(path_to_submissions: Path, output_dir: Path, registry: Registry 
 
 
 def validate_submission(submission: Path, competition: Competition) -> tuple[bool, str]:
-    """Tell whether a submission has the right form, by public data alone, and why not.
+    """Return whether a submission has the right form, by public data alone, and why not.
 
     Raises:
         ValueError: the dataset is not prepared.

@@ -66,11 +66,11 @@ class Grader:
             return None
 
     def is_lower_better(self, leaderboard: pd.DataFrame) -> bool:  # noqa: ARG002  # MLE-bench's signature
-        """Whether lower scores are better; known without a leaderboard."""
+        """Return whether lower scores are better; known without a leaderboard."""
         return registry.get(self.competition_id).thresholds.is_lower_better
 
     def rank_score(self, score: float | None, leaderboard: pd.DataFrame) -> dict[str, Any]:  # noqa: ARG002  # likewise
-        """What a score earns, and the cut-offs, which are known without a leaderboard."""
+        """Return what a score earns, and the cut-offs, which are known without a leaderboard."""
         cut = registry.get(self.competition_id).thresholds
         medal = cut.medal(score)
         return {
@@ -118,7 +118,7 @@ class CompetitionReport:
     submission_path: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as it stands in files."""
+        """Return the report as it stands in files."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return values | {"created_at": self.created_at.isoformat()}
 

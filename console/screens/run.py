@@ -61,7 +61,7 @@ from console.views.run import (
     run_facts,
 )
 from engine.model_costs import ModelTotal, named
-from environment.gateway.records import WELL, ModelCall
+from environment.gateway.records import SUCCESSFUL, ModelCall
 from environment.runner.protocol import Order
 from state.lifecycle import ENGINE, Outcome
 from state.records import Attempt, Event, Run, Submission, Sweep
@@ -910,7 +910,7 @@ def _pace(history: CallHistory, now: float, dot: Piece, width: int) -> Pieces:
     parts: list[Pieces] = [
         (
             (f"  last call {'now' if ago == 'now' else f'{ago} ago'}, ", "dim"),
-            (call.outcome.value, "dim" if call.outcome in WELL else "warn"),
+            (call.outcome.value, "dim" if call.outcome in SUCCESSFUL else "warn"),
         )
     ]
     for name, typical in (
@@ -934,7 +934,7 @@ def _cost_of(total: ModelTotal) -> str:
 
 
 def _outcome_of_call(call: ModelCall) -> Pieces:
-    if call.outcome in WELL:
+    if call.outcome in SUCCESSFUL:
         return ((call.outcome.value, "good"),)
     return ((f"{call.outcome.value} {call.status or ''}".rstrip(), "warn"),)
 

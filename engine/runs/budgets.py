@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from environment.runner import protocol
-from environment.runner.protocol import AllowanceWanted, CallAmounts, RunAllowance
+from environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
 from foundation import files
 from foundation.clock import Clock
 from foundation.daemon_log import Log
@@ -133,7 +133,7 @@ class SharedBudgets:
         self._log = log
         self._request_number = request_number
         # The last request of each attempt that has request numbers, with its number.
-        self._requests: dict[int, tuple[int, AllowanceWanted]] = {}
+        self._requests: dict[int, tuple[int, AllowanceRequest]] = {}
         self._written: dict[int, RunAllowance] = {}  # the content of each attempt's allowance file
         self._unwritable: set[int] = set()
         self._known: list[Budget] = []
@@ -183,7 +183,7 @@ class SharedBudgets:
             return (self._state_dir / attempt.directory / protocol.ALLOWANCE).exists()
         return attempt.id in self._written
 
-    def _request_of(self, attempt: SharingAttempt) -> AllowanceWanted:
+    def _request_of(self, attempt: SharingAttempt) -> AllowanceRequest:
         number = self._request_number(attempt)
         before = self._requests.get(attempt.id)
         if before is not None and before[0] == number:
@@ -191,21 +191,21 @@ class SharedBudgets:
         found = self._read_request(attempt)
         if number is not None and found is not None:
             self._requests[attempt.id] = (number, found)
-        return found or AllowanceWanted(CallAmounts(), CallAmounts())
+        return found or AllowanceRequest(CallAmounts(), CallAmounts())
 
-    def _read_request(self, attempt: SharingAttempt) -> AllowanceWanted | None:
+    def _read_request(self, attempt: SharingAttempt) -> AllowanceRequest | None:
         """Read the request of a gateway; None where it can't be read."""
         try:
-            path = self._state_dir / attempt.directory / protocol.ALLOWANCE_WANTED
-            found = protocol.read_if_there(path, AllowanceWanted)
+            path = self._state_dir / attempt.directory / protocol.ALLOWANCE_REQUEST
+            found = protocol.read_if_there(path, AllowanceRequest)
         except (OSError, DataProblem) as problem:
-            self._log(f"{protocol.ALLOWANCE_WANTED} of attempt {attempt.id} can't be read", problem)
+            self._log(f"{protocol.ALLOWANCE_REQUEST} of attempt {attempt.id} can't be read", problem)
             return None
         if found is None or not all(map(_is_amount, (*_values(found.least), *_values(found.wanted)))):
-            return AllowanceWanted(CallAmounts(), CallAmounts())
+            return AllowanceRequest(CallAmounts(), CallAmounts())
         return found
 
-    def _is_waiting(self, attempt_id: int, wanted: AllowanceWanted) -> bool:
+    def _is_waiting(self, attempt_id: int, wanted: AllowanceRequest) -> bool:
         """Return whether a call waits for the engine to raise the allowance."""
         written = self._written.get(attempt_id)
         return written is None or (not written.used_up and not _covers(written, wanted.least))
@@ -215,7 +215,7 @@ class SharedBudgets:
         known: Sequence[Budget],
         members: Mapping[Budget, Sequence[str]],
         living: Sequence[SharingAttempt],
-        wanted: Mapping[int, AllowanceWanted],
+        wanted: Mapping[int, AllowanceRequest],
     ) -> None:
         found = {standing.budget: standing for standing in standings(self._database, known)}
         free = {(budget, unit): found[budget].free(unit) for budget in known for unit in _UNITS}
@@ -281,7 +281,7 @@ class SharedBudgets:
 def _more(
     now: Allowance,
     used: CallAmounts,
-    wanted: AllowanceWanted,
+    wanted: AllowanceRequest,
     shared: Sequence[Budget],
     free: Mapping[tuple[Budget, str], float],
     at_work: int,

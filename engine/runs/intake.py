@@ -23,7 +23,7 @@ from environment.container.output import Ending, ServiceRestarted
 from environment.container.redaction import TextRedactor
 from environment.gateway.budget import charge
 from environment.gateway.prices import PriceTable, TokenPrice, price_table, tier_of
-from environment.gateway.records import NOT_SENT, WELL, ModelCall
+from environment.gateway.records import NOT_SENT, SUCCESSFUL, ModelCall
 from environment.gateway.records import Outcome as CallOutcome
 from environment.gateway.records import from_line as call_from_line
 from environment.runner import protocol
@@ -615,7 +615,7 @@ def use_of(attempt_id: int, call: ModelCall, prices: PriceTable) -> ModelUse:
         tier.prompt_above,
         tier.service,
         calls=int(is_sent),
-        errors=int(is_sent and call.outcome not in WELL),
+        errors=int(is_sent and call.outcome not in SUCCESSFUL),
         limited=int(call.outcome is CallOutcome.ERROR and call.status == _TOO_MANY_REQUESTS),
         refused=int(not is_sent),
         estimated=int(call.estimated),

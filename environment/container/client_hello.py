@@ -1,4 +1,4 @@
-"""The first message of a TLS client, read as far as the name of the server that it asks for. Standard library only."""
+"""Parser of a TLS client's first message, as far as the requested server name. Standard library only."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _CLIENT_HELLO = 1
 _SERVER_NAME = 0
 _HOST_NAME = 0
 _ENCRYPTED_CLIENT_HELLO = 0xFE0D
-# A hello has some hundred bytes, with keys against quantum computers some thousand.
+# A ClientHello has some hundred bytes, with post-quantum keys some thousand.
 _MOST_BYTES = 64 << 10
 
 
 @dataclass(frozen=True)
 class Opening:
-    """What a client has sent first.
+    """The beginning of what a client sends.
 
     Attributes:
-        sent: all that was read, to be passed on.
-        is_tls: whether it begins as TLS does.
-        server: the name that it asks for, in lower case; empty where it names none.
-        problem: why the name is not known although it is TLS; empty where it is, or where none is named.
+        sent: all that was read, to be forwarded.
+        is_tls: whether it is TLS.
+        server: the requested server name in lower case; empty where none is named.
+        problem: why the server name of TLS can't be read; empty where it can, or where none is named.
     """
 
     sent: bytes
@@ -33,7 +33,7 @@ class Opening:
 
 
 async def read_opening(source: asyncio.StreamReader) -> Opening:
-    """Read what a client sends first: a whole ClientHello, in however many records and pieces, or a byte of no TLS."""
+    """Read a whole ClientHello, in any number of records and pieces, or one byte of anything that is not TLS."""
     sent, message = b"", b""
     try:
         while len(message) < 4 or len(message) < 4 + int.from_bytes(message[1:4], "big"):
@@ -62,7 +62,7 @@ async def read_opening(source: asyncio.StreamReader) -> Opening:
 
 
 class _Bytes:
-    """Bytes that are read from their beginning."""
+    """A cursor over bytes."""
 
     def __init__(self, left: bytes) -> None:
         self.left = left
@@ -77,15 +77,15 @@ class _Bytes:
         return int.from_bytes(self.take(size), "big")
 
     def vector(self, size: int) -> _Bytes:
-        """Take a vector that begins with its length, a number of so many bytes."""
+        """Take a vector that begins with its length, a number of `size` bytes."""
         return _Bytes(self.take(self.number(size)))
 
 
 def _server_name(hello: _Bytes) -> str:
-    """Read the one name in a ClientHello; empty where there is none.
+    """Return the one server name in a ClientHello; empty where there is none.
 
     Raises:
-        ValueError: it is damaged, or names several servers, or one that is hidden.
+        ValueError: it is damaged, names several servers, or encrypts the name.
     """
     hello.take(2 + 32)  # version and random
     hello.vector(1)  # session id
@@ -96,7 +96,7 @@ def _server_name(hello: _Bytes) -> str:
     while extensions.left:
         kind, content = extensions.number(2), extensions.vector(2)
         if kind == _ENCRYPTED_CLIENT_HELLO:
-            # The name outside says nothing then, and only the server could tell whether one is inside.
+            # The outer name means nothing then, and only the server can decrypt the inner one.
             raise ValueError("its server's name is encrypted (ECH)")
         if kind == _SERVER_NAME:
             listed = content.vector(2)

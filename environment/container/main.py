@@ -1,20 +1,20 @@
-"""The main process of an agent's container: gives the agent a user without rights, and is its warden.
+"""The main process of an agent's container: runs the agent as an unprivileged user, and is its warden.
 
-It is root, so that the agent can neither signal nor deceive it, but has no right except to change users
-and to signal (SETUID, SETGID, SETPCAP, KILL). Standard library only; it lies in the image as `__main__.py`
+It is root, so that the agent can neither signal nor deceive it, but has no capabilities except to change users
+and to signal (SETUID, SETGID, SETPCAP, KILL). Standard library only; it is in the image as `__main__.py`
 of a folder, above the modules that it imports.
 
     python -I /opt/mlebench/main --user USER --folder DIR --deadline S --grace S
         [--open DIR] [--log-limit BYTES] [--launch FILE] [--privileged] -- COMMAND...
     python -I /opt/mlebench/main --user USER [--open DIR] --shell -- COMMAND...
 
-DIR is a mount in a folder of its own, which is closed to all but root before the agent starts: on the host the
-mount may belong to a user with the same number as the agent's. It gets `claim` (whoever makes it runs the
-agent; a second start of the container ends with code 75), `run.log` and its segments, `started.json`, as soon
-as the agent's processes are gone `warden.json`, and when what it left has been looked through `tidied.json`.
-With --shell the command takes the place of the main process, and nobody keeps its output or ends it.
-FILE holds the variables that must not show in the container's configuration, and the values that are secret
-and so are kept out of the log; it is emptied.
+DIR is a mount in a folder of its own, which is closed to all but root before the agent starts, because on the host
+the mount may belong to a user with the agent's user id. These files are written there: `claim` (the process that
+creates it runs the agent; a second start of the container ends with code 75), `run.log` and its segments,
+`started.json`, `warden.json` once the agent's processes have ended, and `tidied.json` once its files have been
+prepared for collection. With --shell the command replaces the main process, and its output and end are not recorded.
+FILE contains the variables that must not appear in the container's configuration, and the secret values to keep
+out of the log; it is truncated after reading.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _EXIT_CLAIMED = 75
 _EXIT_DEADLINE = 124
 _EXIT_NOT_STARTED = 126
 _OWN_FOLDERS = ("SUBMISSION_DIR", "LOGS_DIR", "CODE_DIR")
-_HANDED_ON = ("LOGS_DIR", "CODE_DIR")
+_REDACTED_FOLDERS = ("LOGS_DIR", "CODE_DIR")
 _READABLE = 0o666
 _ENTERED = 0o777
 _TRY_SECONDS = 20.0
@@ -69,31 +69,31 @@ def main() -> int:
         action="append",
         default=[],
         metavar="DIR",
-        help="beside AGENT_DIR, for the agent to write",
+        help="folder beside AGENT_DIR that the agent may write to",
     )
-    parser.add_argument("--folder", type=Path, help="where log and endings go")
+    parser.add_argument("--folder", type=Path, help="folder for the log and the endings")
     parser.add_argument("--deadline", type=float, help="seconds until SIGTERM")
     parser.add_argument("--grace", type=float, help="seconds from SIGTERM to SIGKILL")
     parser.add_argument("--log-limit", type=int, default=1 << 30, help="bytes of output to keep")
     parser.add_argument("--launch", type=Path, help="file with variables and secrets, emptied when read")
-    parser.add_argument("--privileged", action="store_true", help="leave the agent a way to all rights")
-    parser.add_argument("--shell", action="store_true", help="become the command, for somebody to talk to")
+    parser.add_argument("--privileged", action="store_true", help="let the agent become root")
+    parser.add_argument("--shell", action="store_true", help="become the command, for interactive use")
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="after --")
     options = parser.parse_args()
     if options.shell:
         become = _prepare(options, {})
         become()
-        os.execvp(options.command[0], options.command)  # noqa: S606 - what it was asked for
+        os.execvp(options.command[0], options.command)  # noqa: S606 - becoming the command is the purpose
     if None in (options.folder, options.deadline, options.grace):
         parser.error("--folder, --deadline and --grace are needed without --shell")
     return run(options)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command of the command line once and for all."""
+    """Run the agent's command, unless it was run before."""
     folder: Path = options.folder
     if not output.claim(folder / output.CLAIM):
-        sys.stderr.write(f"container: {folder / output.CLAIM} is there: the agent has run before\n")
+        sys.stderr.write(f"container: {folder / output.CLAIM} exists: the agent has run before\n")
         return _EXIT_CLAIMED
     try:
         variables, secrets = _take_launch(options.launch) if options.launch else ({}, ())
@@ -115,14 +115,14 @@ def run(options: argparse.Namespace) -> int:
         return _EXIT_NOT_STARTED
     output.write(folder / output.STARTED, Started.now(os.getpid(), isolated=not options.privileged))
     ending = warden.watch()
-    # Before all else: what comes now takes as long as an agent wants it to, and may be cut short.
+    # Written first: an agent can make the rest take long, and it may be cut short.
     output.write_when_there_is_room(folder / output.ENDING, ending)
     output.write_when_there_is_room(folder / output.TIDIED, _tidy(become, secrets))
     return shell_code(ending)
 
 
 def _prepare(options: argparse.Namespace, variables: Mapping[str, str]) -> Callable[[], None]:
-    """Make everything as an agent expects it, and return what makes a process the agent's."""
+    """Set up the environment that an agent expects, and return a function that makes a process the agent's."""
     user = pwd.getpwnam(options.user)
     os.environ.update({"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name, **variables})
     home = Path(os.environ.get("AGENT_DIR", "/home/agent"))
@@ -149,20 +149,20 @@ def _take_launch(path: Path) -> tuple[Mapping[str, str], tuple[str, ...]]:
 
 
 def _open_to_all(folder: Path) -> None:
-    """Let the agent write where its image was built by root, as agents expect; links and mounts are left alone."""
+    """Let the agent write to what its image's build created as root; links and mounts are left alone."""
     device = folder.stat().st_dev
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if Path(parent, name).lstat().st_dev == device]
         for path in (Path(parent), *(Path(parent, name) for name in names)):
             found = path.lstat()
-            wanted = found.st_mode | 0o666 | (0o111 if found.st_mode & 0o111 else 0)
+            mode = found.st_mode | 0o666 | (0o111 if found.st_mode & 0o111 else 0)
             own = found.st_uid == os.getuid() and found.st_dev == device and not stat.S_ISLNK(found.st_mode)
-            if own and wanted != found.st_mode:
-                path.chmod(stat.S_IMODE(wanted))
+            if own and mode != found.st_mode:
+                path.chmod(stat.S_IMODE(mode))
 
 
 def _close_to_agent(folder: Path, become: Callable[[], None]) -> None:
-    """Close the folder around `folder` to all but root, and try as the agent whether it is.
+    """Close the parent of `folder` to all but root, and verify as the agent's user that it is closed.
 
     Raises:
         OSError: the agent could still reach it.
@@ -175,11 +175,11 @@ def _close_to_agent(folder: Path, become: Callable[[], None]) -> None:
             yield "entered"
 
     if _as_user(become, try_to_enter, _TRY_SECONDS):
-        raise OSError(errno.EPERM, f"its user can reach {folder}, where its end is told")
+        raise OSError(errno.EPERM, f"its user can reach {folder}, where its ending is recorded")
 
 
 def _tidy(become: Callable[[], None], secrets: Sequence[str]) -> Tidied:
-    """Prepare what the agent made for being gathered: readable by its owner on the host, and without secrets."""
+    """Prepare the agent's files for collection: readable by their owner on the host, and without secrets."""
     problems = _as_user(become, lambda: _look_through(secrets), output.TIDY_SECONDS)
     return Tidied(tuple(_without(secrets, problem) for problem in problems[: output.MOST_PROBLEMS]))
 
@@ -187,20 +187,20 @@ def _tidy(become: Callable[[], None], secrets: Sequence[str]) -> Tidied:
 def _look_through(secrets: Sequence[str]) -> Iterator[str]:
     for name in _OWN_FOLDERS:
         yield from _leave_readable(Path(os.environ.get(name, "/nowhere")))
-    for name in _HANDED_ON:
+    for name in _REDACTED_FOLDERS:
         yield from redact_files(Path(os.environ.get(name, "/nowhere")), secrets)
 
 
 def _leave_readable(top: Path) -> Iterator[str]:
-    """Let whoever owns the host's side read and remove what the agent made, whatever its modes were."""
+    """Set modes with which the owner on the host can read and remove the agent's files."""
     problems: list[str] = []
     for entry in trees.walk(top, lambda place, error: problems.append(f"{place!r}: {error.strerror}")):
         mode = entry.status.st_mode
-        wanted = stat.S_IMODE(mode) | (_ENTERED if stat.S_ISDIR(mode) else _READABLE)
-        if wanted != stat.S_IMODE(mode) and (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-            # What belongs to somebody else is not ours to open.
+        new_mode = stat.S_IMODE(mode) | (_ENTERED if stat.S_ISDIR(mode) else _READABLE)
+        if new_mode != stat.S_IMODE(mode) and (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+            # Files of other users can't be changed.
             with suppress(PermissionError, FileNotFoundError):
-                os.chmod(entry.name, wanted, dir_fd=entry.folder)
+                os.chmod(entry.name, new_mode, dir_fd=entry.folder)
     yield from problems
 
 
@@ -210,7 +210,7 @@ def _without(secrets: Sequence[str], text: str) -> str:
 
 
 def _as_user(become: Callable[[], None], do: Callable[[], Iterator[str]], seconds: float) -> list[str]:
-    """Do something as the agent's user, for a limited time, and return the lines that it gives."""
+    """Run a function as the agent's user for a limited time, and return the lines that it yields."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -220,37 +220,37 @@ def _as_user(become: Callable[[], None], do: Callable[[], Iterator[str]], second
             for line in do():
                 os.write(writer, line.encode("utf-8", "backslashreplace").replace(b"\n", b" ") + b"\n")
             code = 0
-        except Exception:  # noqa: BLE001 - told to Docker, and by the code to the parent
+        except Exception:  # noqa: BLE001 - printed for Docker's log; the parent sees the exit code
             traceback.print_exc()
         finally:
             os._exit(code)
     os.close(writer)
     give_up = time.monotonic() + seconds
-    told = b""
+    printed = b""
     in_time = True
     while in_time and (part := _next_part(reader, give_up)) != b"":
         in_time = part is not None
-        told = (told + (part or b""))[:_MOST_ANSWER_BYTES]
+        printed = (printed + (part or b""))[:_MOST_ANSWER_BYTES]
     os.close(reader)
     if not in_time:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    lines = told.decode("utf-8", "replace").splitlines()
+    lines = printed.decode("utf-8", "replace").splitlines()
     if not in_time:
-        return [f"there was more than could be looked through in {seconds:.0f} s", *lines]
-    return lines if status == 0 else [f"looking through it failed with status {status}", *lines]
+        return [f"going through the files took more than {seconds:.0f} s", *lines]
+    return lines if status == 0 else [f"going through the files failed with status {status}", *lines]
 
 
 def _next_part(reader: int, give_up: float) -> bytes | None:
-    """Read on; None when the time is over."""
+    """Return the next bytes from the pipe; None when the time is over."""
     ready, _, _ = select.select([reader], [], [], max(0.0, give_up - time.monotonic()))
     return os.read(reader, _MOST_ANSWER_BYTES) if ready else None
 
 
 def _become(user: pwd.struct_passwd, *, keep_privileges: bool) -> None:
-    """Let a child become a user that can never become another one, and is in its own group alone.
+    """Make this process the agent's user, without other groups and without a way to become another user.
 
-    A container that was made privileged on purpose keeps the way back open.
+    In a container that is privileged on purpose, it can become root again.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.setgroups([])
@@ -265,7 +265,7 @@ def _drop_capabilities() -> None:
     number = 0
     while _LIBC.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
         number += 1
-    if ctypes.get_errno() != errno.EINVAL:  # anything but "there is no such capability" is a refusal
+    if ctypes.get_errno() != errno.EINVAL:  # EINVAL: all capabilities are dropped
         raise OSError(ctypes.get_errno(), "the capabilities can't be dropped")
     for option, value in ((_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL), (_PR_SET_NO_NEW_PRIVS, 1)):
         if _LIBC.prctl(option, value, 0, 0, 0) != 0:

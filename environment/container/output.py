@@ -1,6 +1,6 @@
-"""The folder `output` of an attempt: what its main process writes there, in a container or as a shim.
+"""The folder `output` of an attempt, as its main process writes it, in a container or as a shim.
 
-The reader's side, and all other files of an attempt, are in `environment/runner/protocol.py`.
+Reading it, and all other files of an attempt, are in `environment/runner/protocol.py`.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ LOG = "run.log"
 ENDING = "warden.json"
 TIDIED = "tidied.json"
 
-# Of a container, by the second and by the first version of control groups.
+# Of a container, in version 2 and in version 1 of control groups.
 OOM_COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 MOST_PROBLEMS = 20
-# For some ten gigabytes: it holds a slot and GPUs, and an agent decides how much there is to look through.
+# Enough for some ten gigabytes; it is limited because the agent decides how much there is, and slot and GPUs stay busy.
 TIDY_SECONDS = 60.0
 _FULL_DISK_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class Started:
-    """started.json: the agent's process is there.
+    """started.json: the agent's process has been started.
 
     Attributes:
         pid: of the main process.
         monotonic: the host's monotonic clock at the start, comparable within one `boot_id`.
-        isolated: whether the agent is kept away from the rest of the host.
-        not_held: the limits that nothing holds there, in words; empty when all are held.
-        runtime, image: what it runs in and the digest of its image, where its main process has chosen them.
+        isolated: whether the agent is isolated from the rest of the host.
+        not_held: the limits that are not enforced there, in words; empty when all are.
+        runtime, image: the runtime and the digest of the image, where the main process has chosen them.
     """
 
     pid: int
@@ -52,31 +52,31 @@ class Started:
     def now(
         cls, pid: int, *, isolated: bool, not_held: str = "", runtime: str = "", image: str = ""
     ) -> Started:
-        """Make the record of a start at this moment."""
+        """Return the record of a start at this moment."""
         return cls(pid, time.time(), time.monotonic(), boot_id(), isolated, not_held, runtime, image)
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How an attempt ended: in warden.json as its main process saw it, in exit.json with all that was gathered.
+    """How an attempt ended: in warden.json as its main process saw it, in exit.json with all that was collected.
 
     Attributes:
-        reason: `exited`, `deadline` or `stopped` as the warden reports it; `unstarted` when there was no agent;
-            `memory` or `processes` when it was over a limit that no kernel holds; in exit.json also `idle` or `disk`
-            when it was ended for that, and `lost` when nobody saw the end.
-        exit_code: of the agent; None when a signal ended it, or when it is not known.
-        signal: that ended the agent; None when it exited.
-        started_at: None when the agent has not run, or nobody saw it start.
-        oom_kills: processes that the kernel killed for memory meanwhile: the agent's, or where it has no group of its
-            own, any on this host.
+        reason: `exited`, `deadline` or `stopped` as the warden reports it; `unstarted` when the agent did not run;
+            `memory` or `processes` when it exceeded a limit that the kernel does not enforce; in exit.json also
+            `idle` or `disk` when it was ended for that, and `lost` when its end was not observed.
+        exit_code: of the agent; None when a signal ended it, or when it is unknown.
+        signal: the signal that ended the agent; None when it exited.
+        started_at: None when the agent has not run, or its start was not observed.
+        oom_kills: processes that the kernel killed for memory meanwhile: the agent's, or where it has no control
+            group of its own, any on this host.
         survivors: processes that could not be killed (another user's, or stuck in the kernel).
         log_error: why the log is not complete; empty when it is.
         submission_sequence: the snapshot that is the final submission, in exit.json; None when there is none.
-        submission_problem: why what lies there is no submission.
-        submission_too_large: whether it would be one but for its size, over the order's limit.
+        submission_problem: why the file that the agent left is not a submission.
+        submission_too_large: whether only its size, over the order's limit, keeps it from being one.
         problem: what went wrong around the agent, in words; empty when nothing did.
-        host_problem: what the runner has measured on the host that may have ended the agent, such as a disk that others
-            have filled; in exit.json. Unlike words in a log it is evidence, since no agent can bring it about.
+        host_problem: a measured problem of the host that may have ended the agent, such as a disk that others have
+            filled; in exit.json. Unlike words in a log it is evidence, since no agent can cause it.
     """
 
     reason: str
@@ -95,13 +95,13 @@ class Ending:
 
     @classmethod
     def unseen(cls, reason: str, problem: str = "") -> Ending:
-        """Make the record of an end at this moment, of which only the reason is known."""
+        """Return the record of an end at this moment, of which only the reason is known."""
         return cls(reason, None, None, None, time.time(), problem=problem)
 
 
 @dataclass(frozen=True)
 class Tidied:
-    """tidied.json: what the agent has made was prepared for being gathered, once its ending was written.
+    """tidied.json: the agent's files have been prepared for collection, after its ending was written.
 
     Attributes:
         problems: what could not be opened or searched for secrets, one line each, a few at most.
@@ -112,12 +112,12 @@ class Tidied:
 
 @dataclass(frozen=True)
 class ServiceRestarted:
-    """Event, and a line of restarts.jsonl: something of ours that serves the agent died while the agent ran.
+    """Event, and a line of restarts.jsonl: a service for the agent died while the agent ran.
 
     Attributes:
         service: such as `the validation server`.
-        text: how it died and what became of it, in words that follow its name.
-        from_outside: whether nothing that an agent can do has ended it, so that it is evidence for trouble of the host.
+        text: how it died and what was done, in words that follow its name.
+        from_outside: whether an agent cannot have caused it, so that it is evidence for a problem of the host.
     """
 
     at: float
@@ -127,7 +127,7 @@ class ServiceRestarted:
 
 
 def claim(path: Path) -> bool:
-    """Claim an attempt; False when it is claimed already: who claims it runs the agent, nobody else ever does."""
+    """Claim an attempt, and return False when it is claimed already; only the claimant may run the agent."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
     except FileExistsError:
@@ -136,13 +136,13 @@ def claim(path: Path) -> bool:
 
 
 def append(path: Path, record: ServiceRestarted) -> None:
-    """Add a line with a record to a file."""
+    """Append a record to a file as a line."""
     with path.open("ab", buffering=0) as stream:
         stream.write(json.dumps(asdict(record)).encode() + b"\n")
 
 
 def write_when_there_is_room(path: Path, record: Started | Ending | Tidied) -> None:
-    """Write what nobody else knows, waiting for room while the disk is full."""
+    """Write a record that must not get lost, waiting while the disk is full."""
     while True:
         try:
             write(path, record)
@@ -155,7 +155,7 @@ def write_when_there_is_room(path: Path, record: Started | Ending | Tidied) -> N
 
 
 def write(path: Path, record: Started | Ending | Tidied) -> None:
-    """Put a record in its place in one step; it has reached the disk afterwards."""
+    """Write a record atomically and durably."""
     temporary = path.with_name(f".{path.name}.partial")
     with temporary.open("w", encoding="utf-8") as stream:
         json.dump(asdict(record), stream)
@@ -170,13 +170,13 @@ def write(path: Path, record: Started | Ending | Tidied) -> None:
 
 
 def boot_id() -> str:
-    """Read which boot of the host this is: monotonic clocks compare within one only."""
+    """Return the id of the host's current boot; monotonic clocks are comparable only within one."""
     path = Path("/proc/sys/kernel/random/boot_id")
     return path.read_text().strip() if path.exists() else ""
 
 
 def oom_kills(counters: Iterable[Path]) -> int:
-    """Read how many processes the kernel has killed for memory, from all counters that are there."""
+    """Return how many processes the kernel has killed for memory, summed over all counters that exist."""
     found = 0
     for path in counters:
         if path.exists():

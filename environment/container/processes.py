@@ -1,4 +1,4 @@
-"""All living processes at one moment: who descends from whom and what each uses. Standard library only."""
+"""All living processes at one moment, with their descendants and what they use. Standard library only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ProcessTree:
     children: dict[int, list[Process]]
 
     def below(self, root: int) -> list[Process]:
-        """Find every process that descends from `root`, which is not among them."""
+        """Return every descendant of `root`."""
         found: list[Process] = []
         todo = [root]
         while todo:
@@ -40,11 +40,11 @@ class ProcessTree:
 
 
 def process_tree() -> ProcessTree:
-    """Read all of /proc once; psutil takes five times as long for it."""
+    """Return all processes from one pass over /proc; psutil takes five times as long."""
     children: dict[int, list[Process]] = {}
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
-            # A process that ends while we look is no longer of interest.
+            # A process may end meanwhile.
             with suppress(FileNotFoundError, ProcessLookupError):
                 process = _read(int(entry.name))
                 if process is not None:
@@ -53,8 +53,8 @@ def process_tree() -> ProcessTree:
 
 
 def _read(pid: int) -> Process | None:
-    with open(f"/proc/{pid}/stat", "rb") as stream:  # noqa: PTH123 - some thousand times a look
-        # The name stands in parentheses and may hold anything, so it is cut at the last one.
+    with open(f"/proc/{pid}/stat", "rb") as stream:  # noqa: PTH123 - called some thousand times per pass
+        # The name is in parentheses and may contain anything, so it ends at the last one.
         before, _, after = stream.read().rpartition(b")")
     fields = after.split()
     # A process whose first thread has ended looks like a zombie while its other threads run on.

@@ -1,15 +1,15 @@
-"""A forward proxy to a list of hosts and to no others: CONNECT, and plain HTTP by full address.
+"""A forward proxy that allows only listed hosts: CONNECT, and plain HTTP by full address.
 
     python -m environment.container.proxy --socket PATH --allow HOST[:PORT]... [--deny HOST...] [--traffic FILE]
         [--through URL]
 
-Standard library only. It answers one request a connection, and prints one line for each: where to, and
-whether it was let through. FILE tells how many bytes went to the hosts of each rule and came from there.
-HOST may be `*.example.org`; without a PORT it is open on 443 and 80.
+Standard library only. It answers one request per connection, and prints one line for each: its destination, and
+whether it was allowed. FILE records how many bytes were sent to and received from the hosts of each rule.
+HOST may be `*.example.org`; without a PORT, 443 and 80 are allowed.
 
-Many hosts share their servers with others, so a tunnel's TLS is let through only if the server that it asks for
-is among the hosts too. What is not TLS passes through a tunnel only where a rule names its PORT, and that is not
-443. What is inside of TLS nobody sees: whether a server answers for another host there is up to that server.
+Many hosts share servers with others, so a tunnel's TLS is allowed only if the requested server name is allowed
+too. Data other than TLS is allowed through a tunnel only where a rule names its PORT, which is not 443. The content
+of TLS is not inspected: whether a server answers for another host there is up to that server.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _MOST_SHOWN = 100
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*)")
 
 
-# Refused hosts that are told by name, with all below them.
-_TOLD = (
+# Refused hosts that are recorded by name, including their subdomains.
+_RECORDED_BY_NAME = (
     *(
         "kaggle.com",
         "github.com",
@@ -72,17 +72,17 @@ OTHER_HOSTS = "other hosts"
 
 @dataclass(frozen=True)
 class Rule:
-    """A host, or all below a domain, on one port or on the usual ones."""
+    """A host, or all subdomains of a domain, on one port or on the usual ones."""
 
     host: str
     port: int | None
 
     def __str__(self) -> str:
-        """Write it as it was given."""
+        """Return the rule as it was given."""
         return f"{self.host}:{self.port}" if self.port else self.host
 
     def allows(self, host: str, port: int) -> bool:
-        """Tell whether this rule lets a connection through."""
+        """Return whether this rule allows a connection."""
         if port not in ((self.port,) if self.port else _USUAL_PORTS):
             return False
         if self.host.startswith("*."):
@@ -91,7 +91,7 @@ class Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """Read HOST or HOST:PORT.
+    """Parse HOST or HOST:PORT.
 
     Raises:
         ValueError: it is neither.
@@ -104,26 +104,26 @@ def parse_rule(text: str) -> Rule:
 
 @dataclass
 class Traffic:
-    """What has passed to the hosts of one rule, and back."""
+    """The traffic to and from the hosts of one rule."""
 
     connections: int = 0
     sent_bytes: int = 0
     received_bytes: int = 0
 
     def send(self, count: int) -> None:
-        """Count what was sent there."""
+        """Count bytes sent."""
         self.sent_bytes += count
 
     def receive(self, count: int) -> None:
-        """Count what came from there."""
+        """Count bytes received."""
         self.received_bytes += count
 
 
 class TrafficRecord:
-    """A file with the traffic of each rule: of rules and not of hosts, since an agent can think of hosts without end.
+    """A file with the traffic of each rule, not of each host, since an agent can make up any number of hosts.
 
-    What was refused is told of well-known hosts alone: a name that an agent makes up may hold anything, also its keys.
-    The file goes on from what a proxy before it has counted, and is written in one step, so that it is always whole.
+    Only well-known refused hosts are recorded by name: a name that an agent makes up may contain anything, even its
+    keys. The counts of an earlier proxy are continued, and the file is replaced atomically.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -137,19 +137,20 @@ class TrafficRecord:
                 self.refused = Counter(known.get("refused", {}))
                 self.by_rule = {name: Traffic(**one) for name, one in known["hosts"].items()}
             except (ValueError, TypeError, AttributeError, KeyError) as error:
-                _say(f"the traffic so far is lost, {path} is damaged: {error}")
+                _say(f"earlier traffic counts are lost, {path} is damaged: {error}")
 
     def of(self, rule: Rule) -> Traffic:
         """Return the counts of a rule."""
         return self.by_rule.setdefault(str(rule), Traffic())
 
     def refuse(self, host: str) -> None:
-        """Count that a host was asked for and refused."""
+        """Count a refused request for a host."""
         name = host.lower().rstrip(".")
-        self.refused[next((one for one in _TOLD if f".{name}".endswith(f".{one}")), OTHER_HOSTS)] += 1
+        known = (one for one in _RECORDED_BY_NAME if f".{name}".endswith(f".{one}"))
+        self.refused[next(known, OTHER_HOSTS)] += 1
 
     def write(self) -> None:
-        """Write the file, if anything has passed or was refused since it was written."""
+        """Write the file if the counts have changed since."""
         hosts = {name: asdict(one) for name, one in self.by_rule.items()}
         text = json.dumps({"hosts": hosts, "refused": self.refused})
         if self._path is None or text == self._written:
@@ -160,7 +161,7 @@ class TrafficRecord:
         self._written = text
 
     async def keep(self, seconds: float) -> None:
-        """Write it again and again, so many seconds apart."""
+        """Write the file every so many seconds, forever."""
         while True:
             try:
                 self.write()
@@ -178,7 +179,7 @@ class _Request:
 
 
 class _Refused(Exception):
-    """A request that is not let through: its status line, why, for the client and for the log, and for which host."""
+    """A request is refused: with its status line, the reason for client and log, and the host."""
 
     def __init__(self, status: str, text: str, host: str = "") -> None:
         super().__init__(text)
@@ -187,7 +188,7 @@ class _Refused(Exception):
 
 
 class Proxy:
-    """Lets requests through to hosts that rules name, and counts those that it refuses."""
+    """Forwards requests to hosts that rules allow, and counts those that it refuses."""
 
     def __init__(
         self,
@@ -196,12 +197,12 @@ class Proxy:
         record: TrafficRecord | None = None,
         through: tuple[str, int] | None = None,
     ) -> None:
-        """Prepare.
+        """Set the rules.
 
         Args:
-            rules: what may be reached.
-            denied: hosts that may not be reached even where a rule names them.
-            record: counts what passes.
+            rules: the hosts that may be reached.
+            denied: hosts that may not be reached even where a rule allows them.
+            record: counts the traffic.
             through: the site's own proxy, where hosts can't be reached without it.
         """
         self._through = through
@@ -261,7 +262,7 @@ class Proxy:
             server.writer.close()
 
     async def _connect(self, host: str, port: int) -> Connection:
-        """Connect to a host, by a tunnel of the site's proxy where there is one.
+        """Connect to a host, through the site's proxy where there is one.
 
         Raises:
             OSError: it can't be reached.
@@ -275,7 +276,7 @@ class Proxy:
             head = await server.reader.readuntil(b"\r\n\r\n")
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
             server.writer.close()
-            raise OSError("the site's proxy gives no answer") from error
+            raise OSError("the site's proxy does not answer") from error
         except BaseException:
             server.writer.close()
             raise
@@ -288,8 +289,8 @@ class Proxy:
     async def _carry_checked(
         self, client: Connection, server: Connection, request: _Request, where: str, traffic: Traffic
     ) -> None:
-        """Carry what a client sends into its tunnel, once what it sends first has shown where that leads."""
-        # On a port of its own there may be a service where the server speaks first.
+        """Forward what a client sends into its tunnel, after its first message has shown an allowed destination."""
+        # On a port that a rule names there may be a service where the server speaks first.
         is_plain_allowed = request.port != _HTTPS and any(
             rule.port and rule.allows(request.host, request.port) for rule in self._rules
         )
@@ -302,13 +303,13 @@ class Proxy:
         if opening.problem:
             raise _Refused("", opening.problem)
         if opening.is_tls:
-            # By rule, an address is named by no name.
+            # TLS does not allow an IP address as server name.
             is_allowed = (
                 self._allows(opening.server, request.port) if opening.server else _is_address(request.host)
             )
             if not is_allowed:
-                asked = opening.server or "no server by name"
-                raise _Refused("", f"its TLS asks for {asked}", opening.server or request.host)
+                requested = opening.server or "no server by name"
+                raise _Refused("", f"its TLS asks for {requested}", opening.server or request.host)
         elif opening.sent and not is_plain_allowed:
             raise _Refused("", "what is sent is not TLS")
         _say(f"allowed {where}")
@@ -326,10 +327,10 @@ async def _read_head(source: asyncio.StreamReader) -> bytes:
 
 
 def _parse(head: bytes) -> _Request:
-    """Parse a request's head; a plain one is rewritten for the server that it goes to.
+    """Parse a request's head; that of plain HTTP is rewritten for its server.
 
     Raises:
-        _Refused: it is none, or a server might read it otherwise than we do.
+        _Refused: it is not a request, or a server might interpret it differently.
     """
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = [_HEADER.fullmatch(line) for line in lines]
@@ -351,7 +352,7 @@ def _parse(head: bytes) -> _Request:
         if name.lower() == "host" and _named(value) != (host, port or 80):
             raise _Refused("400 Bad Request", "The header Host names another host than the address.")
     path = (address.path or "/") + (f"?{address.query}" if address.query else "")
-    # One request a connection: a second one might be meant for another host, and nobody would look.
+    # One request per connection: a second one might be for another host and would not be checked.
     kept = [
         f"{name}: {value}"
         for name, value in given
@@ -362,7 +363,7 @@ def _parse(head: bytes) -> _Request:
 
 
 def _named(value: str) -> tuple[str, int]:
-    """Read what a header Host names; nothing that any address has where it can't be read."""
+    """Return host and port of a Host header; an empty host, which no address has, where it can't be parsed."""
     try:
         address = urlsplit(f"//{value.strip()}")
         return (address.hostname or "").rstrip("."), address.port or 80
@@ -395,19 +396,15 @@ def _say(text: str) -> None:
 
 def main() -> None:
     """Serve until SIGTERM."""
-    parser = argparse.ArgumentParser(
-        prog="proxy", description="Forward requests to some hosts and to no others."
-    )
+    parser = argparse.ArgumentParser(prog="proxy", description="Forward requests to allowed hosts only.")
     parser.add_argument("--socket", type=Path, required=True, help="Unix socket to listen on")
     parser.add_argument("--allow", type=parse_rule, action="append", default=[], metavar="HOST[:PORT]")
     parser.add_argument(
         "--deny", action="append", default=[], metavar="HOST", help="not even where a rule allows it"
     )
+    parser.add_argument("--traffic", type=Path, metavar="FILE", help="file to record the traffic in")
     parser.add_argument(
-        "--traffic", type=Path, metavar="FILE", help="where to tell how many bytes have passed"
-    )
-    parser.add_argument(
-        "--traffic-seconds", type=float, default=_RECORD_SECONDS, metavar="N", help="how often that is told"
+        "--traffic-seconds", type=float, default=_RECORD_SECONDS, metavar="N", help="seconds between writes"
     )
     parser.add_argument("--through", metavar="URL", help="the site's own proxy, http://HOST:PORT")
     options = parser.parse_args()
@@ -428,7 +425,7 @@ def main() -> None:
 
 async def _serve(listener: socket.socket, proxy: Proxy, record: TrafficRecord, seconds: float) -> None:
     def end() -> None:
-        # What has passed since it was last written counts, too.
+        # Record the traffic since the last write, too.
         with suppress(OSError):
             record.write()
         os._exit(0)

@@ -1,4 +1,4 @@
-"""Secrets' values replaced by a mark: in a stream that comes in any pieces, in files, and in the engine's texts.
+"""Replace secret values by a mark: in a stream that comes in any pieces, in files, and in the engine's texts.
 
 Standard library only, because it is copied into container images.
 """
@@ -17,10 +17,10 @@ from pathlib import Path
 from environment.container.trees import Entry, open_file, walk
 
 MARK = "[secret]"
-# Shorter values are words or numbers that stand in any text: taking them out would hide nothing.
+# Shorter values are words or numbers that occur in any text: replacing them would hide nothing.
 SHORTEST = 6
-# Of each folder. A day's log of an agent has some megabytes, which takes no second; a gigabyte takes about one.
-# For two folders it is less than what a runner waits before it ends an attempt that is overdue.
+# For each folder. A day's log of an agent has some megabytes, which takes less than a second; a gigabyte takes about
+# one. For two folders it is less than a runner waits before it ends an overdue attempt.
 REDACTION_SECONDS = 25.0
 _MOST_FAILURES = 5
 _BLOCK = 4 << 20
@@ -34,7 +34,7 @@ def worth_hiding(values: Iterable[str]) -> tuple[str, ...]:
 
 
 class StreamRedactor:
-    """Takes secrets out of a stream; what may be the beginning of one waits for what follows it."""
+    """Removes secrets from a stream; what may be the beginning of one is held back until the next piece."""
 
     def __init__(self, values: Iterable[str]) -> None:
         self._values = [value.encode() for value in worth_hiding(values)]
@@ -42,14 +42,14 @@ class StreamRedactor:
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next piece and return what is settled."""
+        """Return the redacted text of the next piece, as far as it can be decided yet."""
         if not self._values:
             return data
         text, settled, place = self._held + data, bytearray(), 0
         while True:
             waiting = self._beginning(text, place)
             found = self._pattern.search(text, place)
-            # A value that is itself the beginning of a longer one waits as well.
+            # A value that may be the beginning of a longer one is held back as well.
             if found is None or found.start() >= waiting:
                 break
             settled += text[place : found.start()] + MARK.encode()
@@ -58,12 +58,12 @@ class StreamRedactor:
         return bytes(settled + text[place:waiting])
 
     def rest(self) -> bytes:
-        """Return what still waits when nothing follows."""
+        """Return the rest, since nothing follows."""
         held, self._held = self._held, b""
         return self._pattern.sub(MARK.encode(), held) if self._values else held
 
     def _beginning(self, text: bytes, place: int) -> int:
-        """Find where the first value begins that the text breaks off in; its end when it breaks off in none."""
+        """Return where a value begins that the end of the text may cut off; the text's end if there is none."""
         longest = len(self._values[0])
         for start in range(max(place, len(text) - longest + 1), len(text)):
             tail = text[start:]
@@ -75,10 +75,10 @@ class StreamRedactor:
 def redact_files(
     folder: Path, values: Iterable[str], *, seconds: float = REDACTION_SECONDS, clock: Clock = time.monotonic
 ) -> list[str]:
-    """Take secrets out of all files below a folder, of which nobody may be writing any more.
+    """Remove secrets from all files below a folder, which nobody may be writing any more.
 
     Returns:
-        What could not be looked through or replaced, one line each and a few at most; a last line tells of more.
+        What could not be searched or replaced, one line each and a few at most; a last line counts the others.
     """
     hidden = [value.encode() for value in worth_hiding(values)]
     if not hidden:
@@ -96,13 +96,13 @@ def redact_files(
     give_up = clock() + seconds
     search = _Search(hidden, lambda: clock() > give_up)
     for entry in walk(folder, refused):
-        # Nothing but regular files is handed on, and opening a pipe would wait.
+        # Only regular files are collected, and opening a pipe would block.
         if stat.S_ISREG(entry.status.st_mode):
             try:
                 search.redact(entry)
             except _OutOfTime:
                 failures.append(
-                    f"{entry.place!r} and what follows may hold a secret: {seconds:g} s were over"
+                    f"{entry.place!r} and what follows may hold a secret: searching took over {seconds:g} s"
                 )
                 break
             except OSError as error:
@@ -111,11 +111,11 @@ def redact_files(
 
 
 class _OutOfTime(Exception):
-    """Looking for secrets has taken all the time that there is for it."""
+    """Searching for secrets has used up its time."""
 
 
 class _Search:
-    """Looks for secrets in files and replaces those that hold one; holes in files are skipped."""
+    """Searches files for secrets and replaces those that contain one; holes in files are skipped."""
 
     def __init__(self, hidden: list[bytes], is_over: Callable[[], bool]) -> None:
         self._hidden = hidden
@@ -123,11 +123,11 @@ class _Search:
         self._is_over = is_over
 
     def redact(self, entry: Entry) -> None:
-        """Replace a file by one without secrets, where it holds any.
+        """Replace a file that contains a secret by one without secrets.
 
         Raises:
-            OSError: that can't be done.
-            _OutOfTime: nor is there time for it.
+            OSError: it can't be read or replaced.
+            _OutOfTime: the time is used up.
         """
         if self._is_over():
             raise _OutOfTime
@@ -149,7 +149,7 @@ class _Search:
         return False
 
     def _replace(self, entry: Entry, source: int) -> None:
-        # By another name first: the file may have a second one, outside of the folder.
+        # A new file instead of writing in place: the file may have another hard link outside the folder.
         name = f".{secrets.token_hex(8)}.partial"
         found, folder = os.fstat(source), os.fstat(entry.folder)
         if not folder.st_mode & stat.S_IWUSR and folder.st_uid == os.geteuid():
@@ -187,13 +187,13 @@ class _Search:
 
 
 def _extents(file: int) -> Iterator[tuple[int, int]]:
-    """Yield where a file has data: what is a hole has been written by nobody."""
+    """Yield the ranges of a file that have data; holes were never written."""
     end, size = 0, os.fstat(file).st_size
     while end < size:
         try:
             start = os.lseek(file, end, os.SEEK_DATA)
         except OSError as error:
-            if error.errno == errno.ENXIO:  # nothing but a hole follows
+            if error.errno == errno.ENXIO:  # only a hole follows
                 return
             raise
         end = os.lseek(file, start, os.SEEK_HOLE)
@@ -201,17 +201,17 @@ def _extents(file: int) -> Iterator[tuple[int, int]]:
 
 
 class TextRedactor:
-    """Takes secrets that agents were given out of texts; holds their values in memory alone."""
+    """Removes secrets that agents were given from texts; it keeps their values in memory only."""
 
     def __init__(self) -> None:
         self._values: tuple[str, ...] = ()
 
     def learn(self, names: Iterable[str], operator: Mapping[str, str]) -> None:
-        """Remember the values of the operator's variables of these names."""
+        """Add the values of the operator's variables with these names."""
         self._values = worth_hiding((*self._values, *(operator.get(name, "") for name in names)))
 
     def clean(self, text: str) -> str:
-        """Put a mark where a secret stood."""
+        """Return the text with a mark in place of each secret."""
         for value in self._values:
             text = text.replace(value, MARK)
         return text

@@ -3,8 +3,8 @@
     python relay.py --to PORT:SOCKET [--to PORT:SOCKET...] [--ready SOCKET] [-- COMMAND...]
 
 With a command the ports are opened first and served by a child process, and this process then becomes the command.
-Before that it connects to the socket of --ready, by which whoever listens there knows that the sandbox was made.
-One file of standard library only, because it runs inside the sandbox. It looks at nothing that passes.
+Before that it connects to the socket of --ready, to signal that the sandbox was set up. It is a single file that needs
+only the standard library, because it runs inside the sandbox. Traffic is not inspected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-# Each needs two open files and no thread: in its sandbox the relay has no more of either than the agent.
+# Each needs two open files and no thread: the relay shares the agent's limits of both.
 MAX_CONNECTIONS = 512
 _OPEN_FILES = 4 * MAX_CONNECTIONS
 _PR_SET_PDEATHSIG = 1
@@ -32,14 +32,14 @@ _NO_MORE_FILES_SECONDS = 0.2
 
 
 class Connection(NamedTuple):
-    """One end of what is carried."""
+    """The streams of one connection."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
 
 def listen(port: int) -> socket.socket:
-    """Listen on localhost; connections wait from now on."""
+    """Return a socket that listens on localhost."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
@@ -48,7 +48,7 @@ def listen(port: int) -> socket.socket:
 
 
 async def serve(listener: socket.socket, answer: Callable[[Connection], Awaitable[None]]) -> None:
-    """Answer connections for ever, at most MAX_CONNECTIONS at a time; beyond them they wait."""
+    """Answer connections forever, at most MAX_CONNECTIONS at a time; further ones wait."""
     _allow_open_files()
     free = asyncio.Semaphore(MAX_CONNECTIONS)
     answering = set()
@@ -71,24 +71,24 @@ async def serve(listener: socket.socket, answer: Callable[[Connection], Awaitabl
         try:
             client, _ = await asyncio.get_running_loop().sock_accept(listener)
         except OSError as error:
-            sys.stderr.write(f"no connection can be taken: {error}\n")
+            sys.stderr.write(f"a connection can't be accepted: {error}\n")
             free.release()
             await asyncio.sleep(_NO_MORE_FILES_SECONDS)
             continue
         task = asyncio.ensure_future(answer_one(client))
-        answering.add(task)  # nobody else keeps it
+        answering.add(task)  # the event loop keeps only weak references
         task.add_done_callback(answering.discard)
 
 
 async def both_ways(forth: Awaitable[None], back: Awaitable[None]) -> None:
-    """Do both until what goes back is complete; what `forth` raises ends both."""
+    """Run both until `back` is complete; an exception of `forth` ends both."""
     going, coming = asyncio.ensure_future(forth), asyncio.ensure_future(back)
     try:
         await asyncio.wait({going, coming}, return_when=asyncio.FIRST_COMPLETED)
         if not coming.done():
             await going
         await coming
-        # A client that still sends would lose the answer if we were gone at once.
+        # A client that still sends would lose the answer if the connection were closed at once.
         await asyncio.wait({going}, timeout=_LINGER_SECONDS)
     finally:
         for task in (going, coming):
@@ -99,22 +99,22 @@ async def both_ways(forth: Awaitable[None], back: Awaitable[None]) -> None:
 async def carry(
     source: asyncio.StreamReader, sink: asyncio.StreamWriter, count: Callable[[int], None] | None = None
 ) -> None:
-    """Copy until one side ends, counting bytes if asked; a broken connection is an end like any other."""
+    """Copy until one side ends, passing the number of bytes to `count`; a broken connection counts as an end."""
     with suppress(OSError):
         while data := await source.read(_CHUNK):
             sink.write(data)
             if count is not None:
                 count(len(data))
             await sink.drain()
-    with suppress(OSError):  # it is closed already, which is what was wanted
+    with suppress(OSError):  # it may be closed already
         sink.write_eof()
 
 
 def _allow_open_files() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    limit = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def _answer_from(target: Path) -> Callable[[Connection], Awaitable[None]]:
@@ -164,14 +164,14 @@ def main() -> int:
         action="append",
         required=True,
         metavar="PORT:SOCKET",
-        help="port on localhost, and where its server listens",
+        help="port on localhost, and the socket of its server",
     )
-    parser.add_argument("--ready", metavar="SOCKET", help="connect there before becoming the command")
+    parser.add_argument("--ready", metavar="SOCKET", help="socket to connect to before becoming the command")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="after --")
     options = parser.parse_args()
     if options.ready:
-        with socket.socket(socket.AF_UNIX) as told:
-            told.connect(options.ready)
+        with socket.socket(socket.AF_UNIX) as ready:
+            ready.connect(options.ready)
     targets = {}
     for port, path in options.to:
         try:

@@ -1,14 +1,14 @@
-"""The log of what an agent prints: bytes within a bound, the beginning and the end, with an index of times.
+"""The log of an agent's output: its beginning and its end, limited in size, with an index of times.
 
-Written in the container, read by the host live or finished. Standard library only, because it is copied into
-container images. It knows positions, not text: making the bytes harmless is the reader's business.
+Written in the container, read by the host during and after the run. Standard library only, because it is copied into
+container images. It handles bytes, not text: readers must sanitize them.
 
-The first half of the limit goes to FILE; when that is full FILE gets `CUT_MARK` as its last line and the
-output goes on in segments `FILE.<offset, 16 digits>`, each of at most a quarter of the limit, of which the last ones
-are kept, at most half of the limit together. Where a disk takes nothing for a while, only the end of what is printed
-meanwhile is kept: FILE gets `GAP_MARK` instead, as soon as there is room, and the output goes on in a segment.
-So a reader can tell at any moment what is missing, and no death leaves a half-moved file. `FILE` with the suffix
-`.times` has lines `offset unix_time`, at most one a second: what was printed when.
+The first half of the limit goes to FILE; when that is full, FILE gets `CUT_MARK` as its last line and the output
+continues in segments `FILE.<offset, 16 digits>`, each of at most a quarter of the limit. The last segments are kept,
+at most half of the limit together. While a disk can't be written to, only the end of the output is kept: FILE gets
+`GAP_MARK` instead as soon as there is room, and the output continues in a segment. So a reader can determine at any
+moment what is missing, and a crash leaves no half-moved file. `FILE` with the suffix `.times` has lines
+`offset unix_time`, at most one per second, which say when the output was printed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import IO
 from environment.container.redaction import StreamRedactor
 
 CUT_MARK = b"\n[log limit reached: output goes on in a second part, of which only the end is kept]\n"
-# As long as the other: a reader takes either off by its length.
+# Of the same length, by which a reader removes either.
 GAP_MARK = b"\n[output is missing here: it could not be written to the disk]".ljust(len(CUT_MARK) - 1) + b"\n"
 _MOST_SEGMENTS = 16
 _RETRY_SECONDS = 1.0
@@ -33,19 +33,19 @@ _MOST_WAITING = 64 << 10
 
 
 class CappedLog:
-    """Output as it came, but for secrets, with a bound on disk and an index of times.
+    """Writes output without secrets, limited in size, with an index of times.
 
     Attributes:
-        offset: the bytes that were printed, kept or not.
+        offset: the number of bytes printed, kept or not.
     """
 
     def __init__(self, path: Path, limit: int, *, hide: Iterable[str] = ()) -> None:
-        """Prepare; the files are opened as soon as the disk lets them.
+        """Open the files, or as soon as the disk allows it.
 
         Args:
             path: of the first part.
             limit: bytes of output to keep.
-            hide: values in whose place a mark is kept.
+            hide: secret values to replace by a mark.
         """
         self._path = path
         self._segments_size = limit // 2
@@ -56,8 +56,8 @@ class CappedLog:
         self._length = 0
         self._segments: list[tuple[Path, int]] = []
         self._redactor = StreamRedactor(hide)
-        self._waiting = bytearray()  # what the disk has not taken yet
-        self._is_cut = False  # whether something is missing just before that
+        self._waiting = bytearray()  # output that is not yet written
+        self._is_cut = False  # whether output just before that was dropped
         self._lost = self._gaps = 0
         self._why = ""
         self._retry_at = 0.0
@@ -66,33 +66,33 @@ class CappedLog:
 
     @property
     def error(self) -> str:
-        """Say what was not kept, and why; empty when everything was."""
+        """How much was not kept, and why; empty when everything was."""
         if not self._gaps:
             return ""
         times = "" if self._gaps == 1 else f", at {self._gaps} times"
         return f"{self._lost:,} bytes of output were not kept{times}: {self._why}"
 
     def write(self, data: bytes) -> None:
-        """Take output; a disk that takes none never stops the command, and is tried again after a moment."""
-        self._take(self._redactor.feed(data))
+        """Add output; a disk that can't be written to never stops the command, and is tried again after a second."""
+        self._add(self._redactor.feed(data))
 
     def close(self) -> None:
-        """Keep what was held back as a possible beginning of a secret, and let go of the files."""
-        self._take(self._redactor.rest())
+        """Write what the redactor held back, and close the files."""
+        self._add(self._redactor.rest())
         self._flush()
-        self._lose(len(self._waiting))
+        self._drop(len(self._waiting))
         self._times.close()
         self._close_stream()
 
-    def _take(self, data: bytes) -> None:
+    def _add(self, data: bytes) -> None:
         self._waiting += data
         self.offset += len(data)
         if time.monotonic() >= self._retry_at:
             self._flush()
-        self._lose(len(self._waiting) - _MOST_WAITING)
+        self._drop(len(self._waiting) - _MOST_WAITING)
 
-    def _lose(self, count: int) -> None:
-        """Give up the oldest bytes that wait; a gap of any length is one."""
+    def _drop(self, count: int) -> None:
+        """Drop the oldest bytes that wait; adjacent drops are one gap."""
         if count > 0:
             del self._waiting[:count]
             self._lost += count
@@ -100,7 +100,7 @@ class CappedLog:
             self._is_cut = True
 
     def _flush(self) -> None:
-        """Write what waits, as far as the disk takes it."""
+        """Write what waits, as far as the disk allows."""
         try:
             if self._stream is None and not self._is_cut:
                 self._stream = self._path.open("wb", buffering=0)
@@ -122,14 +122,14 @@ class CappedLog:
 
     @property
     def _position(self) -> int:
-        """The first byte that waits, counted from the first that was printed."""
+        """The offset of the first byte that waits."""
         return self.offset - len(self._waiting)
 
     def _next_segment(self, mark: bytes) -> None:
-        """Begin another segment; the first part is ended with the mark, and may be tried to be again."""
+        """Begin another segment; the first part is ended with the mark, which is retried if it fails."""
         if not self._segments:
             with self._path.open("ab", buffering=0) as head:
-                head.truncate(self._length)  # what an earlier try has left of a mark
+                head.truncate(self._length)  # remove an incomplete mark of an earlier try
                 if head.write(mark) < len(mark):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
         segment = self._path.with_name(f"{self._path.name}.{self._position:016d}")
@@ -148,12 +148,14 @@ class CappedLog:
     def _close_stream(self) -> None:
         stream, self._stream = self._stream, None
         if stream is not None:
-            with suppress(OSError):  # a network's disk that tells only now; what was lost is not known
+            with suppress(
+                OSError
+            ):  # a network disk may report an earlier failure here; what was lost is unknown
                 stream.close()
 
 
 class _TimeIndex:
-    """The file with the times; where the disk takes none of a second, that one is left out."""
+    """The file with the times; a line that can't be written is left out."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -162,13 +164,13 @@ class _TimeIndex:
         self._length = 0
 
     def note(self, offset: int) -> None:
-        """Note that the byte at `offset` was printed now."""
+        """Record that the byte at `offset` was printed now."""
         now = time.time()
         if int(now) == self._second:
             return
         self._second = int(now)
         line = b"%d %.3f\n" % (offset, now)
-        with suppress(OSError):  # the output itself tells of a full disk
+        with suppress(OSError):  # a full disk shows in the output itself
             if self._stream is None:
                 self._stream = self._path.open("wb", buffering=0)
             self._stream.truncate(self._length)
@@ -177,7 +179,7 @@ class _TimeIndex:
                 self._length += len(line)
 
     def close(self) -> None:
-        """Let go of the file, without the line that is not whole."""
+        """Close the file, without an incomplete last line."""
         if self._stream is not None:
             with suppress(OSError):  # as above
                 self._stream.truncate(self._length)
@@ -186,7 +188,7 @@ class _TimeIndex:
 
 @dataclass(frozen=True)
 class LogPart:
-    """A part of the output that is kept: bytes `start` to `start + length` of what was printed."""
+    """A part of the output that is kept: its bytes `start` to `start + length`."""
 
     path: Path
     start: int
@@ -194,9 +196,9 @@ class LogPart:
 
 
 def log_parts(log: Path) -> tuple[LogPart, ...]:
-    """List the kept parts in order; a gap between one's end and the next one's start was cut.
+    """Return the kept parts in order; what lies between one's end and the next one's start was dropped.
 
-    A part may vanish while it is read, since the warden drops the oldest segment: look again then.
+    A part may vanish while it is read, since the oldest segments are removed: call this again then.
     """
     segments = []
     for path in log.parent.glob(f"{log.name}.*"):

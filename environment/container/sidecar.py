@@ -1,9 +1,9 @@
-"""The main process of the grader container: keeps the validation server alive, and relays to proxy and model gateway.
+"""The main process of the grader container: keeps the validation server running, and relays to proxy and gateway.
 
     python -m environment.container.sidecar --restarts FILE [--relay PORT:SOCKET...] -- GRADING-SERVER-ARGUMENTS...
 
-Another start of the container would have another network namespace, out of the agent's reach: so what
-dies here is started again here, and FILE gets a line for it, which the runner reports.
+A restarted container would have another network namespace, which the agent cannot reach. So a service that dies is
+restarted here, and FILE gets a line for it, which the runner reports.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class _Service:
 
 
 def _keep(services: Sequence[_Service], restarts: Path) -> None:
-    """Start all services, and restart what ends."""
+    """Start all services, and restart those that end."""
     children = {subprocess.Popen(service.command).pid: service for service in services}
     oom_kills = output.oom_kills(output.OOM_COUNTERS)
     while True:
         pid, status = os.wait()
         service = children.pop(pid, None)
         if service is None:
-            continue  # an orphan's end
+            continue  # an orphan ended
         before, oom_kills = oom_kills, output.oom_kills(output.OOM_COUNTERS)
         code = os.waitstatus_to_exitcode(status)
         how = f"ended with code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
-        # An agent can make a server fail, or use up its memory, but it can send no signal to it.
+        # An agent can make a server fail, or use up its memory, but it can't send signals to it.
         from_outside = code in (-signal.SIGKILL, -signal.SIGTERM) and oom_kills == before
         record = ServiceRestarted(time.time(), service.name, f"{how}; it is started again", from_outside)
         try:
@@ -54,10 +54,10 @@ def _keep(services: Sequence[_Service], restarts: Path) -> None:
 
 
 def main() -> None:
-    """Serve until SIGTERM; as process 1, the end of this one is the end of all."""
+    """Serve until SIGTERM; as this is process 1, its end is that of the container."""
     parser = argparse.ArgumentParser(prog="sidecar", description="Serve one agent's container.")
     parser.add_argument(
-        "--relay", action="append", default=[], metavar="PORT:SOCKET", help="let localhost's PORT lead there"
+        "--relay", action="append", default=[], metavar="PORT:SOCKET", help="relay localhost's PORT to SOCKET"
     )
     parser.add_argument("--restarts", type=Path, required=True, help="file to append a line to for each end")
     parser.add_argument("server", nargs="+", metavar="ARGUMENT", help="of the validation server, after --")

@@ -1,7 +1,7 @@
-"""A walk through a tree that an agent has made: of any depth, with names of any length, and with closed folders.
+"""Walk a tree that an agent has made: of any depth, with paths of any length, and with folders closed to everybody.
 
-Standard library only, because it is copied into container images. Removing such a tree is
-`foundation.files.remove_tree`, which containers have not.
+Standard library only, because it is copied into container images. `foundation.files.remove_tree` removes such a tree
+on the host.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READABLE = stat.S_IRUSR | stat.S_IXUSR
-# So many folders above the one that is looked at stay open. Deeper ones are found again by `..`, which leads
-# elsewhere when the folder was moved meanwhile: then the walk goes on from the deepest that is open.
+# So many folders above the current one stay open. Others are opened again as `..`, which leads elsewhere if a folder
+# was moved meanwhile: then the walk continues from the deepest one that is open.
 _MOST_OPEN = 64
 _MOST_SHOWN = 200
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is called `name` in a folder: `folder` is that folder's descriptor, open until the walk goes on.
+    """An entry of a folder.
 
     Attributes:
-        place: its path below the walk's root, of one that is very deep the end.
+        folder: the descriptor of that folder, open until the walk continues.
+        name: its name there.
+        place: its path below the walk's root; only the end of a very long one.
     """
 
     folder: int
@@ -35,7 +37,7 @@ class Entry:
     above: Sequence[_Folder] = field(default=(), repr=False, compare=False)
 
     def path(self, longest: int) -> Path | None:
-        """Its whole path below the walk's root, while the walk has not gone on; None where that is too long."""
+        """Return its whole path below the walk's root, until the walk continues; None where it is too long."""
         parts = [folder.name for folder in self.above[1 : longest + 2]] + [self.name]
         found = "/".join(parts)
         return Path(found) if len(os.fsencode(found)) <= longest else None
@@ -54,15 +56,15 @@ def walk(
     refused: Callable[[str, OSError], None],
     enter: Callable[[Entry], bool] = lambda _folder: True,
 ) -> Iterator[Entry]:
-    """Yield everything below a folder, each folder before what is in it; links are not followed.
+    """Yield everything below a folder, each folder before its content; links are not followed.
 
-    A folder is opened by its name in the folder above, so the length of its path does not matter. One of our
-    own that is closed to us is opened to its owner.
+    A folder is opened by its name in the folder above, so the length of its path does not matter. Folders of this
+    user that it may not read are made readable first.
 
     Args:
-        root: the folder; one that is not there has nothing below it.
-        refused: is told what can't be looked at, and why. What has gone away meanwhile is no such thing.
-        enter: returns whether what is in a folder is wanted too.
+        root: the folder; if it does not exist, nothing is yielded.
+        refused: called with each entry that can't be read, and the error; vanished entries are ignored.
+        enter: returns whether to walk a folder.
     """
     try:
         here = _open(root, None)
@@ -101,10 +103,10 @@ def walk(
 
 
 def open_file(entry: Entry) -> int:
-    """Open a regular file for reading, one of our own that is closed to us too; never a link, never a pipe.
+    """Open a regular file for reading, never a link or a pipe; one of this user's is made readable first.
 
     Raises:
-        OSError: it can't be opened, or is no such file any more.
+        OSError: it can't be opened, or is not a regular file any more.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -127,7 +129,7 @@ def _entries(
     refused: Callable[[str, OSError], None],
     enter: Callable[[Entry], bool],
 ) -> Iterator[Entry]:
-    """Yield what is in the innermost folder, and note the folders in it as still to be entered."""
+    """Yield the entries of the innermost folder, and queue the folders among them."""
     prefix = _place(above, "")
     try:
         with os.scandir(here) as found:
@@ -149,7 +151,7 @@ def _entries(
 
 
 def _go_up(above: list[_Folder], refused: Callable[[str, OSError], None]) -> None:
-    """Leave the innermost folder, and open the one above where it does not stand open."""
+    """Leave the innermost folder, and open the one above if it is not open."""
     left = above.pop()
     assert left.descriptor is not None
     try:
@@ -164,28 +166,28 @@ def _go_up(above: list[_Folder], refused: Callable[[str, OSError], None]) -> Non
 
 
 def _open(path: Path | str, parent: int | None) -> int:
-    """Open a folder, with the right to read and enter it where it is ours."""
+    """Open a folder, making it readable first if it is this user's."""
     try:
         opened = os.open(path, _FOLDER, dir_fd=parent)
     except PermissionError:
-        # Without any right to the folder itself, so that its rights can be changed.
+        # O_PATH needs no permission on the folder itself, so that its mode can be changed.
         closed = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         try:
-            if not _is_opened(closed):
+            if not _make_readable(closed):
                 raise
             return os.open(".", _FOLDER, dir_fd=closed)
         finally:
             os.close(closed)
     try:
-        _is_opened(opened)
+        _make_readable(opened)
     except BaseException:
         os.close(opened)
         raise
     return opened
 
 
-def _is_opened(folder: int) -> bool:
-    """Let the owner of a folder read and enter it if that is us; tell whether it was us."""
+def _make_readable(folder: int) -> bool:
+    """Make a folder of this user readable, and return whether it is this user's."""
     found = os.fstat(folder)
     if found.st_uid != os.geteuid():
         return False
@@ -200,7 +202,7 @@ def _open_above(folder: int, expected: tuple[int, int]) -> int:
     if _identity(above) == expected:
         return above
     os.close(above)
-    raise FileNotFoundError(0, "it was moved while it was looked through")
+    raise FileNotFoundError(0, "it was moved while it was read")
 
 
 def _identity(descriptor: int) -> tuple[int, int]:

@@ -1,7 +1,7 @@
-"""The supervision of one command: started, ended at its deadline with all that it started, its output kept.
+"""Supervision of one command: start it, end it at its deadline with all its descendants, and keep its output.
 
 In a container the main process does this, in the process runtime the shim's second child. Standard library
-only, because it is copied into container images. It knows nothing of runs.
+only, because it is copied into container images. It knows nothing about runs.
 """
 
 from __future__ import annotations
@@ -36,33 +36,33 @@ _DRAIN_PATIENCE = 5.0
 
 @dataclass(frozen=True)
 class Excess:
-    """A command's processes are over a limit: the reason of their end, and the limit and the figure in words."""
+    """A command's processes exceed a limit: the reason for their end, and limit and amount in words."""
 
     reason: str
     problem: str
 
 
 class TreeLimits(Protocol):
-    """What limits everything that a command starts, from outside of it."""
+    """Limits of a command with all its descendants, enforced from outside."""
 
     look_seconds: float | None
-    """How often `excess` is to be asked; None where the kernel holds all limits."""
+    """How often to call `excess`; None where the kernel enforces all limits."""
 
     def enter(self) -> None:
         """Put the calling process under the limits, with all that it will start."""
 
     def excess(self, processes: Sequence[Process]) -> Excess | None:
-        """Look whether these processes are over a limit."""
+        """Return the limit that these processes exceed, if any."""
 
     def forbid_forks(self) -> None:
-        """Let none of them start another any more, where that can be."""
+        """Keep them from starting further processes, where possible."""
 
     def oom_counters(self) -> Sequence[Path]:
-        """Name where the kernel counts what it kills for memory."""
+        """Return the kernel's counters of processes killed for memory."""
 
 
 class Warden:
-    """Watches over one command; one a process, in its main thread: it owns the signals and the children."""
+    """Supervises one command; only one per process, in its main thread, as it owns the signals and the children."""
 
     def __init__(
         self,
@@ -77,19 +77,19 @@ class Warden:
         limits: TreeLimits | None = None,
         descriptors: Sequence[int] = (),
     ) -> None:
-        """Prepare.
+        """Configure the supervision; `start` starts the command.
 
         Args:
             command: program and arguments.
-            deadline: seconds from the start after which everything is asked to end.
+            deadline: seconds from the start after which everything gets SIGTERM.
             grace: seconds between SIGTERM and SIGKILL.
-            log: takes what the command prints, and is closed in the end.
-            oom_counters: where the kernel counts what it kills for memory.
-            spare: names of processes that get no SIGTERM, only SIGKILL: programs of a sandbox that would
-                take everything inside down with them before the grace is over.
-            prepare: what the command's process does before it becomes the command.
-            limits: of everything that the command starts.
-            descriptors: open files that the command is given.
+            log: receives what the command prints, and is closed in the end.
+            oom_counters: the kernel's counters of processes killed for memory.
+            spare: names of processes that get no SIGTERM, only SIGKILL: programs of a sandbox whose end would
+                kill everything inside before the grace is over.
+            prepare: called in the command's process before it becomes the command.
+            limits: of the command with all its descendants.
+            descriptors: open files to pass to the command.
         """
         self._command = list(command)
         self._deadline = deadline
@@ -122,7 +122,7 @@ class Warden:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         self._started_at, self._started = time.time(), time.monotonic()
         parent = os.getpid()
-        # What fails between fork and exec subprocess tells in no words of its own.
+        # subprocess does not report what failed between fork and exec.
         cause, cause_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
         def begin() -> None:
@@ -131,7 +131,7 @@ class Warden:
                     self._limits.enter()
                 if self._prepare is not None:
                     self._prepare()
-                die_with(parent)  # after that, because whoever changes its user loses this
+                die_with(parent)  # last, because changing the user resets it
             except Exception as error:
                 os.write(cause_write, f"{type(error).__name__}: {error}".encode()[:_MOST_CAUSE_BYTES])
                 raise
@@ -147,8 +147,8 @@ class Warden:
                 pass_fds=self._descriptors,
             )
         except subprocess.SubprocessError as error:
-            told = os.read(cause, _MOST_CAUSE_BYTES).decode(errors="replace")
-            raise OSError(errno.EPERM, f"its process can't be prepared: {told}") from error
+            reason = os.read(cause, _MOST_CAUSE_BYTES).decode(errors="replace")
+            raise OSError(errno.EPERM, f"its process can't be prepared: {reason}") from error
         finally:
             os.close(cause)
             os.close(cause_write)
@@ -160,7 +160,7 @@ class Warden:
         process.returncode = 0  # all children are reaped in one place: Popen must not wait for this one
 
     def watch(self) -> Ending:
-        """Wait for the end of the command, or make it, and leave none of its processes behind."""
+        """Wait until the command ends, or end it, and kill all processes that it leaves."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._wake, selectors.EVENT_READ)
             selector.register(self._output, selectors.EVENT_READ)
@@ -237,7 +237,7 @@ class Warden:
                 self._status = status
 
     def _kill_all(self, selector: selectors.BaseSelector) -> int:
-        """Kill until nothing is left: what forks while being killed is found in the next round."""
+        """Kill until nothing is left; processes forked meanwhile are found in the next round."""
         give_up = time.monotonic() + _KILL_PATIENCE
         if self._limits is not None:
             self._limits.forbid_forks()
@@ -245,10 +245,10 @@ class Warden:
             self._reap()
             alive = _descendants()
             if not alive or time.monotonic() > give_up:
-                self._reap()  # what died since the last look: the command itself may be among it
+                self._reap()  # the command itself may have died since the last call
                 return len(alive)
             if os.getpid() == 1:
-                # All that a container holds, in one step of the kernel that no fork escapes.
+                # All processes of the container in one system call, which no fork escapes.
                 with suppress(ProcessLookupError):
                     os.kill(-1, signal.SIGKILL)
             else:
@@ -256,14 +256,14 @@ class Warden:
             self._wait(selector, 0.05)
 
     def _drain(self, selector: selectors.BaseSelector) -> None:
-        """Take what still lies in the pipe; a survivor that holds it open does not hold us."""
+        """Read what is left in the pipe, for a limited time, since a survivor may keep it open."""
         give_up = time.monotonic() + _DRAIN_PATIENCE
         while self._output >= 0 and time.monotonic() < give_up:
             self._wait(selector, 0.2)
 
 
 def die_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Have this process killed, or signalled, when its parent ends; it ends at once where that has happened already."""
+    """Have this process killed, or signalled, when its parent ends; exit at once if it has ended already."""
     _prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
@@ -275,12 +275,12 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _descendants() -> list[Process]:
-    """All living processes below this one; orphans among them are ours, as their subreaper."""
+    """Return all living descendants of this process, including orphans, whose subreaper it is."""
     return process_tree().below(os.getpid())
 
 
 def _send(number: signal.Signals, processes: Iterable[Process]) -> None:
     for process in processes:
-        # Gone already, or another user's: what is left at the end is counted as survivors.
+        # It has ended, or is another user's; those left at the end are counted as survivors.
         with suppress(ProcessLookupError, PermissionError):
             os.kill(process.pid, number)

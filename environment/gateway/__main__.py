@@ -1,7 +1,7 @@
-"""`python -m environment.gateway ATTEMPT`: pass the model calls of one attempt on until its agent has ended.
+"""`python -m environment.gateway ATTEMPT`: forward the model calls of one attempt until its agent has ended.
 
-Keys come through memory, not by argument or variable; what a provider is asked and answers stays here unless the order
-asks for a recording.
+Keys are read from files in memory, not from arguments or variables; requests and answers are not stored unless
+the order asks for a recording.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from environment.runner.protocol import Order
 from foundation.locks import FileLock
 
 EXIT_SECOND = 4
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 _OPEN_FILES = 4 * MAX_CONNECTIONS
 _PR_SET_DUMPABLE = 4
 _MOST_LOGGED = 1000
 
 
-class _OwnTrouble(logging.Filter):
-    """Keeps an agent from filling the log: with what it sends that is no HTTP, or in any other way."""
+class _LogFilter(logging.Filter):
+    """Keeps an agent from filling the log, by requests that are not HTTP or in any other way."""
 
     _left = _MOST_LOGGED
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a record is written."""
+        """Return whether a record is written."""
         if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
             return False
         self._left -= 1
@@ -53,15 +53,15 @@ class _OwnTrouble(logging.Filter):
 def main() -> int:
     """Serve until the agent has ended, or on SIGTERM."""
     attempt = Path(sys.argv[1]).absolute()
-    # Without a sandbox the agent is the same user: it must not read the keys in this process.
+    # Without a sandbox the agent runs as the same user, and must not read the keys in this process.
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
-    to_log = logging.StreamHandler()
-    to_log.addFilter(_OwnTrouble())
-    logging.basicConfig(handlers=[to_log])
+    handler = logging.StreamHandler()
+    handler.addFilter(_LogFilter())
+    logging.basicConfig(handlers=[handler])
     lock = FileLock(attempt / protocol.GATEWAY_LOCK)
     if not lock.acquire_soon():
         return EXIT_SECOND
@@ -94,8 +94,8 @@ def main() -> int:
 
 
 def _rates(attempt: Path, order: Order, service: Service) -> dict[str, SharedRate]:
-    """Return what limits the calls to each provider, where anything does."""
-    # The order of a job has its own part: other hosts can't be asked.
+    """Return the rate limit of each provider that has one."""
+    # The order of a job states its own share, since the gateways of other hosts can't be consulted.
     alone = order.name if (attempt / protocol.JOB_CLAIM).exists() else ""
     return {
         provider.name: SharedRate(
@@ -116,15 +116,15 @@ async def _serve(attempt: Path, gateway: Gateway) -> None:
 
     runner = await gateway.open()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        # From within its folder: the path of a Unix socket has at most 108 bytes.
+        # Bound from within its folder, because the path of a Unix socket has at most 108 bytes.
         os.chdir(attempt / protocol.GRADER)
         Path(protocol.GATEWAY_SOCKET).unlink(missing_ok=True)
         listener.bind(protocol.GATEWAY_SOCKET)
         await web.SockSite(runner, listener, backlog=MAX_CONNECTIONS).start()
-        in_job = (attempt / protocol.JOB_CLAIM).exists()  # with whose runner it goes, whatever ends that
+        in_job = (attempt / protocol.JOB_CLAIM).exists()  # a job's end also ends this process
         while not ended.is_set() and (in_job or not _is_over(attempt)):
             try:
-                await asyncio.wait_for(ended.wait(), _LOOK_SECONDS)
+                await asyncio.wait_for(ended.wait(), _POLL_SECONDS)
             except TimeoutError:
                 continue
         await gateway.close()
@@ -132,7 +132,7 @@ async def _serve(attempt: Path, gateway: Gateway) -> None:
 
 
 def _is_over(attempt: Path) -> bool:
-    """Tell whether the agent has ended, or its directory is gone, so that no runner will end this process."""
+    """Return whether the agent has ended, or its directory is gone, so that no runner will end this process."""
     return (attempt / protocol.ENDING).exists() or not (attempt / protocol.ORDER).exists()
 
 

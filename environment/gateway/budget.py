@@ -1,4 +1,4 @@
-"""A run's budgets of model calls: what is spent, what is set aside for calls under way, and whether one more fits."""
+"""A run's budgets of model calls: what is spent, what is reserved for calls under way, and whether one more fits."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from environment.gateway.dialects import Usage
 from environment.gateway.prices import PriceTable, tier_of
 from environment.gateway.records import NOT_SENT, ModelCall, estimated_tokens
 from environment.runner import protocol
-from environment.runner.protocol import AllowanceWanted, CallAmounts, RunAllowance
+from environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
 from foundation import files
 from foundation.problems import DataProblem
 
-_USUAL_OUTPUT_TOKENS = 4096  # set aside for a call that names no limit
+_USUAL_OUTPUT_TOKENS = 4096  # reserved for a call that states no limit
 
 
 class OverBudget(Exception):
-    """A call that is not sent because of a budget, and why.
+    """A call is not sent because of a budget; the message says which.
 
     Attributes:
         is_shared: whether the budget is that of a sweep or an experiment.
@@ -29,19 +29,19 @@ class OverBudget(Exception):
 
 
 class AllowanceNeeded(Exception):
-    """A call that waits until the engine allows more of a shared budget, or says that there is no more."""
+    """A call must wait until the engine allows more of a shared budget, or declares it used up."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What model calls may come to; None for any amount."""
+    """Limits of model calls; None means no limit."""
 
     calls: int | None = None
     tokens: int | None = None
     dollars: float | None = None
 
     def exceeded_by(self, amounts: CallAmounts) -> str:
-        """Name the limit that is exceeded; empty where none is."""
+        """Return the limit that is exceeded, in words; empty where none is."""
         pairs = (
             ("calls", amounts.calls, self.calls),
             ("tokens", amounts.tokens, self.tokens),
@@ -54,36 +54,36 @@ class Budget:
 
 
 class SharedAllowance:
-    """The run's part of the budgets of its sweep and its experiments, as the engine hands it out in small amounts."""
+    """The run's share of the budgets of its sweep and its experiments, which the engine grants in small amounts."""
 
     def __init__(self, attempt: Path) -> None:
-        self._given = attempt / protocol.ALLOWANCE
-        self._wanted = attempt / protocol.ALLOWANCE_WANTED
-        self._seen: tuple[int, int] | None = None
+        self._allowance_path = attempt / protocol.ALLOWANCE
+        self._request_path = attempt / protocol.ALLOWANCE_REQUEST
+        self._version: tuple[int, int] | None = None
         self._allowance: RunAllowance | None = None
-        self._asked: AllowanceWanted | None = None
+        self._last_request: AllowanceRequest | None = None
 
     def read(self) -> RunAllowance | None:
         """Return what the run may use by now; None where it shares no budget."""
         try:
-            status = self._given.stat()
+            status = self._allowance_path.stat()
         except FileNotFoundError:
             return None
-        seen = (status.st_ino, status.st_mtime_ns)
-        if seen != self._seen:
+        version = (status.st_ino, status.st_mtime_ns)
+        if version != self._version:
             try:
-                self._allowance = protocol.read(self._given, RunAllowance)
+                self._allowance = protocol.read(self._allowance_path, RunAllowance)
             except DataProblem:
-                # Nobody can say what is left; the engine puts another file in its place.
+                # Allow nothing until the engine has replaced the damaged file.
                 return RunAllowance(0, 0, 0.0, used_up=False, of="its sweep")
-            self._seen = seen
+            self._version = version
         return self._allowance
 
-    def ask(self, wanted: AllowanceWanted) -> None:
-        """Tell the engine what is wanted, where that is news."""
-        if wanted != self._asked:
-            files.write_json(self._wanted, asdict(wanted), durable=False)
-            self._asked = wanted
+    def request(self, request: AllowanceRequest) -> None:
+        """Write a request to the engine unless it repeats the last one."""
+        if request != self._last_request:
+            files.write_json(self._request_path, asdict(request), durable=False)
+            self._last_request = request
 
 
 def _plus(one: CallAmounts, other: CallAmounts) -> CallAmounts:
@@ -91,8 +91,8 @@ def _plus(one: CallAmounts, other: CallAmounts) -> CallAmounts:
 
 
 def charge(call: ModelCall, prices: PriceTable) -> CallAmounts:
-    """Return what a call that was sent takes from budgets, which is never nothing where its price is in doubt."""
-    # Asking for `model` is often answered by `model-2026-05-01`: without a price that must not be for free.
+    """Return what a sent call costs its budgets; a model without a price is charged at the requested model's."""
+    # A request for `model` is often answered by `model-2026-05-01`, which must not be free for lack of a price.
     is_known = call.model and prices.price_of(call.model) is not None
     return _amount(call.model if is_known else call.asked_model, call.usage, call.service_tier, prices)
 
@@ -100,17 +100,17 @@ def charge(call: ModelCall, prices: PriceTable) -> CallAmounts:
 def _amount(model: str, usage: Usage, service_tier: str, prices: PriceTable) -> CallAmounts:
     tier = tier_of(usage, service_tier)
     cost = prices.cost_of(model, usage, tier)
-    if cost is None:  # of a service that nobody asked for: better by the ordinary price than not at all
+    if cost is None:  # a service tier without a price is charged at the ordinary price
         cost = prices.cost_of(model, usage, replace(tier, service=""))
     tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
     return CallAmounts(1, tokens, cost or 0.0)
 
 
 class Ledger:
-    """Holds the calls of one attempt to its budget, and to its part of those that it shares.
+    """Enforces the budget of one attempt, and its share of the budgets that it shares.
 
-    A call is let through while what is spent, what is set aside for those under way and its own prompt fit. Only the
-    answer of the last one can so exceed the budget.
+    A call is admitted while the sum of what is spent, what is reserved for calls under way and its own prompt
+    fits. So only the answer of the last call can exceed the budget.
     """
 
     def __init__(self, budget: Budget, prices: PriceTable, shared: SharedAllowance | None = None) -> None:
@@ -118,7 +118,7 @@ class Ledger:
         self._prices = prices
         self._shared = shared
         self._spent = CallAmounts()
-        self._set_aside: dict[str, CallAmounts] = {}
+        self._reserved: dict[str, CallAmounts] = {}
 
     def add(self, call: ModelCall) -> None:
         """Count a call that has ended."""
@@ -127,8 +127,8 @@ class Ledger:
             self._spent = _plus(self._spent, charge(call, self._prices))
 
     def release(self, call_id: str) -> None:
-        """Set nothing aside any more for a call that could not be sent."""
-        self._set_aside.pop(call_id, None)
+        """Drop the reservation of a call that could not be sent."""
+        self._reserved.pop(call_id, None)
 
     def admit(
         self,
@@ -139,40 +139,40 @@ class Ledger:
         *,
         service_tier: str = "",
     ) -> None:
-        """Set aside what a call may come to.
+        """Reserve the most that a call may cost.
 
         Raises:
-            OverBudget: it does not fit, or nobody can say whether it would.
-            AllowanceNeeded: it may fit into what is shared, which the engine has been asked.
+            OverBudget: it does not fit, or its price is unknown.
+            AllowanceNeeded: more of a shared budget has been requested from the engine.
         """
         shared = self._shared.read() if self._shared is not None else None
         is_priced = self._budget.dollars is not None or (shared is not None and shared.usd is not None)
-        asked = estimated_tokens(input_characters)
-        prompt = Usage(input_tokens=asked)
+        prompt_tokens = estimated_tokens(input_characters)
+        prompt = Usage(input_tokens=prompt_tokens)
         tier = tier_of(prompt, service_tier)
         if is_priced and self._prices.cost_of(model, Usage(1, output_tokens=1), tier) is None:
             by = f" by service '{tier.service}'" if tier.service else ""
             text = f"this run has a budget in money, and the price of '{model[:100]}'{by} is not known"
             raise OverBudget(text)
         taken = self._spent
-        for amount in self._set_aside.values():
+        for amount in self._reserved.values():
             taken = _plus(taken, amount)
         least = _plus(taken, _amount(model, prompt, service_tier, self._prices))
         if over := self._budget.exceeded_by(least):
             raise OverBudget(f"the budget of this run is used up: {over}")
         output = _USUAL_OUTPUT_TOKENS if most_output is None else max(0, most_output)
-        usage = Usage(input_tokens=asked, output_tokens=output)
+        usage = Usage(input_tokens=prompt_tokens, output_tokens=output)
         whole = _amount(model, usage, service_tier, self._prices)
         if self._shared is not None and shared is not None:
-            self._hold_to_share(self._shared, shared, least, _plus(_plus(taken, whole), whole))
-        self._set_aside[call_id] = whole
+            self._check_shared(self._shared, shared, least, _plus(_plus(taken, whole), whole))
+        self._reserved[call_id] = whole
 
-    def _hold_to_share(
+    def _check_shared(
         self, source: SharedAllowance, shared: RunAllowance, least: CallAmounts, wanted: CallAmounts
     ) -> None:
         limits = Budget(shared.calls, shared.tokens, shared.usd)
         if limits.exceeded_by(wanted):
-            source.ask(AllowanceWanted(least, wanted))
+            source.request(AllowanceRequest(least, wanted))
         if limits.exceeded_by(least):
             if shared.used_up:
                 raise OverBudget(f"the budget of {shared.of} is used up", is_shared=True)

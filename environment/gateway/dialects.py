@@ -1,7 +1,7 @@
-"""What model providers' APIs look like: which calls there are, what they may ask for, where usage stands in answers.
+"""The APIs of model providers: which calls exist, what they may request, and where answers report usage.
 
-Pure functions and readers of JSON; nothing here talks to anybody. What an agent asks is checked as it is parsed
-here and sent on as it was parsed, so that no provider can read it otherwise than it was checked.
+Pure functions and readers of JSON, without any I/O. A request is checked as it is parsed and encoded again before
+it is sent, so that no provider can interpret it differently from how it was checked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 class Dialect(StrEnum):
-    """The form in which a provider is spoken to."""
+    """A provider's API."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
@@ -27,7 +27,7 @@ class Dialect(StrEnum):
 
 
 class Grant(StrEnum):
-    """What a provider can do beside answering, and does for an agent only if the operator has granted it."""
+    """Something that a provider can do besides answering, which an agent may use only if the operator grants it."""
 
     WEB_SEARCH = "web-search"
     CODE_EXECUTION = "code-execution"
@@ -48,10 +48,10 @@ class Api(StrEnum):
 
 
 class RefusedRequest(Exception):
-    """A call that is not passed on, and why, for the agent and the record.
+    """A call is not forwarded; the message says why, for the agent and the record.
 
     Attributes:
-        model: that was asked for, where that is known.
+        model: the requested model, where that is known.
     """
 
     model = ""
@@ -59,11 +59,11 @@ class RefusedRequest(Exception):
 
 @dataclass(frozen=True)
 class Route:
-    """Where a call goes.
+    """The destination of a call.
 
     Attributes:
-        path: below the provider's address, as the provider expects it.
-        model: where the path names it; else empty.
+        path: the path below the provider's address.
+        model: the model, where the path names it; else empty.
         stream: whether the path asks for a stream.
     """
 
@@ -75,15 +75,15 @@ class Route:
 
 @dataclass(frozen=True)
 class Usage:
-    """The tokens of one call, by one meaning for all providers; None where none were reported.
+    """The tokens of one call, with the same meaning for all providers; None where a count was not reported.
 
     Attributes:
-        input_tokens: all of the prompt, with what was read from and written to a cache.
-        cached_tokens: of these, what was read from a cache.
-        cache_write_tokens: of these, what was written to a cache.
-        cache_write_hour_tokens: of the written ones, those that are kept for an hour.
-        output_tokens: all of the answer, with the reasoning that is not shown.
-        reasoning_tokens: of these, the reasoning.
+        input_tokens: the whole prompt, including tokens read from and written to a cache.
+        cached_tokens: the part of these that was read from a cache.
+        cache_write_tokens: the part of these that was written to a cache.
+        cache_write_hour_tokens: the part of the written ones that is kept for an hour.
+        output_tokens: the whole answer, including reasoning that is not shown.
+        reasoning_tokens: the part of these that is reasoning.
     """
 
     input_tokens: int | None = None
@@ -124,11 +124,11 @@ _PATTERNS = {
     dialect: tuple((method, re.compile(path), api) for method, path, api in routes)
     for dialect, routes in _ROUTES.items()
 }
-# What the official clients send; a provider may read more into others than is checked here.
+# The parameters that official clients send; a provider may interpret others in ways that are not checked here.
 _QUERY = frozenset({"alt", "beta", "limit", "after_id", "before_id", "pageSize", "pageToken"})
 _QUERY_VALUE = re.compile(r"[A-Za-z0-9._~=+/-]{0,512}")
 
-# Models that search the web whether they are asked to or not.
+# Models that always search the web.
 _SEARCHING_MODEL = re.compile(r"search|sonar|deep-research|:online\b|^@preset/", re.IGNORECASE)
 _OPENAI_TOOLS = frozenset({"function", "custom", "local_shell", "apply_patch", "allowed_tools"})
 _ANTHROPIC_TOOLS = re.compile(r"custom|(?:bash|text_editor|computer|memory)_\d{8}")
@@ -138,7 +138,7 @@ _NEEDED_GRANT = (
     (re.compile(r"code|container|shell", re.IGNORECASE), Grant.CODE_EXECUTION),
     (re.compile(r"mcp|connector", re.IGNORECASE), Grant.MCP),
 )
-# Fields that have a provider do more than answer; None: no grant is enough, since nobody sees what they stand for.
+# Fields that make a provider do more than answer; None: no grant suffices, since their content is not visible here.
 _FIELDS: dict[str, Grant | None] = {
     "web_search_options": Grant.WEB_SEARCH,
     "mcp_servers": Grant.MCP,
@@ -146,15 +146,15 @@ _FIELDS: dict[str, Grant | None] = {
     "plugins": None,
     "preset": None,
     "background": None,
-    "api_base": None,  # of LiteLLM's servers: another provider than the operator's
+    "api_base": None,  # LiteLLM's servers would use another provider than the operator's
     "base_url": None,
     "cachedContent": None,
     "cached_content": None,
 }
-# What an agent's own functions were called with and gave back, which no provider looks into.
+# Arguments and results of an agent's own functions, which providers do not interpret.
 _DATA_OF_TOOLS = frozenset({"args", "arguments", "response"})
 _CALLS_OF_TOOLS = frozenset({"tool_use", "function_call", "custom_tool_call"})
-# Fields of a body that hold schemas and settings, where what is named like an address is none.
+# Fields of a body with schemas and settings, in which a field named like an address is none.
 _SETTINGS = frozenset(
     {"tools", "functions", "response_format", "text", "generationConfig", "generation_config", "metadata"}
 )
@@ -165,8 +165,8 @@ _URL_FIELDS = frozenset(
         *("fileUri", "file_uri", "videoUrl", "audioUrl", "fileUrl"),
     }
 )
-# What a granted web search has found, which clients send again with the conversation.
-_FOUND_ON_THE_WEB = frozenset(
+# Results of a granted web search, which clients send again with the conversation.
+_WEB_RESULTS = frozenset(
     {
         *("web_search_call", "web_search_result", "web_search_result_location", "web_search_tool_result"),
         *("url_citation", "web_fetch_result", "web_fetch_tool_result"),
@@ -177,44 +177,44 @@ _MAX_DEPTH = 100
 
 
 def route(dialect: Dialect, method: str, path: str) -> Route:
-    """Find out which call a path is.
+    """Return the route of a call.
 
     Raises:
-        RefusedRequest: it is none that is passed on.
+        RefusedRequest: the gateway does not forward such a call.
     """
     for known_method, pattern, api in _PATTERNS[dialect]:
         match = pattern.fullmatch(path)
         if match is not None and known_method == method:
             named = match.groupdict()
             stream = (named.get("stream") or "").startswith("stream")
-            # The address of an OpenAI-compatible server ends where its own version stands; those of others do not.
+            # The address of an OpenAI-compatible server ends with its version; those of others do not.
             return Route(api, named.get("path") or path, named.get("model") or "", stream)
-    raise RefusedRequest(f"the gateway passes on no {method} {path[:100]}")
+    raise RefusedRequest(f"the gateway does not forward {method} {path[:100]}")
 
 
 def checked_query(query: Mapping[str, str]) -> dict[str, str]:
-    """Return what of a query is passed on: all but a key.
+    """Return the query to forward, which is all but a key.
 
     Raises:
-        RefusedRequest: something in it is not known.
+        RefusedRequest: it has an unknown parameter.
     """
     kept = {name: value for name, value in query.items() if name != "key"}
     for name, value in kept.items():
         if name not in _QUERY or not _QUERY_VALUE.fullmatch(value):
-            raise RefusedRequest(f"the gateway passes on no query parameter '{name[:50]}'")
+            raise RefusedRequest(f"the gateway does not forward the query parameter '{name[:50]}'")
     return kept
 
 
 @dataclass(frozen=True)
 class Request:
-    """A call as it is sent on.
+    """A call as it is forwarded.
 
     Attributes:
-        content: the body, written anew from what was checked.
-        asks_usage: whether the gateway has asked for usage that the agent did not, and must take it out again.
-        input_characters: how much text there is, for an estimate where usage is not reported.
-        most_output_tokens: what the agent allows as answer; None without a limit.
-        service_tier: that the agent asks for, in the provider's word.
+        content: the body, encoded again from the checked values.
+        asks_usage: whether the gateway requests usage that the agent did not, and must remove it from the answer.
+        input_characters: the length of all texts, for an estimate where usage is not reported.
+        most_output_tokens: the agent's limit of the answer; None without a limit.
+        service_tier: the tier that the agent requests, in the provider's word.
     """
 
     content: bytes
@@ -229,10 +229,10 @@ class Request:
 def checked_request(
     at: Route, content: bytes, grants: frozenset[Grant], *, include_usage: bool = True
 ) -> Request:
-    """Read a call's body, refuse what is not granted, and write it as it is to be sent.
+    """Parse a call's body, refuse what is not granted, and return the request to send.
 
     Raises:
-        RefusedRequest: it is no JSON object, or asks for what is not granted.
+        RefusedRequest: it is not a JSON object, or requests something that is not granted.
     """
     try:
         body = msgspec.json.decode(content, type=Json)
@@ -252,14 +252,14 @@ def checked_request(
     try:
         written = msgspec.json.encode(body)
     except (msgspec.MsgspecError, OverflowError, RecursionError) as error:
-        raise RefusedRequest(f"the body can't be sent on ({error})") from None
+        raise RefusedRequest(f"the body can't be forwarded ({error})") from None
     return Request(written, model[:200], stream, asks_usage, characters, _most_output(body), _service(body))
 
 
 def _check_body(at: Route, body: Json, model: str, grants: frozenset[Grant]) -> int:
-    """Refuse what is not granted; returns how many characters of text there are."""
+    """Refuse what is not granted, and return the number of characters of all texts."""
     _check_model(model, grants)
-    if isinstance(body.get("models"), list):  # of OpenRouter: what to take where the first can't be had
+    if isinstance(body.get("models"), list):  # OpenRouter's fallbacks
         for other in body["models"]:
             _check_model(_text(other), grants)
     _check_fields(at.api, body, grants)
@@ -292,7 +292,7 @@ def _most_output(body: Json) -> int | None:
 
 def _refuse(what: str, grant: Grant | None, grants: frozenset[Grant]) -> None:
     if grant is None:
-        raise RefusedRequest(f"{what} is not passed on by the gateway")
+        raise RefusedRequest(f"{what} is not forwarded by the gateway")
     if grant not in grants:
         raise RefusedRequest(f"{what} needs '{grant}', which this run is not granted")
 
@@ -337,7 +337,7 @@ def _check_tool(api: Api, tool: Any, grants: frozenset[Grant]) -> None:
 
 
 def _check_content(value: Any, grants: frozenset[Grant], depth: int) -> int:
-    """Refuse what a provider would fetch from elsewhere; returns how many characters of text there are."""
+    """Refuse what a provider would fetch from elsewhere, and return the number of characters of all texts."""
     if depth > _MAX_DEPTH:
         raise RefusedRequest("the body is nested too deeply")
     if isinstance(value, str):
@@ -347,7 +347,7 @@ def _check_content(value: Any, grants: frozenset[Grant], depth: int) -> int:
     if not isinstance(value, dict):
         return 0
     characters = 0
-    if value.get("type") in _FOUND_ON_THE_WEB and Grant.WEB_SEARCH in grants:
+    if value.get("type") in _WEB_RESULTS and Grant.WEB_SEARCH in grants:
         return len(msgspec.json.encode(value))
     is_call = depth > 0 and value.get("type") in _CALLS_OF_TOOLS
     for name, item in value.items():
@@ -385,7 +385,7 @@ _KINDS: dict[Dialect, dict[str, str]] = {
 
 
 def error_body(dialect: Dialect, text: str, *, kind: str = "request", status: int = 429) -> Json:
-    """Write an error as the provider's own clients read it; `kind` is quota, request, server or key."""
+    """Return an error in the form of the provider's API; `kind` is quota, request, server or key."""
     name = _KINDS[dialect][kind]
     if dialect is Dialect.ANTHROPIC:
         return {"type": "error", "error": {"type": name, "message": text}}
@@ -396,14 +396,14 @@ def error_body(dialect: Dialect, text: str, *, kind: str = "request", status: in
 
 
 class AnswerReader:
-    """Reads usage, model and end of one answer while it passes, whole or as a stream of events.
+    """Reads usage, model and stop reason of one answer while it is forwarded, whole or as a stream of events.
 
     Attributes:
-        model: as the provider names it; empty while it has not.
+        model: the provider's name of the model; empty until it is reported.
         stop_reason: why the answer ended, in the provider's word.
-        service_tier: by which the provider served the call, in its word.
-        characters: about how much text came, for an estimate.
-        error: what the provider says went wrong.
+        service_tier: the tier that served the call, in the provider's word.
+        characters: roughly the length of the text so far, for an estimate.
+        error: the provider's error message.
     """
 
     def __init__(self, api: Api) -> None:
@@ -417,13 +417,13 @@ class AnswerReader:
 
     @property
     def usage(self) -> Usage:
-        """What is known so far; a stream's later events may leave out counts of earlier ones."""
+        """The counts so far; a stream's later events may leave out counts of earlier ones."""
         return _usage_of(self._api, self._counts) if self._counts else Usage()
 
     def read_events(self, block: bytes) -> bytes:
-        """Read whole events of a stream; returns them without those that hold nothing but usage."""
-        # Nearly all hold text alone, and need not be parsed: what does is looked for in halves.
-        if self.model and _holds_text_alone(block):
+        """Read whole events of a stream, and return them without those that contain only usage."""
+        # Nearly all contain only text and need not be parsed; those that do are found by bisection.
+        if self.model and _contain_only_text(block):
             for name, pattern in _TEXT_IN_EVENTS:
                 if name in block:
                     self.characters += sum(map(len, pattern.findall(block)))
@@ -434,7 +434,7 @@ class AnswerReader:
         return b"" if self.read(_event_data(block)) else block
 
     def read(self, content: bytes) -> bool:
-        """Read one JSON text: an answer, or the data of an event; tells whether it holds nothing but usage."""
+        """Read one JSON text, an answer or the data of an event, and return whether it contains only usage."""
         try:
             value = msgspec.json.decode(content)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -461,8 +461,8 @@ class AnswerReader:
             self.model = _text(model)[:200] or self.model
         for place in (value,) if answer is value else (value, answer):
             if error := place.get("error"):
-                told = _text(error.get("message") if isinstance(error, dict) else error)
-                self.error = told[:500] or "an error"
+                message = _text(error.get("message") if isinstance(error, dict) else error)
+                self.error = message[:500] or "an error"
             self.service_tier = _service(place) or self.service_tier
             counts = place.get("usage") or place.get("usageMetadata")
             if isinstance(counts, dict):
@@ -474,9 +474,9 @@ class AnswerReader:
 
 
 def usage_at_the_end(content: bytes) -> bytes:
-    """Cut the usage out of the end of an answer that is too long to be read as a whole; empty where there is none."""
+    """Return the usage at the end of an answer that is too long to be parsed whole; empty where there is none."""
     for name in (b"usage", b"usageMetadata"):
-        # Within a text the quotes would be escaped.
+        # Quotes within a text would be escaped.
         _, found, rest = content.rpartition(b'"' + name + b'"')
         if not found:
             continue
@@ -514,7 +514,7 @@ def _usage_of(api: Api, given: Json) -> Usage:
         tools, thoughts = _count(given, "toolUsePromptTokenCount"), _count(given, "thoughtsTokenCount")
         shown = _count(given, "candidatesTokenCount")
         read_in = None if prompt is None else prompt + (tools or 0)
-        # An answer of thoughts alone, or of nothing, has no count of candidates, but is complete.
+        # An answer of only thoughts, or of nothing, has no count of candidates, but is complete.
         written_out = None if total is None and shown is None else (shown or 0) + (thoughts or 0)
         return Usage(
             input_tokens=read_in,
@@ -535,7 +535,7 @@ def _usage_of(api: Api, given: Json) -> Usage:
 
 
 def _stop_reason(value: Json, answer: Json) -> str:
-    """Find why an answer ended, in whatever place its dialect has for that."""
+    """Return why an answer ended, wherever its dialect reports that."""
     delta = value.get("delta")
     for place in (value, answer, delta):
         if isinstance(place, dict) and isinstance(place.get("stop_reason"), str):
@@ -566,15 +566,15 @@ _TEXT_IN_EVENTS = tuple(
     (name, re.compile(name + rb'\s*+:\s*+"([^"\\]*+(?:\\.[^"\\]*+)*+)"'))
     for name in (f'"{text}"'.encode() for text in sorted(_TEXTS))
 )
-# Within a text the quotes would be escaped.
+# Quotes within a text would be escaped.
 _MORE_THAN_TEXT = (
     *(b'"usage"', b'"usageMetadata"', b'"error"', b'"response"', b'"message"'),
     *(b'"finish_reason"', b'"stop_reason"', b'"finishReason"'),
 )
 
 
-def _holds_text_alone(events: bytes) -> bool:
-    """Tell whether events hold nothing but text, or null where more may stand."""
+def _contain_only_text(events: bytes) -> bool:
+    """Return whether events contain only text, or null in the fields that report more."""
     for name in _MORE_THAN_TEXT:
         found = events.count(name)
         if found and found != events.count(name + b":null") + events.count(name + b": null"):
@@ -583,7 +583,7 @@ def _holds_text_alone(events: bytes) -> bool:
 
 
 def _characters(value: Any, depth: int = 0) -> int:
-    """Count the text in an answer or an event, wherever its dialect has it."""
+    """Count the characters of text in an answer or an event, in the fields of any dialect."""
     if depth >= _MAX_DEPTH:
         return 0
     if isinstance(value, list):
@@ -601,7 +601,7 @@ def _characters(value: Any, depth: int = 0) -> int:
 
 
 class EventStream:
-    """Reads a stream of server-sent events as whole events; those longer than `limit` are passed on unread."""
+    """Reads a stream of server-sent events as whole events; those longer than `limit` are forwarded unread."""
 
     def __init__(self, reader: AnswerReader, limit: int) -> None:
         self._reader = reader
@@ -609,7 +609,7 @@ class EventStream:
         self._held = bytearray()
 
     def feed(self, chunk: bytes) -> bytes:
-        """Read what came next; returns the events that are complete now, but for those of nothing but usage."""
+        """Read the next chunk, and return the events that are now complete, except those with only usage."""
         if self._held or not chunk.endswith(b"\n\n"):
             searched = max(0, len(self._held) - _LONGEST_BLANK)
             self._held += chunk
@@ -624,16 +624,16 @@ class EventStream:
         return passed
 
     def rest(self) -> bytes:
-        """Read what came after the last whole event, and return it likewise."""
+        """Read what came after the last whole event, and return it unless it contains only usage."""
         return self._reader.read_events(bytes(self._held))
 
 
 _BLANKS = (b"\n\n", b"\r\n\r\n", b"\r\r")
-_LONGEST_BLANK = 3  # of a blank line, the part that may have come already
+_LONGEST_BLANK = 3  # bytes of a separator that an earlier chunk may have ended with
 
 
 def _end_of_an_event(block: bytes) -> int:
-    """Find an end of an event near the middle of a block; 0 where there is none but its own."""
+    """Return the end of an event near the middle of a block; 0 where there is none but the block's own."""
     middle = len(block) // 2
     for blank in _BLANKS:
         for found in (block.find(blank, middle), block.rfind(blank, 0, middle + len(blank))):

@@ -1,4 +1,4 @@
-"""What tokens cost: by the operator's own prices, a dated table of the project, then genai-prices."""
+"""Prices of tokens: the operator's own, then a dated table of the project, then genai-prices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from environment.gateway.dialects import Usage
 from foundation.fields import read_fields
 
 _MILLION = 1_000_000
-# How genai-prices calls the kinds of tokens.
+# The names of the kinds of tokens in genai-prices.
 _LISTED = {
     "input": "input_mtok",
     "output": "output_mtok",
@@ -27,18 +27,19 @@ _LISTED = {
 }
 
 
-# Prompts longer than these cost more for some models. Calls are added up by them, so that prices can change later.
+# Prompts longer than these cost more with some models. Usage is summed separately for them, so that prices can change
+# later.
 LONG_PROMPTS = (200_000, 272_000)
 _ORDINARY_SERVICE = frozenset({"", "auto", "default", "on_demand", "standard", "standard_only"})
 
 
 @dataclass(frozen=True)
 class Tier:
-    """At which of a model's prices a call is.
+    """The price tier of a call.
 
     Attributes:
         prompt_above: the greatest of `LONG_PROMPTS` that its prompt exceeds; 0 where it exceeds none.
-        service: `flex`, `priority` or another one that the provider names; empty for ordinary service.
+        service: `flex`, `priority` or another tier that the provider reports; empty for ordinary service.
     """
 
     prompt_above: int = 0
@@ -46,25 +47,25 @@ class Tier:
 
 
 def tier_of(usage: Usage, service: str) -> Tier:
-    """Tell at which of a model's prices a call is, by its tokens and the service that its provider names."""
+    """Return the price tier of a call, by its tokens and the service tier that its provider reports."""
     above = max((length for length in LONG_PROMPTS if (usage.input_tokens or 0) > length), default=0)
     return Tier(above, "" if service.lower() in _ORDINARY_SERVICE else service.lower())
 
 
 @dataclass(frozen=True)
 class TokenPrice:
-    """US dollars for a million tokens; None where a kind of tokens costs what its whole does.
+    """US dollars per million tokens.
 
     Attributes:
         input: of the prompt.
-        cached: of the prompt, what was read from a cache; as `input` where not given.
-        cache_write: likewise, what was written to one; as `input`.
-        cache_write_hour: likewise, what stays there for an hour; as `cache_write`.
+        cached: of prompt tokens read from a cache; default `input`.
+        cache_write: of prompt tokens written to a cache; default `input`.
+        cache_write_hour: of prompt tokens kept in a cache for an hour; default `cache_write`.
         output: of the answer.
-        reasoning: of the answer, what is not shown; as `output`.
-        long_prompt: the prompt beyond which all of a call costs more, one of `LONG_PROMPTS`.
-        long_input, long_output: what it costs then; caches cost more by as much as the prompt.
-        flex, priority: how many times as much calls of that service cost; unknown where not given.
+        reasoning: of reasoning tokens that are not shown; default `output`.
+        long_prompt: the length of prompts, one of `LONG_PROMPTS`, beyond which the whole call costs more.
+        long_input, long_output: the prices then; those of caches rise by the same factor as the prompt's.
+        flex, priority: the factor for calls of that service tier; unknown where not given.
     """
 
     input: float
@@ -80,7 +81,7 @@ class TokenPrice:
     priority: float | None = None
 
     def cost(self, usage: Usage, tier: Tier = Tier()) -> float | None:
-        """Compute the price of a use in US dollars; None where that of its tier is not known."""
+        """Return the cost in US dollars; None where the price of the tier is unknown."""
         factor = {"": 1.0, "flex": self.flex, "priority": self.priority}.get(tier.service)
         if factor is None:
             return None
@@ -118,12 +119,12 @@ def _times(long: float | None, usual: float) -> float:
 
 
 def prices_given(price: TokenPrice) -> dict[str, float]:
-    """Write a price as a file has it, without what is not given."""
+    """Return a price as in a file, without the fields that are not given."""
     return {name: value for name, value in asdict(price).items() if value is not None}
 
 
 class PriceSource(StrEnum):
-    """Who says what a model costs."""
+    """The source of a model's price."""
 
     OPERATOR = "the operator"
     PROJECT = "the project"
@@ -135,24 +136,24 @@ class PriceTable:
     """Prices by patterns of models' names.
 
     Attributes:
-        checked: when the project's own prices were last compared with those of the providers.
+        checked: when the project's prices were last compared with the providers'.
     """
 
     checked: date
     own: Mapping[str, TokenPrice]
     known: Mapping[str, TokenPrice]
-    # Matching all patterns takes longer than all else that is done with a call, and there are few models.
+    # A cache: matching all patterns takes longer than the rest of a call's accounting, and there are few models.
     _found: dict[str, tuple[PriceSource, TokenPrice] | None] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def price_of(self, model: str) -> TokenPrice | None:
-        """Find the price of a model by the name that its provider answers with; None where nothing is known."""
+        """Return the price of a model by the name in its provider's answers; None where it is unknown."""
         found = self._find(model)
         return None if found is None else found[1]
 
     def source_of(self, model: str) -> PriceSource | None:
-        """Tell who says what a model costs; None where nobody does."""
+        """Return the source of a model's price; None where it is unknown."""
         found = self._find(model)
         return None if found is None else found[0]
 
@@ -162,7 +163,7 @@ class PriceTable:
         return self._found[model]
 
     def _match(self, model: str) -> tuple[PriceSource, TokenPrice] | None:
-        # OpenRouter and LiteLLM put the maker's name before the model's.
+        # OpenRouter and LiteLLM prefix the model with its maker.
         names = tuple(dict.fromkeys((model, model.rpartition("/")[2])))
         for name in names:
             for source, prices in ((PriceSource.OPERATOR, self.own), (PriceSource.PROJECT, self.known)):
@@ -175,19 +176,19 @@ class PriceTable:
         return None
 
     def cost_of(self, model: str, usage: Usage, tier: Tier = Tier()) -> float | None:
-        """Compute what calls of one tier to a model come to; None where its price is not known."""
+        """Return the cost of a model's calls of one tier; None where the price is unknown."""
         if not usage.input_tokens and not usage.output_tokens:
             return 0.0
         price = self.price_of(model)
         return None if price is None else price.cost(usage, tier)
 
     def cost(self, uses: Iterable[tuple[str, Usage]]) -> float | None:
-        """Compute what uses of models come to; None where the price of one of them is not known."""
+        """Return the total cost of uses of models; None where one of the prices is unknown."""
         return added(self.cost_of(model, usage) for model, usage in uses)
 
 
 def added(costs: Iterable[float | None]) -> float | None:
-    """Add up costs; None where one of them is not known."""
+    """Return the sum of costs; None where one of them is unknown."""
     total = 0.0
     for cost in costs:
         if cost is None:
@@ -197,13 +198,13 @@ def added(costs: Iterable[float | None]) -> float | None:
 
 
 def price_table(own: Mapping[str, TokenPrice]) -> PriceTable:
-    """Put the operator's prices before those of the project."""
+    """Return a table of the operator's prices before those of the project."""
     checked, known = _known()
     return PriceTable(checked, own, known)
 
 
 def _listed_price(model: str) -> TokenPrice | None:
-    """Find a price in genai-prices, an extra: it is asked for what nothing here names, so that few ever load it."""
+    """Return a price from genai-prices, an optional extra, which is imported only for models without another price."""
     try:
         from genai_prices.data_snapshot import get_snapshot
     except ImportError:
@@ -219,7 +220,7 @@ def _listed_price(model: str) -> TokenPrice | None:
     others = {key for key, price in prices.items() if price is not None and key.endswith("_mtok")}
     read, answered = usual.pop("input"), usual.pop("output")
     if read is None or answered is None or others - set(_LISTED.values()):
-        return None  # such as sound, which costs more and is not counted apart
+        return None  # a kind of tokens, such as sound, that costs more and is not counted separately
     lengths = {tier.start for price in prices.values() for tier in getattr(price, "tiers", ())}
     price = TokenPrice(read, answered, **usual)
     if not lengths:
@@ -230,12 +231,12 @@ def _listed_price(model: str) -> TokenPrice | None:
         or length not in LONG_PROMPTS
         or not _are_in_proportion(usual, long, (long["input"] or 0.0) / (read or 1.0))
     ):
-        return None  # of a kind that is not counted here
+        return None  # prices of a form that `TokenPrice` cannot express
     return replace(price, long_prompt=length, long_input=long["input"], long_output=long["output"])
 
 
 def _in_dollars(listed: Any, is_long: int) -> float | None:
-    """Read one price, which may depend on the length of the prompt."""
+    """Return one price, which may depend on the length of the prompt."""
     if tiers := getattr(listed, "tiers", None):
         return float(tiers[0].price if is_long else listed.base)
     return None if listed is None else float(getattr(listed, "base", listed))
@@ -244,7 +245,7 @@ def _in_dollars(listed: Any, is_long: int) -> float | None:
 def _are_in_proportion(
     usual: Mapping[str, float | None], long: Mapping[str, float | None], more: float
 ) -> bool:
-    """Tell whether caches cost as many times more for long prompts as these themselves do."""
+    """Return whether prices of caches rise for long prompts by the same factor as the prompt's."""
     return all(math.isclose((price or 0.0) * more, long[name] or 0.0) for name, price in usual.items())
 
 

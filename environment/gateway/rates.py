@@ -1,8 +1,8 @@
-"""Requests and tokens a minute of one key, shared by all gateways of a host, fairly between their runs.
+"""A rate limit of requests and tokens per minute, shared fairly by all gateways of a host that use one key.
 
-They meet in a small file in memory, under a lock that the kernel drops with its holder. Nothing in it is held by
-anybody: what is taken is paid back by time alone, so that a killed gateway leaves no permit behind, and one that waited
-is forgotten after two seconds.
+The gateways share a small file in memory, under a lock that the kernel releases when its holder dies. It is a token
+bucket that refills with time alone, so a killed gateway leaves no permit behind, and one that waited is dropped
+after two seconds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-# Of a minute's worth, what may go out at once after a pause: 10 seconds.
+# The share of a minute's quota that may be used at once after a pause: 10 seconds.
 _BURST = 1 / 6
 _ALIVE_SECONDS = 2.0
 _LEAST_WAIT, _LONGEST_WAIT = 0.02, 0.5
@@ -29,8 +29,8 @@ class _Run(msgspec.Struct):
     """A run in the file.
 
     Attributes:
-        served: minutes of the key's quota that it was given, from where its waiting began.
-        seen_at: when it last asked.
+        served: minutes of the key's quota that it has used, on the scale of `turn`.
+        seen_at: when it last made a request.
     """
 
     served: float
@@ -39,10 +39,10 @@ class _Run(msgspec.Struct):
 
 
 class _Bucket(msgspec.Struct):
-    """The file: what may be sent now, and whose turn it is.
+    """The file: the quota that is available now, and the order of the runs.
 
     Attributes:
-        turn: how much the run had been served that was served last; who has not waited begins there.
+        turn: the `served` of the run that was served last; a run that has not waited begins there.
     """
 
     at: float
@@ -53,7 +53,7 @@ class _Bucket(msgspec.Struct):
 
 
 class SharedRate:
-    """One run's share of what its key may send; of the runs that wait the one that was served least is next."""
+    """One run's access to the quota of its key; of the waiting runs, the one that was served least is next."""
 
     def __init__(
         self,
@@ -64,14 +64,14 @@ class SharedRate:
         tokens: float | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Meet the others.
+        """Set the limits; the file is created when first used.
 
         Args:
-            path: the file; the same for all who use the key.
-            run: what this one is called there.
-            requests: a minute; None for any number.
-            tokens: likewise.
-            clock: the same for all processes of a host, and never set back.
+            path: the file; the same for all runs that use the key.
+            run: the run's name in it.
+            requests: the most requests per minute; None for no limit.
+            tokens: the most tokens per minute; None for no limit.
+            clock: a monotonic clock that all processes of a host share.
         """
         self._path = path
         self._run = run
@@ -80,12 +80,12 @@ class SharedRate:
         self._clock = clock
 
     def take(self, tokens: int) -> float | None:
-        """Take what a call needs; returns None when it may be sent, else after how many seconds to ask again."""
+        """Take what a call needs and return None, or return after how many seconds to try again."""
 
         def change(bucket: _Bucket, now: float) -> float | None:
             own = bucket.runs.setdefault(self._run, _Run(bucket.turn, now, False))
             if not own.waits:
-                own.served = max(own.served, bucket.turn)  # time in which nothing was asked earns nothing
+                own.served = max(own.served, bucket.turn)  # an idle run earns no credit
             own.seen_at = now
             wait = self._seconds_until(bucket, tokens)
             others = (run for name, run in bucket.runs.items() if run.waits and name != self._run)
@@ -103,7 +103,7 @@ class SharedRate:
         return self._change(change, busy=busy)
 
     def settle(self, taken: int, used: int) -> bool:
-        """Correct what a call has taken by what it has used; False where that has to be tried again."""
+        """Replace the tokens that a call took by those it used; return False if that must be tried again."""
 
         def change(bucket: _Bucket, _now: float) -> bool:
             bucket.tokens += taken - used if self._tokens is not None else 0
@@ -115,7 +115,7 @@ class SharedRate:
         return self._change(change, busy=False)
 
     def leave(self) -> bool:
-        """Wait no longer, so that nobody waits for this one; False where that has to be tried again."""
+        """Stop waiting, so that no other run waits for this one; return False if that must be tried again."""
 
         def change(bucket: _Bucket, _now: float) -> bool:
             own = bucket.runs.get(self._run)
@@ -126,7 +126,7 @@ class SharedRate:
         return self._change(change, busy=False)
 
     def _seconds_until(self, bucket: _Bucket, tokens: int) -> float:
-        """Compute when there is enough; a call of more tokens than go out at once waits for these and leaves a debt."""
+        """Return when there is enough; a call larger than a burst waits for a full bucket and leaves a debt."""
         wait = 0.0
         if self._requests is not None:
             wait = max(wait, (1 - bucket.requests) * 60 / self._requests)
@@ -140,7 +140,7 @@ class SharedRate:
         return max(of_requests, tokens / self._tokens if self._tokens else 0.0)
 
     def _change(self, change: Callable[[_Bucket, float], Result], *, busy: Result) -> Result:
-        """Change the file under its lock; returns `busy` where another process holds that, which is stopped perhaps."""
+        """Change the file under its lock; return `busy` while another process, even a stopped one, holds it."""
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             try:
@@ -162,7 +162,7 @@ class SharedRate:
         most_tokens = max(1.0, (self._tokens or 0.0) * _BURST)
         try:
             bucket = msgspec.json.decode(content, type=_Bucket)
-        except msgspec.MsgspecError:  # new, or left torn
+        except msgspec.MsgspecError:  # a new file, or one that a killed process left incomplete
             return _Bucket(now, most_requests, most_tokens)
         passed = max(0.0, now - bucket.at)
         bucket.at = now
@@ -171,5 +171,5 @@ class SharedRate:
         for name, run in list(bucket.runs.items()):
             run.waits = run.waits and now - run.seen_at < _ALIVE_SECONDS
             if not run.waits and run.served <= bucket.turn:
-                del bucket.runs[name]  # of whom nothing needs to be remembered
+                del bucket.runs[name]  # it would begin at `turn` anyway
         return bucket

@@ -1,7 +1,7 @@
-"""What an agent asked of models and was answered: recorded for a run that wants it, and served again to a later run.
+"""Recordings of an agent's model calls: written where the order asks for it, and replayed to a later run.
 
-A recording holds what passed between agent and gateway, without the operator's keys and the run's token. It is as
-hostile as anything else that an agent writes.
+A recording contains what agent and gateway exchanged, without the operator's keys and the run's token. It is as
+untrusted as anything else that an agent writes.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ import msgspec
 from environment.container.redaction import MARK, worth_hiding
 from foundation import jsonlines
 
-# Of one request or one answer; and both as they are written, so that a line is one that `jsonlines` reads.
+# The most that is kept of one request or answer, and the most that it may take compressed, so that `jsonlines` can
+# read the line.
 MOST_BYTES = 4 << 20
 _MOST_WRITTEN = 1 << 20
-# Of all recorded calls of an attempt, as they are written.
+# The size from which on no more calls of an attempt are recorded.
 MOST_FILE_BYTES = 256 << 20
 _SHOWN_CHARACTERS = 60
-_LEVEL = 1  # a prompt of 4 MB takes 40 ms, in which the attempt's other calls wait
+_LEVEL = 1  # compressing a prompt of 4 MB takes 40 ms, during which the attempt's other calls wait
 
 
 class Kept(StrEnum):
-    """How much of a call its recording holds."""
+    """How much of a call is recorded."""
 
     WHOLE = "whole"
     CUT = "cut"
@@ -42,13 +43,13 @@ class RecordedCall(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         id, at, provider: as in model_calls.jsonl.
-        ended_at: when the answer was over.
-        request, answer: compressed with zlib, as far as they are kept; in JSON as base64.
-        request_bytes, answer_bytes: how long they were.
+        ended_at: when the answer ended.
+        request, answer: as far as they are kept, compressed with zlib; in JSON as base64.
+        request_bytes, answer_bytes: their full lengths.
         request_sha256: of the whole request.
-        pieces: the lengths of the parts in which the answer came; those of a cut one sum up to what is kept.
-        is_whole: whether the answer came to its end.
-        kept: how much of it all is here.
+        pieces: the lengths of the pieces in which the answer came; of a cut answer they sum up to what is kept.
+        is_whole: whether the answer was complete.
+        kept: how much of the call is recorded.
     """
 
     id: str
@@ -72,7 +73,7 @@ class RecordedCall(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class Tape:
-    """A call while it is recorded: what was asked, and what the agent is answered."""
+    """A call while it is recorded: the agent's request, and the answer so far."""
 
     method: str
     path: str
@@ -86,7 +87,7 @@ class Tape:
     is_whole: bool = False
 
     def add(self, piece: bytes) -> None:
-        """Record a part of the answer, as far as there is room."""
+        """Record a piece of the answer, as far as there is room."""
         self.answer_bytes += len(piece)
         kept = piece[: MOST_BYTES - len(self.answer)]
         if kept:
@@ -95,14 +96,14 @@ class Tape:
 
 
 class Secrets:
-    """What is taken out of recordings: values as they stand, each replaced by one mark."""
+    """Secret values, which recordings replace by a mark."""
 
     def __init__(self, values: Iterable[str]) -> None:
         hidden = [re.escape(value.encode()) for value in worth_hiding(values)]
         self._pattern = re.compile(b"|".join(hidden)) if hidden else None
 
-    def taken_out(self, content: bytes) -> bytes:
-        """Return the content without them."""
+    def redacted(self, content: bytes) -> bytes:
+        """Return the content with a mark in place of each secret."""
         return content if self._pattern is None else self._pattern.sub(MARK.encode(), content)
 
 
@@ -114,9 +115,9 @@ class Recorder:
         self._secrets = secrets
 
     def keep(self, tape: Tape, *, id: str, at: float, ended_at: float, provider: str) -> Kept:
-        """Record a call that has ended; tells how much of it could be kept."""
-        request = self._secrets.taken_out(tape.request)
-        answer, pieces = self._secrets.taken_out(bytes(tape.answer)), tape.pieces
+        """Record a call that has ended, and return how much of it was kept."""
+        request = self._secrets.redacted(tape.request)
+        answer, pieces = self._secrets.redacted(bytes(tape.answer)), tape.pieces
         if len(answer) != len(tape.answer):
             pieces = [len(answer)]
         request_kept, request_written = _written(request)
@@ -148,12 +149,12 @@ class Recorder:
                 return Kept.NOTHING
             jsonlines.append(self._path, [msgspec.to_builtins(line)])
         except OSError:
-            return Kept.NOTHING  # as on a full disk: the call's own record says that it is missing here
+            return Kept.NOTHING  # as on a full disk; the call's line in model_calls.jsonl says so
         return line.kept
 
 
 class Deviation(Exception):
-    """A call that is not the one which the recording has next, and where they differ."""
+    """A call is not the next one of the recording; the message says where they differ."""
 
 
 class Replay:
@@ -168,14 +169,14 @@ class Replay:
     def next(
         self, method: str, provider: str, path: str, query: Mapping[str, str], request: bytes
     ) -> RecordedCall:
-        """Take the call of the recording that is asked for now.
+        """Return the recorded call that matches a request, and remove it from those left.
 
         Raises:
-            Deviation: the recording has another one, or none.
+            Deviation: the recording has another one next, or none.
         """
         if not self._left:
             raise Deviation(f"{self._of}, which made {self._served:,}; all were served")
-        content = self._secrets.taken_out(request)
+        content = self._secrets.redacted(request)
         digest = hashlib.sha256(content).hexdigest()
         first = self._left[0]
         for call in self._left:
@@ -195,13 +196,13 @@ class Replay:
                 self._left.remove(call)
                 self._served += 1
                 return call
-        asked = f"{method} /{provider}{path}"
-        where = _difference(first, asked, query, content)
+        requested = f"{method} /{provider}{path}"
+        where = _difference(first, requested, query, content)
         raise Deviation(f"{self._of} and deviates at call {self._served + 1:,}: {where}")
 
 
 def read_recording(path: Path) -> Iterator[RecordedCall]:
-    """Read the calls of a recording; lines that are none are passed over."""
+    """Yield the calls of a recording, skipping invalid lines."""
     offset, end = -1, 0
     while end > offset:
         offset = end
@@ -215,17 +216,17 @@ def read_recording(path: Path) -> Iterator[RecordedCall]:
 
 
 def request_of(call: RecordedCall) -> bytes:
-    """Unpack what was asked, as far as it was kept."""
+    """Return a call's request, as far as it was kept."""
     return _unpacked(call.request)
 
 
 def answer_of(call: RecordedCall) -> bytes:
-    """Unpack what was answered, as far as it was kept."""
+    """Return a call's answer, as far as it was kept."""
     return _unpacked(call.answer)
 
 
 def pieces_of(call: RecordedCall) -> Iterator[bytes]:
-    """Yield the parts of an answer as they came."""
+    """Yield the pieces of an answer as they came."""
     content, start = answer_of(call), 0
     for length in call.pieces:
         yield content[start : start + length]
@@ -233,7 +234,7 @@ def pieces_of(call: RecordedCall) -> Iterator[bytes]:
 
 
 def _written(content: bytes) -> tuple[int, bytes]:
-    """Compress as much of a content as there is room for; returns how much that is."""
+    """Compress as much of a content as there is room for, and return how many bytes that is, and the result."""
     kept = min(len(content), MOST_BYTES)
     packed = zlib.compress(content[:kept], _LEVEL)
     while len(packed) > _MOST_WRITTEN:
@@ -246,7 +247,7 @@ def _unpacked(packed: bytes) -> bytes:
     try:
         return zlib.decompressobj().decompress(packed, MOST_BYTES)
     except zlib.error:
-        return b""  # not written by a recorder; then it is like nothing that is asked
+        return b""  # not written by a recorder, so it need not match any request
 
 
 def _first(pieces: Iterable[int], length: int) -> Iterator[int]:
@@ -257,21 +258,21 @@ def _first(pieces: Iterable[int], length: int) -> Iterator[int]:
         length -= piece
 
 
-def _difference(recorded: RecordedCall, asked: str, query: Mapping[str, str], content: bytes) -> str:
-    there = f"{recorded.method} /{recorded.provider}{recorded.path}"
-    if there != asked:
-        return f"the recording has {there}, and {asked[:200]} was asked"
+def _difference(recorded: RecordedCall, requested: str, query: Mapping[str, str], content: bytes) -> str:
+    expected = f"{recorded.method} /{recorded.provider}{recorded.path}"
+    if expected != requested:
+        return f"{expected} was recorded, {requested[:200]} is requested"
     if recorded.query != dict(query):
-        return f"the query of {there} differs"
+        return f"the query of {expected} differs"
     try:
         before, now = msgspec.json.decode(request_of(recorded)), msgspec.json.decode(content)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return f"what is asked of {there} differs"  # where the recording is cut
-    return _where(before, now, "") or f"what is asked of {there} differs"
+        return f"the body of {expected} differs"  # the recording is cut
+    return _where(before, now, "") or f"the body of {expected} differs"
 
 
 def _where(before: Any, now: Any, place: str, depth: int = 0) -> str:
-    """Find the first place where two JSON values differ; empty where they are equal."""
+    """Describe the first place where two JSON values differ; empty where they are equal."""
     if before == now or depth > 100:
         return ""
     if isinstance(before, dict) and isinstance(now, dict):
@@ -294,7 +295,7 @@ def _where(before: Any, now: Any, place: str, depth: int = 0) -> str:
         )
         before, now = before[start:], now[start:]
     at = f", character {start + 1:,}" if start else ""
-    return f"{place[:200]}{at}: {_short(before)} was recorded, {_short(now)} is asked"
+    return f"{place[:200]}{at}: {_short(before)} was recorded, {_short(now)} is requested"
 
 
 def _short(value: Any) -> str:

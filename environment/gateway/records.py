@@ -1,4 +1,4 @@
-"""What is kept of each model call: one line in the run's model_calls.jsonl, without what was asked and answered."""
+"""The records of model calls: one line each in the run's model_calls.jsonl, without request and answer."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from environment.gateway.dialects import Usage
 from environment.runner import protocol
 from foundation import jsonlines, locks
 
-# Of what the agent can make grow without a provider being asked; the rest is paid for, and so held by a budget.
+# Caps on what an agent can write without a provider being paid, which a budget would limit.
 MOST_REFUSALS = 1000
 MOST_BYTES = 256 << 20
 _CHARACTERS_PER_TOKEN = 4
-_MOST_TOKENS = 1 << 40  # of one call: far more than any model takes
+_MOST_TOKENS = 1 << 40  # of one call: far more than any model accepts
 
 
 class Outcome(StrEnum):
-    """How a call went."""
+    """How a call ended."""
 
     OK = "ok"
     ERROR = "error"  # the provider answered with an error
     CUT = "cut"  # the provider's answer broke off, or never began
     UNREACHABLE = "unreachable"  # no connection to the provider
-    CANCELLED = "cancelled"  # the agent went away before the answer was complete
+    CANCELLED = "cancelled"  # the agent closed the connection before the answer was complete
     LOST = "lost"  # the gateway died while it was under way
-    REFUSED = "refused"  # the gateway passed nothing on
-    BUDGET = "budget"  # likewise, since the run's budget is used up
-    SHARED_BUDGET = "shared budget"  # likewise, since that of its sweep or experiment is used up
-    DEVIATED = "deviated"  # likewise, since a recording that is served has another call next
-    REPLAYED = "replayed"  # answered from a recording: a provider was neither asked nor paid
+    REFUSED = "refused"  # not forwarded
+    BUDGET = "budget"  # not forwarded, since the run's budget is used up
+    SHARED_BUDGET = "shared budget"  # not forwarded, since that of its sweep or experiment is used up
+    DEVIATED = "deviated"  # not forwarded, since the replayed recording has another call next
+    REPLAYED = "replayed"  # answered from a recording, without the provider
 
 
 NOT_SENT = frozenset({Outcome.REFUSED, Outcome.BUDGET, Outcome.SHARED_BUDGET, Outcome.DEVIATED})
-WELL = frozenset({Outcome.OK, Outcome.REPLAYED})
+SUCCESSFUL = frozenset({Outcome.OK, Outcome.REPLAYED})
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ class ModelCall:
     """One call.
 
     Attributes:
-        id: never used again, so that a line that is read twice counts once.
-        at: when it came.
-        api: which kind of call, such as `chat`.
-        asked_model, model: as the agent asked, and as the provider answered.
-        service_tier: by which the provider served it, in its word, such as `priority`; empty: it names none.
+        id: a unique id, so that a line that is read twice counts once.
+        at: when the agent made it.
+        api: the kind of call, such as `chat`.
+        asked_model, model: the model that the agent requested, and the one that the provider reported.
+        service_tier: the provider's word for the tier that served it, such as `priority`; empty: not reported.
         status: of the provider's answer; 0 where there was none.
         usage: tokens; all None where nothing is known, as of a call that is free.
-        estimated: whether usage is reckoned from the length of texts, since the provider has not reported it.
+        estimated: whether usage is estimated from the length of texts, since the provider has not reported it.
         first_seconds: until the first byte of the answer's body.
-        retry_after: seconds after which the provider wants to be asked again.
-        problem: what went wrong, in the words of the provider or ours.
-        waited: seconds before it was sent, for its turn or for more of a budget; in none of the other times.
-        recorded: how much of what was asked and answered is recorded; empty where nothing was to be.
+        retry_after: seconds after which the provider asks to retry.
+        problem: what went wrong, in the provider's words or ours.
+        waited: seconds before it was sent, for its turn or for more of a budget; not part of the other times.
+        recorded: how much of request and answer is recorded; empty without a recording.
     """
 
     id: str
@@ -87,16 +87,16 @@ class ModelCall:
 
 
 class OpenState(StrEnum):
-    """How far a call is that has not ended."""
+    """The state of a call that has not ended."""
 
     WAITING = "waiting"  # for its turn, or for more of a budget
-    LEFT = "left"  # it waited, and its agent went away
+    LEFT = "left"  # the agent closed the connection while it waited
     SENT = "sent"
 
 
 @dataclass(frozen=True)
 class OpenCall:
-    """A call that is under way; one that was sent and of which no end is found ended with its gateway."""
+    """A call under way; one that was sent and has no record of its end was lost with its gateway."""
 
     id: str
     at: float
@@ -110,7 +110,7 @@ class OpenCall:
 
 
 def from_line(line: dict[str, Any]) -> ModelCall | None:
-    """Read a line; None for what is none of a call, as where nothing keeps an agent from writing there."""
+    """Convert a line to a call; None for an invalid one, as an agent without a sandbox may have written."""
     try:
         call = msgspec.convert(line, ModelCall)
     except msgspec.ValidationError:
@@ -121,20 +121,20 @@ def from_line(line: dict[str, Any]) -> ModelCall | None:
 
 
 def estimated_tokens(characters: int) -> int:
-    """Reckon tokens from characters, four to one, as in English."""
+    """Estimate tokens from characters, four characters to a token, as in English."""
     return -(-characters // _CHARACTERS_PER_TOKEN)
 
 
 @dataclass
 class Totals:
-    """What an attempt's calls have come to."""
+    """The totals of an attempt's calls."""
 
     calls: int = 0
     tokens: int = 0
     refusals: int = 0
 
     def add(self, call: ModelCall) -> None:
-        """Count one more."""
+        """Add a call."""
         if call.outcome in NOT_SENT:
             self.refusals += 1
             return
@@ -143,14 +143,14 @@ class Totals:
 
 
 class Journal:
-    """The files of one attempt's calls: one for what has ended, one for what is under way."""
+    """The files of one attempt's calls: one for those that have ended, one for those under way."""
 
     def __init__(self, attempt: Path, count: Callable[[ModelCall], None] = lambda _call: None) -> None:
-        """Read what is there, and close the calls that an earlier gateway has not lived to see the end of.
+        """Read the existing files, and record as lost the calls that were under way when an earlier gateway died.
 
         Args:
             attempt: its directory.
-            count: is told of each call that has ended, those of earlier gateways too.
+            count: called with each call that has ended, including those of earlier gateways.
         """
         self._count = count
         self._ended = attempt / protocol.MODEL_CALLS
@@ -171,38 +171,38 @@ class Journal:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more can be kept: then no call is passed on that could not be counted."""
+        """Whether no more calls can be recorded; then none is forwarded, since it could not be counted."""
         try:
             return self._ended.stat().st_size > MOST_BYTES
         except FileNotFoundError:
             return False
 
     def begin(self, call: OpenCall) -> None:
-        """Note that a call is about to be sent, or what else has become of it.
+        """Record that a call is about to be sent, or is in another state.
 
         Raises:
-            OSError: that can't be written, so that it must not be sent.
+            OSError: writing failed, so that the call must not be sent.
         """
-        self._write_rest()
+        self._write_pending()
         jsonlines.append(self._open, [asdict(call)])
 
-    def note_waiting(self) -> None:
-        """Show that a call still waits: an agent that waits for its turn is not idle."""
+    def touch(self) -> None:
+        """Show that a call still waits: an agent whose call waits for its turn is not idle."""
         os.utime(self._open)
 
     def end(self, call: ModelCall) -> None:
-        """Keep a call that has ended; what can't be written now is written before the next one begins."""
+        """Record a call that has ended; if writing fails, it is written before the next call begins."""
         if call.outcome in NOT_SENT and self.totals.refusals >= MOST_REFUSALS:
             return
         self.totals.add(call)
         self._count(call)
         self._unwritten.append(call)
         try:
-            self._write_rest()
+            self._write_pending()
         except OSError:
-            return  # `begin` tries again, and lets no call through while it fails
+            return  # `begin` tries again, and fails while that fails
 
-    def _write_rest(self) -> None:
+    def _write_pending(self) -> None:
         while self._unwritten:
             jsonlines.append(self._ended, [asdict(self._unwritten[0])])
             del self._unwritten[0]
@@ -219,13 +219,13 @@ def read_calls(path: Path) -> list[ModelCall]:
 
 
 def read_open(path: Path) -> list[OpenCall]:
-    """Read the calls of an attempt that had begun, each as it was at last; most of them have ended since."""
+    """Read all calls of an attempt that have begun, each in its latest state; most of them have ended."""
     found: dict[str, OpenCall] = {}
     for line in _lines(path):
         try:
             call = msgspec.convert(line, OpenCall)
         except msgspec.ValidationError:
-            continue  # a line that a killed gateway has left torn
+            continue  # a killed gateway left the line incomplete
         found[call.id] = call
     return list(found.values())
 
@@ -240,7 +240,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def under_way(attempt: Path) -> list[OpenCall]:
-    """Read the calls of an attempt that wait or were sent and have not ended; none where no gateway lives."""
+    """Return the calls of an attempt that wait or were sent and have not ended; none where no gateway runs."""
     if not locks.is_held(attempt / protocol.GATEWAY_LOCK):
         return []
     begun = [call for call in read_open(attempt / protocol.OPEN_CALLS) if call.state is not OpenState.LEFT]
@@ -265,5 +265,5 @@ def _lost(call: OpenCall) -> ModelCall:
 
 
 def new_id() -> str:
-    """Make the id of a call."""
+    """Return a new id for a call."""
     return os.urandom(12).hex()

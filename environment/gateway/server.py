@@ -1,8 +1,8 @@
-"""The gateway's server: takes an agent's calls, sends them to providers, passes answers on as they come.
+"""The gateway's server: receives an agent's calls, sends them to providers, and forwards the answers as they come.
 
-Nothing of an agent's request reaches a provider as it stands: the address is the operator's, headers are those of a
-short list, the body is written anew from what was checked. So an agent can neither choose where a key goes nor hide
-one request in another.
+No part of an agent's request is forwarded verbatim: the address is the operator's, headers come from a short list, and
+the body is encoded again from the checked values. So an agent can neither choose where a key is sent nor hide one
+request in another.
 """
 
 from __future__ import annotations
@@ -49,44 +49,42 @@ from environment.runner.protocol import ModelProvider
 
 MAX_REQUEST_BYTES = 64 << 20
 MAX_HELD_BYTES = 256 << 20  # of the bodies of all requests together
-DRAIN_SECONDS = 10.0  # in which an answer whose agent has gone may still end, and say what it has used
+DRAIN_SECONDS = 10.0  # for an answer to end and report its usage after the agent has closed the connection
 _READ_ANSWER_BYTES = 4 << 20
 _TAIL_BYTES = 64 << 10
 _MAX_EVENT_BYTES = 8 << 20
 _MAX_ERROR_BYTES = 1 << 20
 _CONNECT_SECONDS = 30.0
-_SILENCE_SECONDS = 3600.0  # models think for long, and say nothing meanwhile
+_SILENCE_SECONDS = 3600.0  # models may reason for long without sending anything
 _SHUTDOWN_SECONDS = 1.0
-ALLOWANCE_SECONDS = (
-    600.0  # as long as clients wait; an engine that was killed may have been started again by then
-)
-_ALLOWANCE_LOOK_SECONDS, _LONGEST_ALLOWANCE_LOOK_SECONDS = 0.05, 2.0  # the file may be on other hosts' disks
-_USUAL_OUTPUT_TOKENS = 1024  # taken of the tokens a minute for a call that names no limit, until it has ended
+ALLOWANCE_SECONDS = 600.0  # as long as clients wait; a killed engine may have been started again by then
+_ALLOWANCE_POLL_SECONDS, _LONGEST_ALLOWANCE_POLL_SECONDS = 0.05, 2.0  # the file may be on a network disk
+_USUAL_OUTPUT_TOKENS = 1024  # taken from the tokens per minute for a call without a limit, until it has ended
 _SETTLE_TRIES, _SETTLE_SECONDS = 20, 0.01
 _PROBLEM_CHARACTERS = 300
 _EVENT_STREAM = "text/event-stream"
 _JSON = "application/json"
 
-_HEADERS_THERE = (
+_FORWARDED_HEADERS = (
     *("accept", "user-agent", "anthropic-version", "anthropic-beta", "openai-beta", "x-goog-api-client"),
     *("http-referer", "x-title"),
 )
-_HEADERS_BACK = frozenset(
+_RETURNED_HEADERS = frozenset(
     {
         *("content-type", "request-id", "x-request-id", "retry-after", "retry-after-ms", "x-should-retry"),
         *("openai-processing-ms", "openai-model", "openai-version"),
     }
 )
-_HEADERS_BACK_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
+_RETURNED_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 
 
 @dataclass(frozen=True)
 class Service:
-    """What a gateway serves: by its order, and keys through memory.
+    """The configuration of a gateway, from its order and the operator's keys.
 
     Attributes:
-        token: what the agent has in place of a key.
-        keys: the operator's keys by the name of their provider; none where a provider asks for none.
+        token: the agent's substitute for a key.
+        keys: the operator's keys by provider; none for a provider that needs none.
     """
 
     token: str
@@ -128,7 +126,7 @@ class _Call:
     waited: float = 0.0
     taken: int = 0
     tape: Tape | None = None
-    undelivered: bool = False  # whether a part of the answer could not be given to the agent
+    undelivered: bool = False  # whether a part of the answer could not be sent to the agent
 
     def begun(self) -> OpenCall:
         return OpenCall(
@@ -168,7 +166,7 @@ class _Call:
         )
 
     def _usage(self, outcome: Outcome, answer: AnswerReader) -> tuple[Usage, bool]:
-        """Return what a call has used, and whether that is an estimate."""
+        """Return a call's usage, and whether it is an estimate."""
         reported = answer.usage
         has_worked = outcome in (Outcome.OK, Outcome.CUT, Outcome.CANCELLED)
         is_complete = outcome is Outcome.OK or bool(answer.stop_reason)
@@ -217,7 +215,7 @@ class Gateway:
         self._session: aiohttp.ClientSession
 
     async def open(self) -> web.ServerRunner:
-        """Make the server, to be put on a socket."""
+        """Start the server; the caller binds it to a socket."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENCE_SECONDS)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
@@ -231,7 +229,7 @@ class Gateway:
         return runner
 
     async def close(self) -> None:
-        """End what is under way."""
+        """End all calls under way."""
         for task in self._sending:
             task.cancel()
         await asyncio.gather(*self._sending, return_exceptions=True)
@@ -261,7 +259,7 @@ class Gateway:
         held = call.request_bytes
         self._held_bytes += held
         try:
-            await self._until_it_may_be_sent(call, sent)
+            await self._wait_to_send(call, sent)
         except _Refusal as refusal:
             self._held_bytes -= held
             return self._refuse(provider, call, refusal)
@@ -270,13 +268,13 @@ class Gateway:
             self._ledger.release(call.id)
             text = f"The gateway can't record this call: {error.strerror}."
             return self._refuse(provider, None, _Refusal(503, text, "server"))
-        except asyncio.CancelledError:  # the agent does not wait any longer: nothing was sent
+        except asyncio.CancelledError:  # the agent has closed the connection, and nothing was sent
             self._held_bytes -= held
             self._ledger.release(call.id)
             raise
         if self._recorder is not None:
             call.tape = Tape(request.method, call.route.path, query, content)
-        # On its own, so that the end of an answer is still read when the agent has gone.
+        # A task of its own, so that the end of an answer is still read after the agent has closed the connection.
         gone = asyncio.Event()
         sending = asyncio.ensure_future(self._send(request, call, sent, query, gone))
         self._sending.add(sending)
@@ -308,7 +306,7 @@ class Gateway:
         return provider, f"/{path.partition('?')[0]}"
 
     def _check_token(self, request: web.BaseRequest) -> None:
-        """Refuse who has not the token of this run."""
+        """Refuse a request without the token of this run."""
         scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
         given = (
             bearer.strip() if scheme.lower() == "bearer" else "",
@@ -355,17 +353,17 @@ class Gateway:
         call.input_characters, call.request_bytes = found.input_characters, len(found.content)
         return found
 
-    async def _until_it_may_be_sent(self, call: _Call, sent: Request | None) -> None:
-        """Wait for a call's part of a shared budget and for its turn, and note that it is sent.
+    async def _wait_to_send(self, call: _Call, sent: Request | None) -> None:
+        """Wait for a call's share of a budget and for its turn, and record that it is sent.
 
         Raises:
             _Refusal: it may not be sent.
-            OSError: it can't be noted, so that it must not be sent.
+            OSError: it can't be recorded, so that it must not be sent.
         """
         if sent is None or call.route.api is Api.UNCOUNTED:
             return
         try:
-            await self._hold_to_budget(call, sent)
+            await self._reserve_budget(call, sent)
             await self._take_turn(call, sent)
         except asyncio.CancelledError:
             if call.waits:
@@ -375,14 +373,14 @@ class Gateway:
         call.waited, call.began = began - call.began if call.waits else 0.0, began
         self._journal.begin(call.begun())
 
-    def _note_waiting(self, call: _Call) -> None:
+    def _record_waiting(self, call: _Call) -> None:
         if not call.waits:
             call.waits = True
             self._journal.begin(replace(call.begun(), state=OpenState.WAITING))
-        self._journal.note_waiting()
+        self._journal.touch()
 
     async def _take_turn(self, call: _Call, sent: Request) -> None:
-        """Wait until this host's runs may send one more call by the same key, in the order in which calls came."""
+        """Wait, in the order of arrival, until the rate limit of the provider's key permits one more call."""
         rate = self._rates.get(call.provider.name)
         if rate is None:
             return
@@ -390,18 +388,18 @@ class Gateway:
         call.taken = estimated_tokens(call.input_characters) + max(0, output)
         turn = self._turns[call.provider.name]
         if turn.locked():
-            self._note_waiting(call)
+            self._record_waiting(call)
         async with turn:
             try:
                 while (seconds := rate.take(call.taken)) is not None:
-                    self._note_waiting(call)
+                    self._record_waiting(call)
                     await asyncio.sleep(seconds)
             except asyncio.CancelledError:
                 rate.leave()
                 raise
 
     async def _settle(self, call: _Call, usage: Usage) -> None:
-        """Give back what a call has taken of the tokens a minute and not used, or take more."""
+        """Correct the tokens per minute that a call took by those that it used."""
         rate = self._rates.get(call.provider.name)
         used = (usage.input_tokens or 0) + (usage.output_tokens or 0)
         for _ in range(_SETTLE_TRIES if rate is not None and call.taken else 0):
@@ -409,9 +407,9 @@ class Gateway:
                 return
             await asyncio.sleep(_SETTLE_SECONDS)
 
-    async def _hold_to_budget(self, call: _Call, sent: Request) -> None:
-        """Set aside what a call may come to; waits while the engine is asked for more of a shared budget."""
-        give_up, pause = time.monotonic() + self._allowance_seconds, _ALLOWANCE_LOOK_SECONDS
+    async def _reserve_budget(self, call: _Call, sent: Request) -> None:
+        """Reserve the most that a call may cost; wait while more of a shared budget is requested from the engine."""
+        give_up, pause = time.monotonic() + self._allowance_seconds, _ALLOWANCE_POLL_SECONDS
         while True:
             try:
                 self._ledger.admit(
@@ -422,7 +420,7 @@ class Gateway:
                     service_tier=sent.service_tier,
                 )
             except OverBudget as error:
-                # As providers answer whose quota is used up; 400 is Anthropic's.
+                # The status with which providers report a used-up quota; 400 is Anthropic's.
                 status = 400 if call.provider.dialect == Dialect.ANTHROPIC else 429
                 outcome = Outcome.SHARED_BUDGET if error.is_shared else Outcome.BUDGET
                 raise _Refusal(status, _sentence(error), "quota", outcome) from None
@@ -431,18 +429,18 @@ class Gateway:
                 raise _Refusal(503, text, "server") from None
             except AllowanceNeeded:
                 if time.monotonic() > give_up:
-                    text = "The engine, which hands out the budget of this run's sweep, gives no answer."
+                    text = "The engine, which grants the budget of this run's sweep, does not answer."
                     raise _Refusal(503, text, "server") from None
-                self._note_waiting(call)
+                self._record_waiting(call)
                 await asyncio.sleep(pause)
-                pause = min(1.5 * pause, _LONGEST_ALLOWANCE_LOOK_SECONDS)
+                pause = min(1.5 * pause, _LONGEST_ALLOWANCE_POLL_SECONDS)
             else:
                 return
 
     def _refuse(
         self, provider: ModelProvider | None, call: _Call | None, refusal: _Refusal
     ) -> web.StreamResponse:
-        """Answer in a provider's place, in the form that its clients read."""
+        """Answer in place of the provider, in the form of its API."""
         dialect = Dialect(provider.dialect) if provider is not None else Dialect.OPENAI
         if call is not None:
             call.status = refusal.status
@@ -452,7 +450,7 @@ class Gateway:
         if refusal.outcome in (Outcome.BUDGET, Outcome.SHARED_BUDGET, Outcome.DEVIATED):
             answer.headers["x-should-retry"] = "false"
         if refusal.status == 413:
-            answer.force_close()  # what is left of the body is not read
+            answer.force_close()  # the rest of the body is not read
         return answer
 
     def _recorded(
@@ -467,14 +465,14 @@ class Gateway:
     async def _serve_recorded(
         self, request: web.BaseRequest, call: _Call, recorded: RecordedCall
     ) -> web.StreamResponse:
-        """Answer as it was recorded, in the same pieces; one that broke off then does so now."""
+        """Send a recorded answer in the same pieces, breaking off where it broke off."""
         answer = web.StreamResponse(status=recorded.status, headers=recorded.headers)
         call.status = recorded.status
         reader = AnswerReader(call.route.api)
         try:
             await answer.prepare(request)
             for piece in pieces_of(recorded):
-                self._note(call, piece)
+                self._count_bytes(call, piece)
                 await answer.write(piece)
             if not recorded.is_whole and request.transport is not None:
                 request.transport.abort()
@@ -491,7 +489,7 @@ class Gateway:
         query: dict[str, str],
         gone: asyncio.Event,
     ) -> web.StreamResponse:
-        """Send a call to its provider and pass the answer on; whatever happens, it is counted once."""
+        """Send a call to its provider and forward the answer; whatever happens, it is counted once."""
         reader = AnswerReader(call.route.api)
         outcome, problem = Outcome.CANCELLED, ""
         answer: web.StreamResponse | None = None
@@ -507,12 +505,12 @@ class Gateway:
                 call.status = upstream.status
                 call.retry_after = _seconds(upstream.headers.get("Retry-After"))
                 if upstream.status in (401, 403) or 300 <= upstream.status < 400:
-                    # An agent can't mend this, and some answer with parts of the key.
+                    # An agent can't correct this, and some providers quote parts of the key in their answer.
                     problem = f"The provider answers the operator's key with status {upstream.status}."
                     outcome = Outcome.ERROR
                     status = upstream.status if upstream.status >= 400 else 502
                     return self._own_error(call, status, problem)
-                headers = _passed_back(upstream)
+                headers = _returned_headers(upstream)
                 answer = web.StreamResponse(status=upstream.status, headers=headers)
                 if call.tape is not None:
                     call.tape.status, call.tape.headers = upstream.status, headers
@@ -521,7 +519,7 @@ class Gateway:
                     call.tape.is_whole = True
                 if call.status >= 400:
                     outcome = Outcome.ERROR
-                elif not call.undelivered:  # some clients go when they have all, before the connection's end
+                elif not call.undelivered:  # some clients close the connection once they have everything
                     outcome = Outcome.OK
                 return answer
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -533,7 +531,7 @@ class Gateway:
                     problem = f"The provider can't be reached ({type(error).__name__})."
                 return self._own_error(call, 502, problem)
             if request.transport is not None:
-                request.transport.abort()  # so that the agent sees an end that is none
+                request.transport.abort()  # so that the agent sees that the answer is incomplete
             return answer
         finally:
             ended = call.ended(outcome, reader, problem)
@@ -556,8 +554,8 @@ class Gateway:
         return web.Response(status=status, body=content, content_type=_JSON)
 
     def _headers(self, request: web.BaseRequest, provider: ModelProvider) -> dict[str, str]:
-        headers = {name: request.headers[name] for name in _HEADERS_THERE if name in request.headers}
-        # What is compressed could not be read as it passes.
+        headers = {name: request.headers[name] for name in _FORWARDED_HEADERS if name in request.headers}
+        # A compressed answer could not be read while it is forwarded.
         headers["accept-encoding"] = "identity"
         if request.method == "POST":
             headers["content-type"] = _JSON
@@ -582,7 +580,7 @@ class Gateway:
         sent: Request | None,
         gone: asyncio.Event,
     ) -> None:
-        """Pass an answer on, piece by piece, and read it meanwhile."""
+        """Forward an answer piece by piece, reading its usage."""
 
         async def write(piece: bytes) -> None:
             if call.tape is not None:
@@ -611,7 +609,7 @@ class Gateway:
             events = EventStream(reader, _MAX_EVENT_BYTES)
             withholds = sent is not None and sent.asks_usage
             async for chunk in upstream.content.iter_any():
-                self._note(call, chunk)
+                self._count_bytes(call, chunk)
                 if withholds:
                     await write(events.feed(chunk))
                 else:
@@ -623,7 +621,7 @@ class Gateway:
         else:
             held, is_long = bytearray(), False
             async for chunk in upstream.content.iter_any():
-                self._note(call, chunk)
+                self._count_bytes(call, chunk)
                 await write(chunk)
                 held += chunk
                 if len(held) > _READ_ANSWER_BYTES:
@@ -634,16 +632,16 @@ class Gateway:
             await answer.prepare(request)
 
     @staticmethod
-    def _note(call: _Call, chunk: bytes) -> None:
+    def _count_bytes(call: _Call, chunk: bytes) -> None:
         if call.first_seconds is None:
             call.first_seconds = time.monotonic() - call.began
         call.answer_bytes += len(chunk)
 
 
 def _is_unreachable(error: Exception) -> bool:
-    """Tell whether there was no connection at all, which nothing that an agent sends can bring about.
+    """Return whether there was no connection at all, which an agent's request cannot cause.
 
-    What a connection ends that was there may be the request's fault, and too many connections are the agent's.
+    A connection that broke may be the request's fault, and running out of connections the agent's.
     """
     if isinstance(error, aiohttp.ClientConnectorError):
         return error.os_error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -667,11 +665,11 @@ def _proxy_to(url: str) -> str | None:
     return urllib.request.getproxies().get(parts.scheme)
 
 
-def _passed_back(upstream: aiohttp.ClientResponse) -> dict[str, str]:
+def _returned_headers(upstream: aiohttp.ClientResponse) -> dict[str, str]:
     return {
         name: value
         for name, value in upstream.headers.items()
-        if name.lower() in _HEADERS_BACK or name.lower().startswith(_HEADERS_BACK_PREFIXES)
+        if name.lower() in _RETURNED_HEADERS or name.lower().startswith(_RETURNED_PREFIXES)
     }
 
 

@@ -1,5 +1,5 @@
-"""The validation server: tells an agent whether its submission has the right form, and never how good it is.
+"""The validation server: checks whether an agent's submission has the right form, without scoring it.
 
-It runs where the agent is not, on public data alone: it needs no answers. The process that listens stays small;
-each check happens in a limited child process that ends with it.
+It runs outside the agent's sandbox, on public data alone: it needs no answers. The process that listens stays small;
+each check runs in a limited child process.
 """

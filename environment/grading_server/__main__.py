@@ -11,12 +11,14 @@ from pathlib import Path
 from environment.grading_server.server import RateLimit, Service, check_form, make_server
 
 _AT_ONCE = 10
-_SECONDS_EACH = 10.0  # for one more
+_SECONDS_EACH = 10.0  # until one more is allowed
 
 
 def main() -> None:
     """Serve until SIGTERM."""
-    parser = argparse.ArgumentParser(prog="grading_server", description="Tell whether submissions are valid.")
+    parser = argparse.ArgumentParser(
+        prog="grading_server", description="Check whether submissions are valid."
+    )
     parser.add_argument("--competition", required=True, help="competition id")
     parser.add_argument(
         "--prepared", type=Path, required=True, help="prepared dataset; only its public/ is read"
@@ -30,9 +32,9 @@ def main() -> None:
         "--uploads",
         type=Path,
         required=True,
-        help="folder for uploads; what an earlier server left in it goes",
+        help="folder for uploads; its content is removed at the start",
     )
-    parser.add_argument("--ready", type=Path, help="file to make when the server listens")
+    parser.add_argument("--ready", type=Path, help="file to create when the server listens")
     parser.add_argument("--max-bytes", type=int, default=1 << 30, help="largest upload")
     asked = parser.parse_args()
     service = Service(

@@ -1,4 +1,4 @@
-"""Taking one file out of a multipart upload as it streams in, without ever holding it in memory."""
+"""Extract one file from a multipart upload while it is received, without keeping it in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOUNDARY = re.compile(
 
 
 class UploadRefused(Exception):
-    """An upload that is answered with an error: the message is for who sent it."""
+    """An upload is refused; the message is for its sender."""
 
     def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
         super().__init__(message)
@@ -25,10 +25,10 @@ class UploadRefused(Exception):
 
 
 def boundary_of(content_type: str) -> bytes:
-    """The boundary that a Content-Type header names.
+    """Return the boundary in a Content-Type header.
 
     Raises:
-        UploadRefused: it is no multipart form.
+        UploadRefused: it is not a multipart form.
     """
     match = _BOUNDARY.match(content_type.strip())
     if match is None:
@@ -39,9 +39,9 @@ def boundary_of(content_type: str) -> bytes:
 def copy_file_field(
     read: Callable[[int], bytes], length: int, boundary: bytes, field: str, sink: IO[bytes]
 ) -> int:
-    """Copy the first part of that field name to `sink` and return its size.
+    """Copy the first part with that field name to `sink` and return its size.
 
-    `read` returns at most so many bytes of the body, and none at the end.
+    `read` is called with a number of bytes and returns at most that many of the body, none at its end.
 
     Raises:
         UploadRefused: there is no such part, or the upload breaks off.
@@ -64,7 +64,7 @@ class _Parts:
     def __init__(self, read: Callable[[int], bytes], length: int, boundary: bytes) -> None:
         self._read = read
         self._remaining = length
-        # The first delimiter has no line end before it; giving it one makes all of them alike.
+        # The first delimiter has no line end before it; adding one makes all of them alike.
         self._buffer = b"\r\n"
         self._delimiter = b"\r\n--" + boundary
 
@@ -84,7 +84,7 @@ class _Parts:
         return name if isinstance(name, str) else ""
 
     def skip_to_delimiter(self, sink: IO[bytes] | None) -> int:
-        """Pass everything before the next delimiter to `sink` and step over the delimiter."""
+        """Write everything before the next delimiter to `sink`, skip the delimiter and return the size."""
         passed = 0
         while (end := self._buffer.find(self._delimiter)) < 0:
             keep = len(self._delimiter) - 1

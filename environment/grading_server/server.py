@@ -1,4 +1,4 @@
-"""The validation server: POST /validate and GET /health over TCP or a Unix socket, for clients that mean no good."""
+"""The validation server: POST /validate and GET /health over TCP or a Unix socket, for untrusted clients."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_MESSAGE = 200
 
 @dataclass(frozen=True)
 class Validity:
-    """Whether a file has the right form; None when that could not be found out."""
+    """Whether a file has the right form; None when that could not be checked."""
 
     valid: bool | None
     message: str
@@ -43,9 +43,9 @@ class Validity:
 def check_form(
     competition_id: str, edition: Edition, prepared: Path, submission: Path, limits: Limits = LIMITS
 ) -> Validity:
-    """Check a file that nobody else writes to, in a limited process that ends with the check.
+    """Check the form of a file in a limited process; nobody may write to the file meanwhile.
 
-    What it returns follows from the file and from the public part of the prepared data; nothing private is read.
+    The result depends only on the file and on the public part of the prepared data; nothing private is read.
     """
     request = GradeRequest(competition_id, submission, prepared, edition, form_only=True)
     try:
@@ -60,7 +60,7 @@ def check_form(
 
 
 class RateLimit:
-    """So many calls in a burst, then one in each stretch of seconds."""
+    """A limit of `burst` calls at once, and one more every `seconds`."""
 
     def __init__(self, burst: int, seconds: float) -> None:
         self._per_second = 1 / seconds
@@ -83,16 +83,16 @@ class RateLimit:
 
 @dataclass(frozen=True)
 class Service:
-    """What all requests share.
+    """The configuration and state that all requests share.
 
     Attributes:
-        record: gets one line a checked upload: when, its SHA-256 and size, whether it is valid and what was said.
-            Beyond a size that takes days of checks to reach, it grows no more.
-        uploads: where uploads lie while they are checked: a folder of the attempt, so that they count as
-            what it holds on disk. It is made anew with the server.
-        max_bytes: of an upload.
-        idle_seconds: how long a silent client is waited for.
-        upload_seconds: how long an upload may take altogether.
+        record: the file with one line per checked upload: time, SHA-256, size, validity and message. It stops
+            growing at a size that takes days of checks to reach.
+        uploads: the folder for uploads while they are checked, in the attempt's directory, so that they count
+            towards its disk usage. The server creates it again at its start.
+        max_bytes: the largest upload.
+        idle_seconds: how long to wait for a silent client.
+        upload_seconds: how long an upload may take in total.
         busy: held by the one check that runs.
     """
 
@@ -108,11 +108,11 @@ class Service:
 
 
 def make_server(service: Service, *, address: tuple[str, int] | Path) -> TCPServer:
-    """A server that listens already; `serve_forever` makes it answer.
+    """Return a server that already listens; `serve_forever` makes it answer.
 
     Args:
         service: what the requests share.
-        address: host and port, or the path of a Unix socket, which is replaced when it is there.
+        address: host and port, or the path of a Unix socket, which is replaced if it exists.
     """
     for line in files.remove_tree(service.uploads):
         write_log(f"an upload can't be removed: {line}")
@@ -121,7 +121,7 @@ def make_server(service: Service, *, address: tuple[str, int] | Path) -> TCPServ
     if isinstance(address, Path):
         address.unlink(missing_ok=True)
         server = _UnixServer(str(address), handler)
-        # The agent's user is another one; who may get to the socket is decided by its folder.
+        # The agent is another user; the permissions of the socket's folder decide who may connect.
         address.chmod(0o666)
         return server
     return _Server(address, handler)
@@ -136,14 +136,14 @@ class _Handler(BaseHTTPRequestHandler):
     service: Service
 
     def handle(self) -> None:
-        """Answer; a client that goes away or stays silent disturbs no other."""
+        """Answer; a client that disconnects or stays silent affects no other."""
         try:
             super().handle()
         except (ConnectionError, TimeoutError):
             self.close_connection = True
 
     def do_GET(self) -> None:
-        """Tell that the server runs."""
+        """Report that the server runs."""
         if self.path == "/health":
             self._answer(HTTPStatus.OK, {"status": "running"})
         elif self.path == "/validate":
@@ -172,7 +172,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.OK, {"result": verdict.message})
 
     def handle_expect_100(self) -> bool:
-        """Refuse what is too large before it is sent."""
+        """Refuse an upload that is too large before it is sent."""
         try:
             self._upload_length()
         except UploadRefused as refusal:
@@ -181,24 +181,24 @@ class _Handler(BaseHTTPRequestHandler):
         return super().handle_expect_100()
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer with an error as JSON, and take a little of what the client still sends.
+        """Answer with an error as JSON, and read some of what the client still sends.
 
-        A client that is writing when its connection closes sees a reset instead of the answer.
+        A client that is still writing when its connection is closed would see a reset instead of the answer.
         """
         self._answer(HTTPStatus(code), {"error": message or explain or HTTPStatus(code).phrase})
         try:
             self.connection.shutdown(socket.SHUT_WR)
         except OSError:
-            return  # the client has gone already, so nothing can reset its reading
+            return  # the client has disconnected already
         left = _LINGER_BYTES
         while left > 0 and (data := self.rfile.read1(min(left, 1 << 16))):
             left -= len(data)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Keep no access log: what counts is in the record, and agents could fill a disk with it."""
+        """Write no access log: the record has what matters, and agents could fill a disk with a log."""
 
     def address_string(self) -> str:
-        """Name the client; a Unix socket's has no address."""
+        """Return a fixed name, since clients of a Unix socket have no address."""
         return "client"
 
     def _upload_length(self) -> int:
@@ -217,7 +217,7 @@ class _Handler(BaseHTTPRequestHandler):
         end = time.monotonic() + self.service.upload_seconds
 
         def read(size: int) -> bytes:
-            if time.monotonic() > end:  # so that no client holds a place by dripping
+            if time.monotonic() > end:  # a client must not occupy a thread by sending slowly
                 raise UploadRefused("The upload took too long.")
             return self.rfile.read1(size)
 
@@ -257,12 +257,12 @@ class _Server(ThreadingMixIn, TCPServer):
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Give the request a thread when one is free; else the client waits in the kernel's queue."""
+        """Start a thread for the request once one is free; until then clients wait in the kernel's queue."""
         self._places.acquire()
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Free the place whatever happens."""
+        """Handle the request, and free the thread's place whatever happens."""
         try:
             super().process_request_thread(request, client_address)
         finally:

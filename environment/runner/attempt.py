@@ -146,7 +146,7 @@ class RunnerAttempt:
 
     @property
     def has_gpus(self) -> bool:
-        """Tell whether GPUs were given to it."""
+        """Whether GPUs were given to it."""
         return bool(self._order.gpu_uuids)
 
     def step(self) -> None:
@@ -191,7 +191,7 @@ class RunnerAttempt:
             protocol.write(self.folder / protocol.LIMIT, exceeded)
 
     def _is_walk_due(self) -> bool:
-        """Tell whether its directory may be walked through again; one on this host's own disk always may."""
+        """Return whether its directory may be walked through again; one on this host's own disk always may."""
         rest = seconds_between_walks(self._order, self._disk.entries, self._idle_seconds)
         return not self._as_job or self._clock.monotonic() - self._disk_at >= rest
 
@@ -263,7 +263,7 @@ class RunnerAttempt:
             self._sandbox.keep_serving()
 
     def _is_overdue(self, started: Started) -> bool:
-        """Tell whether the agent should long have been ended; by the monotonic clock, so within one boot only."""
+        """Return whether the agent should long have been ended; by the monotonic clock, so within one boot only."""
         patience = self._order.grace_seconds + OVERDUE_SECONDS
         if not self._is_late(started, patience):
             return False
@@ -409,7 +409,7 @@ class RunnerAttempt:
         return Ending.unseen("lost", "its sandbox was killed from outside")
 
     def _final_submission(self, started: Started | None, now: float) -> tuple[int | None, str, bool]:
-        """Take the final submission; returns its number, or why there is none and whether only for its size."""
+        """Take the final submission; return its number, or why there is none and whether only for its size."""
         known = self._submissions.last
         try:
             taken = self._submissions.take_final(now, self._elapsed(started) if started else 0.0)

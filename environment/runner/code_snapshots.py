@@ -150,7 +150,7 @@ class CodeSnapshots:
             self._begin_next()
 
     def advance(self, seconds: float = 0.0) -> str:
-        """Go on with what waits, for so long; returns why the last one could not be kept, or nothing."""
+        """Go on with what waits, for so long; return why the last one could not be kept, or nothing."""
         problem = ""
         if self._turn is not None and seconds:
             wait([self._turn], seconds)
@@ -189,7 +189,7 @@ class _Store(Protocol):
     """Where the contents of files are kept, each once."""
 
     def has(self, kept: KeptFile) -> bool:
-        """Tell whether it is there."""
+        """Return whether it is there."""
 
     def put(self, kept: KeptFile, content: bytes) -> None:
         """Keep it."""
@@ -386,7 +386,7 @@ class _Copy:
         return (one for one in found if one is not None)
 
     def has(self, kept: KeptFile) -> bool:
-        """Tell whether an object is there, and not one that a power cut has emptied."""
+        """Return whether an object is there, and not one that a power cut has emptied."""
         try:
             return self._object(kept).lstat().st_size == kept.bytes
         except FileNotFoundError:
@@ -495,7 +495,7 @@ class _Memory:
         self.contents: dict[str, bytes] = {}
 
     def has(self, kept: KeptFile) -> bool:
-        """Tell whether it is there."""
+        """Return whether it is there."""
         return kept.sha256 in self.contents
 
     def put(self, kept: KeptFile, content: bytes) -> None:

@@ -52,7 +52,7 @@ class GatewayKeeper:
         return not self._order.providers or (self._lives() and self._socket().exists())
 
     def start(self) -> str:
-        """Start it where it is not running; returns why that can't be, or nothing."""
+        """Start it where it is not running; return why that can't be, or nothing."""
         if self.is_ready or self._is_starting():
             return ""
         if self._tries == START_TRIES:

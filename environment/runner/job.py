@@ -37,7 +37,7 @@ EXIT_CLAIMED = 75
 EXIT_FENCED = 76
 BEAT_SECONDS = 10.0
 # Each look costs some calls to a file system that hundreds of nodes share, so that a run of hours gets fewer.
-_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 30.0
+_POLL_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 30.0
 _SHARE_OF_SNAPSHOTS, _SHARE_OF_SILENCE = 1 / 2, 1 / 4
 _SHARE_OF_AGE, _SHARE_OF_STAGING = 1 / 60, 1 / 30
 _MOST_SIGNALS = 1024
@@ -52,7 +52,7 @@ _LOCKS = (protocol.LOCK, protocol.GATEWAY_LOCK)
 
 
 def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> int:
-    """Run the attempt of a directory to its end, unless it is another job's; returns the job's exit code.
+    """Run the attempt of a directory to its end, unless it is another job's; return the job's exit code.
 
     Args:
         folder: the attempt's directory.
@@ -206,7 +206,7 @@ class Heart:
     def beat(
         self, attempt: RunnerAttempt | None, *, ended: bool = False, staging: Staging | None = None
     ) -> bool:
-        """Write a heartbeat where one is due, and tell whether that was so and worked.
+        """Write a heartbeat where one is due, and return whether that was so and worked.
 
         Args:
             attempt: as its runner has seen it last; None before there is one.
@@ -251,9 +251,9 @@ class Heart:
         if attempt is None:
             return 0, 0
         asked = 0
-        if protocol.ALLOWANCE_WANTED in attempt.names:
+        if protocol.ALLOWANCE_REQUEST in attempt.names:
             with suppress(FileNotFoundError):
-                asked = (self._folder / protocol.ALLOWANCE_WANTED).stat().st_mtime_ns
+                asked = (self._folder / protocol.ALLOWANCE_REQUEST).stat().st_mtime_ns
         return attempt.events_bytes, asked
 
     def _measure(self) -> None:
@@ -282,7 +282,7 @@ class Fence(threading.Thread):
 
     def run(self) -> None:
         """Look now and then."""
-        every = min(_LOOK_SECONDS, self._silent_seconds * _SHARE_OF_SILENCE)
+        every = min(_POLL_SECONDS, self._silent_seconds * _SHARE_OF_SILENCE)
         now = time.monotonic()
         while now - self._counts_from < self._silent_seconds:
             time.sleep(every)
@@ -305,7 +305,7 @@ def seconds_between_looks(age: float, order: Order, silent_seconds: float) -> fl
         order.snapshot_every_seconds * _SHARE_OF_SNAPSHOTS,
         silent_seconds * _SHARE_OF_SILENCE,
     )
-    return min(max(_LOOK_SECONDS, age * _SHARE_OF_AGE), max(_LOOK_SECONDS, longest))
+    return min(max(_POLL_SECONDS, age * _SHARE_OF_AGE), max(_POLL_SECONDS, longest))
 
 
 def lead_there(folder: Path, local: Path) -> None:

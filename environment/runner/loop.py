@@ -130,12 +130,12 @@ class Runner:
 
     @property
     def holds_nothing(self) -> bool:
-        """Tell whether there was nothing to look after at the last tick."""
+        """Whether there was nothing to look after at the last tick."""
         return not self._held
 
     @property
     def is_done(self) -> bool:
-        """Tell whether the single attempt has ended, with everything gathered."""
+        """Whether the single attempt has ended, with everything gathered."""
         assert self._single is not None
         held = self._held.get(self._single.name)
         if held is not None and held.attempt is not None:
@@ -144,7 +144,7 @@ class Runner:
 
     @property
     def single_attempt(self) -> RunnerAttempt | None:
-        """Return the single attempt as the last tick left it; None before there is one."""
+        """The single attempt as the last tick left it; None before there is one."""
         assert self._single is not None
         held = self._held.get(self._single.name)
         return None if held is None else held.attempt
@@ -202,7 +202,7 @@ class Runner:
             self._log(f"giving up {folder}", second)
 
     def _may_live(self, name: str, folder: Path) -> bool:
-        """Tell whether the agent of an attempt may live whose order can't be read, or may still be started.
+        """Return whether the agent of an attempt may live whose order can't be read, or may still be started.
 
         Raises:
             Unreachable: the daemon can't say.
@@ -215,7 +215,7 @@ class Runner:
         return not self._docker_host().end(name.removesuffix(".json"))
 
     def _remove_leftovers(self, *, ending: bool = False) -> bool:
-        """Remove containers of attempts that are over; tell whether the daemon has none of them."""
+        """Remove containers of attempts that are over; return whether the daemon has none of them."""
         if self._docker is None:
             return True
         try:
@@ -270,7 +270,7 @@ class Runner:
         return child
 
     def _measure(self) -> int:
-        """Measure what is running; returns how many those are."""
+        """Measure what is running; return how many those are."""
         running = [
             held.attempt
             for held in self._held.values()

@@ -38,7 +38,7 @@ VALIDATIONS = "validations.jsonl"
 MODEL_CALLS = "model_calls.jsonl"
 OPEN_CALLS = "model_calls.open.jsonl"
 ALLOWANCE = "allowance.json"
-ALLOWANCE_WANTED = "allowance_wanted.json"
+ALLOWANCE_REQUEST = "allowance_wanted.json"
 RECORDED_CALLS = "recorded_calls.jsonl"
 REPLAY = "replay.jsonl"
 GATEWAY_LOCK = "gateway.lock"
@@ -354,7 +354,7 @@ class RunAllowance:
 
 
 @dataclass(frozen=True)
-class AllowanceWanted:
+class AllowanceRequest:
     """allowance_wanted.json: what all model calls of the attempt would come to.
 
     Attributes:
@@ -546,7 +546,7 @@ Record = TypeVar(
     InboxEntry,
     Traffic,
     RunAllowance,
-    AllowanceWanted,
+    AllowanceRequest,
     StagingOrder,
     GivenGpus,
     ImageFile,
@@ -676,12 +676,12 @@ def make_folders(attempt: Path) -> None:
 
 
 def needs_runner(state_dir: Path) -> bool:
-    """Tell whether there is something that a runner has to look after."""
+    """Return whether there is something that a runner has to look after."""
     return has_placed(state_dir) or (state_dir / CONTAINERS).exists()
 
 
 def has_placed(state_dir: Path) -> bool:
-    """Tell whether an attempt is left for the runner."""
+    """Return whether an attempt is left for the runner."""
     return any(inbox(state_dir).glob("[!.]*.json"))
 
 

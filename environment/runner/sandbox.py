@@ -33,7 +33,7 @@ class Sandbox(Protocol):
         """Find out where the agent is."""
 
     def start(self) -> str:
-        """Start the agent of an absent attempt, at most once for ever; returns why that can't be, or nothing."""
+        """Start the agent of an absent attempt, at most once for ever; return why that can't be, or nothing."""
 
     def keep_serving(self) -> None:
         """Start again what serves a living agent and has died, and note that in restarts.jsonl."""
@@ -45,7 +45,7 @@ class Sandbox(Protocol):
         """End the agent at once, and its main process with it."""
 
     def agent_lives(self) -> bool:
-        """Tell whether anything of the agent lives, of one whose main process does."""
+        """Return whether anything of the agent lives, of one whose main process does."""
 
     def ending(self) -> Ending | None:
         """Read how the agent ended, once it is gone; None when nobody saw it."""
@@ -54,7 +54,7 @@ class Sandbox(Protocol):
         """Leave nothing running of an agent that is gone; False when that takes another call."""
 
     def removing(self) -> Generator[None, None, list[str]]:
-        """Remove, in small steps, what only served the run, when its end is told; returns what is left of it."""
+        """Remove, in small steps, what only served the run, when its end is told; return what is left of it."""
 
     def image(self) -> str:
         """Return the digest of the image that the agent runs in; empty where there is none."""

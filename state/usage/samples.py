@@ -161,7 +161,7 @@ class Samples:
         self._columns = ", ".join(f"NULL AS {name}" if name in lacking else name for name in _NAMES)
 
     def _set_aside(self, why: str) -> UnusableSamples:
-        """Rename the damaged file, so that the next use makes a new one; returns what to tell."""
+        """Rename the damaged file, so that the next use makes a new one; return what to tell."""
         kept = self._path.with_name(
             f"{DATABASE_NAME}.damaged-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
         )
@@ -196,7 +196,7 @@ def samples_of(attempt_id: int, lines: Sequence[Mapping[str, Any]]) -> list[Usag
 
 
 def _fits(value: object) -> bool:
-    """Tell whether a column can hold a value."""
+    """Return whether a column can hold a value."""
     if isinstance(value, int):
         return abs(value) <= _LARGEST_INTEGER
     return not isinstance(value, float) or math.isfinite(value)

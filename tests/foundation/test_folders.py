@@ -75,10 +75,10 @@ def test_what_is_too_large_or_no_file_is_named(source: Path) -> None:
     with pytest.raises(DataProblem, match="its files have more than 10 bytes"):
         copied(source, most_bytes=10)
     files.remove_tree(source.parent / "copy")
-    with pytest.raises(DataProblem, match="it holds more than 2 files"):
+    with pytest.raises(DataProblem, match="it has more than 2 files"):
         copied(source, most_files=2)
     files.remove_tree(source.parent / "copy")
     os.mkfifo(source / "pipe")
-    with pytest.raises(DataProblem, match="pipe can't be copied: it is no file, folder or link"):
+    with pytest.raises(DataProblem, match="pipe can't be copied: it is not a file, a folder or a link"):
         copied(source)
     assert content_digest(source)  # does not wait for somebody to write into it

@@ -35,7 +35,7 @@ def say(text: str) -> None:
 
 
 def task_description() -> str:
-    """What AIDE's models are told: the rules of the house, then the competition."""
+    """Return what AIDE's models are told: the rules of the house, then the competition."""
     description = (DATA / "description.md").read_text(encoding="utf-8")
     note = (
         "Where these instructions and the implementation guideline name different places, use the guideline's: "

@@ -27,7 +27,7 @@ def say(text: str) -> None:
 
 
 def user_name() -> str:
-    """The user this runs as, by name where it has one."""
+    """Return the user this runs as, by name where it has one."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -35,7 +35,7 @@ def user_name() -> str:
 
 
 def gpu_names() -> list[str]:
-    """The GPUs that nvidia-smi lists; none where there is no nvidia-smi."""
+    """Return the GPUs that nvidia-smi lists; none where there is no nvidia-smi."""
     if shutil.which("nvidia-smi") is None:
         return []
     told = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False)

@@ -23,7 +23,7 @@ MOST_CODE_BYTES = 1 << 20
 
 
 def research_problem(*, seconds: int, steps: str) -> str:
-    """What the agent is told; it sees a folder of its own, so places are named from there."""
+    """Return what the agent is told; it sees a folder of its own, so places are named from there."""
     told = INSTRUCTIONS.read_text(encoding="utf-8")
     for place, here in ((DATA, "data"), (SUBMISSION, "submission"), (VALIDATE, VALIDATE.name)):
         told = told.replace(str(place), here)

@@ -29,7 +29,7 @@ def say(text: str) -> None:
 
 
 def task(*, hours: float, steps: int) -> str:
-    """What OpenHands is told: the rules of the house, its limits, then the competition."""
+    """Return what OpenHands is told: the rules of the house, its limits, then the competition."""
     limits = f"You have {hours:.1f} hours and {steps} steps. Nobody reads what you write; finish when you are done."
     description = (DATA / "description.md").read_text(encoding="utf-8")
     return f"{INSTRUCTIONS.read_text(encoding='utf-8')}\n{limits}\n\nDESCRIPTION\n{description}"

@@ -20,7 +20,7 @@ NOT_ITS_OWN = (".git", ".venvs", "site-packages")
 
 
 def task(*, hours: float) -> str:
-    """What RepoMaster is told: the rules of the house, its time, then the competition."""
+    """Return what RepoMaster is told: the rules of the house, its time, then the competition."""
     description = (DATA / "description.md").read_text(encoding="utf-8")
     return (
         f"{INSTRUCTIONS.read_text(encoding='utf-8')}\nYou have {hours:.1f} hours. The data are in {DATA}; write the "

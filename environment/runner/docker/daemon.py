@@ -76,7 +76,7 @@ def find_host(operator: Mapping[str, str]) -> str:
 
 
 def is_podman(client: APIClient) -> bool:
-    """Tell whether the daemon is Podman's, which has its own images and its own builder.
+    """Return whether the daemon is Podman's, which has its own images and its own builder.
 
     Raises:
         EnvironmentProblem: it does not answer.
@@ -192,7 +192,7 @@ def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> 
 
 
 def _may_hold_quotas(client: APIClient) -> bool:
-    """Tell whether the daemon's storage may limit what a container writes, and that alone, without its image."""
+    """Return whether the daemon's storage may limit what a container writes, and that alone, without its image."""
     info = client.info()
     return info.get("Driver") == "overlay2" and ["Backing Filesystem", "xfs"] in (
         info.get("DriverStatus") or []

@@ -96,7 +96,7 @@ class Plan:
 
     @property
     def on_outside_network(self) -> bool:
-        """Tell whether it is on the network that leads outside, which must be there before it starts."""
+        """Whether it is on the network that leads outside, which must be there before it starts."""
         return self.network != _NO_NETWORK and not self.network.startswith(_NETWORK_OF)
 
 

@@ -32,7 +32,7 @@ LABEL_ATTEMPT = "mlebench.attempt"
 LABEL_ROLE = "mlebench.role"
 LABEL_KEPT = "mlebench.kept"
 START_TRIES = 3
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _METER_EVERY_SECONDS = 60.0
 # The loop that looks after all attempts waits for the daemon itself, the threads that start containers for longer.
 _LOOP_TIMEOUT_SECONDS = 20
@@ -61,7 +61,7 @@ class Container:
 
     @property
     def runs(self) -> bool:
-        """Tell whether anything in it may live."""
+        """Whether anything in it may live."""
         return self.state in ("running", "paused", "restarting")
 
 
@@ -121,7 +121,7 @@ class DockerHost:
         return self._listed().get((attempt, role))
 
     def end(self, attempt: str) -> bool:
-        """Remove the containers of an attempt whose agent's container does not run; tell whether none is left.
+        """Remove the containers of an attempt whose agent's container does not run; return whether none is left.
 
         Raises:
             Unreachable: the daemon does not answer.
@@ -245,7 +245,7 @@ class DockerHost:
         now = time.monotonic()
         if self._away is not None and now < self._ask_again_at:
             raise self._away
-        if self._seen_at is None or now - self._seen_at > _LOOK_SECONDS:
+        if self._seen_at is None or now - self._seen_at > _POLL_SECONDS:
             try:
                 self._seen = {(one.attempt, one.role): one for one in self._all()}
             except Unreachable as problem:

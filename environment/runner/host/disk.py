@@ -128,7 +128,7 @@ class DiskMeter:
 
 
 def _go_on(steps: Generator[None, None, DiskUse | None]) -> tuple[DiskUse | None] | None:
-    """Measure for a turn; returns what was found, or None when it takes another turn."""
+    """Measure for a turn; return what was found, or None when it takes another turn."""
     give_up = time.monotonic() + _TURN_SECONDS
     while True:
         try:

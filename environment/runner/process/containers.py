@@ -73,7 +73,7 @@ def version(program: str) -> str:
 
 @cache
 def why_no_podman(folder: Path) -> str:
-    """Try out whether Podman makes containers here with its files in a folder; returns why not, empty where it does."""
+    """Try out whether Podman makes containers here with its files in a folder; return why not, empty where it does."""
     if not version("podman"):
         return "podman is not installed"
     if os.geteuid() == 0:
@@ -285,7 +285,7 @@ def _host_variables() -> dict[str, str]:
 
 
 def remove_podman(name: str) -> list[str]:
-    """End what is left of an attempt's containers of Podman, and remove its files; returns what can't be."""
+    """End what is left of an attempt's containers of Podman, and remove its files; return what can't be."""
     place = podmans_place(name)
     if not place.exists() or place.lstat().st_uid != os.getuid():
         return []

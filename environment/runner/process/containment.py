@@ -289,7 +289,7 @@ def _own_folder(mount: _Mount) -> Path:
 
 
 def _make_groups(name: str) -> dict[str, Path]:
-    """Make one group for each controller that can be had, all in one with version 2; returns them by controller."""
+    """Make one group for each controller that can be had, all in one with version 2; return them by controller."""
     groups: dict[str, Path] = {}
     for mount in sorted(_mounts(), key=lambda mount: -mount.version):
         if mount.version == _V2:

@@ -30,7 +30,7 @@ from foundation.problems import EnvironmentProblem
 _NEW_NAMESPACES = 0x10000000 | 0x00020000  # CLONE_NEWUSER, CLONE_NEWNS
 _MS_RECURSIVE_PRIVATE = 0x4000 | 0x40000
 _MOUNT_SECONDS = 20.0
-_LOOK_SECONDS = 0.005
+_POLL_SECONDS = 0.005
 _PROBE_SECONDS = 20
 _LIBC = ctypes.CDLL(None, use_errno=True)
 ROOT = "root"
@@ -144,7 +144,7 @@ def _serve(command: list[str], place: Path) -> None:
         if served.poll() is not None or time.monotonic() > give_up:
             why = f"{Path(command[0]).name} ended with code {served.poll()}"
             raise EnvironmentProblem(f"{place} can't be mounted", why)
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def _try_overlay(work: Path, by: str) -> None:

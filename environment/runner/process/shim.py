@@ -43,7 +43,7 @@ EXIT_CLAIMED = 75
 _SERVER_PATIENCE = 120.0  # on a host where a hundred attempts start at once
 _RESTART_SECONDS = 0.5
 _LONGEST_RESTART_SECONDS = 60.0
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 _END_SECONDS = 5.0
 _OOM_COUNTERS = (Path("/proc/vmstat"),)
 _SOCKET_PATH_BYTES = 108
@@ -414,7 +414,7 @@ class Shim:
         return replace(ending, reason="lost", problem=f"its sandbox was killed from outside by {name}")
 
     def _is_made(self) -> bool:
-        """Tell whether something was started in the sandbox; an agent can't undo what was told before it began."""
+        """Return whether something was started in the sandbox; an agent can't undo what was told before it began."""
         if self._made is None:
             return True
         self._made.setblocking(False)
@@ -439,7 +439,7 @@ class Shim:
                 elif service.start_at is not None and time.monotonic() >= service.start_at:
                     self._serve(service)
             if pid == 0:
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
         for service in self._services:
             if service.process is not None and service.process.poll() is None:
                 service.process.terminate()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.places import Places
 from engine.runs.budgets import SharedBudgets
 from environment.runner import protocol
-from environment.runner.protocol import AllowanceWanted, CallAmounts, RunAllowance
+from environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
 from foundation import files
 from state import database, events, experiments, runs, transitions
 from state.database import Database
@@ -73,7 +73,7 @@ class World:
         """A gateway has calls under way, and another one to make."""
         least, more = CallAmounts(calls, tokens), CallAmounts(calls + 1, 2 * tokens)
         files.write_json(
-            self.folder(attempt) / protocol.ALLOWANCE_WANTED, asdict(AllowanceWanted(least, more))
+            self.folder(attempt) / protocol.ALLOWANCE_REQUEST, asdict(AllowanceRequest(least, more))
         )
 
     def step(self) -> None:
@@ -122,7 +122,7 @@ def test_of_runs_on_nodes_a_request_is_read_when_they_say_that_there_is_one(
     read = protocol.read_if_there
     reads: list[Path] = []
 
-    def noted(path: Path, kind: type[AllowanceWanted]) -> AllowanceWanted | None:
+    def noted(path: Path, kind: type[AllowanceRequest]) -> AllowanceRequest | None:
         reads.append(path)
         return read(path, kind)
 
@@ -141,8 +141,8 @@ def test_of_runs_on_nodes_a_request_is_read_when_they_say_that_there_is_one(
 def test_one_that_asks_for_much_again_and_again_gets_no_more_of_it(world: World) -> None:
     world.set(tokens=1000)
     files.write_json(
-        world.folder(world.attempts[0]) / protocol.ALLOWANCE_WANTED,
-        asdict(AllowanceWanted(CallAmounts(1, 10), CallAmounts(2, 100_000))),
+        world.folder(world.attempts[0]) / protocol.ALLOWANCE_REQUEST,
+        asdict(AllowanceRequest(CallAmounts(1, 10), CallAmounts(2, 100_000))),
     )
     world.step()
     first = world.given(world.attempts[0])

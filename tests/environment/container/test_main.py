@@ -104,7 +104,7 @@ def test_how_an_agent_ended_is_told_before_what_it_left_is_looked_through_for_a_
     run(place, many, tidy_seconds=0.01)
     assert told(place, output.ENDING)["exit_code"] == 4
     (problem,) = told(place, output.TIDIED)["problems"]
-    assert "more than could be looked through" in problem
+    assert "going through the files took more than" in problem
     ended, tidied = (
         (place / "own/output" / name).stat().st_mtime_ns for name in ("warden.json", "tidied.json")
     )

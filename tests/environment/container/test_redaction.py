@@ -160,7 +160,7 @@ def test_what_takes_too_long_is_told(tmp_path: Path) -> None:
         (tmp_path / name).write_text("sk-secret")
     times = iter([0.0, 1.0, 9.0, 30.0, 30.0])
     (failure,) = redact_files(tmp_path, ["sk-secret"], seconds=25, clock=lambda: next(times))
-    assert failure.endswith("and what follows may hold a secret: 25 s were over")
+    assert failure.endswith("and what follows may hold a secret: searching took over 25 s")
 
 
 def test_a_folder_that_is_a_link_is_left_alone_and_named(tmp_path: Path) -> None:

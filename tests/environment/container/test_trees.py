@@ -43,7 +43,7 @@ def test_what_is_moved_away_while_it_is_walked_through_keeps_nothing_else_from_b
             # Far below what stands open, so that `..` leads elsewhere now.
             deep.parent.rename(tmp_path / "elsewhere")
     assert met.count("file") == 2
-    assert len(refused) == 1 and refused[0].endswith("it was moved while it was looked through")
+    assert len(refused) == 1 and refused[0].endswith("it was moved while it was read")
 
 
 def test_what_is_removed_while_it_is_walked_through_is_no_failure(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from environment.gateway.dialects import Usage
 from environment.gateway.prices import TokenPrice, price_table
 from environment.gateway.records import Journal, ModelCall, OpenCall, Outcome
 from environment.runner import protocol
-from environment.runner.protocol import AllowanceWanted, RunAllowance
+from environment.runner.protocol import AllowanceRequest, RunAllowance
 from foundation import files
 
 PRICES = price_table({"dear": TokenPrice(10, 10)})
@@ -75,8 +75,8 @@ def allow(folder: Path, **given: object) -> None:
     files.write_json(folder / protocol.ALLOWANCE, values | given)
 
 
-def wanted(folder: Path) -> AllowanceWanted:
-    return protocol.read(folder / protocol.ALLOWANCE_WANTED, AllowanceWanted)
+def wanted(folder: Path) -> AllowanceRequest:
+    return protocol.read(folder / protocol.ALLOWANCE_REQUEST, AllowanceRequest)
 
 
 def test_a_call_waits_for_its_part_of_a_shared_budget_and_says_what_it_needs(tmp_path: Path) -> None:

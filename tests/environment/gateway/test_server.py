@@ -645,10 +645,14 @@ async def test_recorded_calls_are_served_again_as_they_came_and_without_a_provid
         (
             "/openai/v1/chat/completions",
             {"messages": [{"role": "user", "content": "Say goodbye."}]},
-            'call 1: messages[0].content, character 5: "hello, please." was recorded, "goodbye." is asked',
+            'call 1: messages[0].content, character 5: "hello, please." was recorded, "goodbye." is requested',
         ),
         ("/openai/v1/chat/completions", {"messages": []}, "messages has 0 entries instead of 1"),
-        ("/openai/v1/completions", {}, "/openai/chat/completions, and POST /openai/completions was asked"),
+        (
+            "/openai/v1/completions",
+            {},
+            "/openai/chat/completions was recorded, POST /openai/completions is requested",
+        ),
     ],
 )
 async def test_a_replay_says_where_an_agent_deviates_and_goes_on_when_it_does_not(

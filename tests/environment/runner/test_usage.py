@@ -119,7 +119,7 @@ def test_work_output_and_files_count_as_something(tmp_path: Path) -> None:
     assert attempt.measure(205, disk=2) is None
     os.utime(tmp_path / protocol.OPEN_CALLS, (1.0, 1.0))  # that long ago the call began to wait
     assert attempt.measure(250, disk=2) is None
-    journal.note_waiting()
+    journal.touch()
     assert attempt.measure(300, disk=2) is None
     assert attempt.measure(361, disk=2) is not None
 

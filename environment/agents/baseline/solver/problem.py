@@ -113,7 +113,7 @@ def _in_order_of(sample: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
 
 
 def _label(train: pd.DataFrame, answers: list[str], targets: tuple[str, ...]) -> str:
-    """The column to learn from: a target itself, or one whose values are the names of the targets."""
+    """Return the column to learn from: a target itself, or one whose values are the names of the targets."""
     if targets[0] in answers:
         return targets[0]
     for column in answers:
@@ -141,7 +141,7 @@ def _goal(train: pd.DataFrame, label: str, targets: tuple[str, ...], description
 
 
 def _is_key(column: pd.Series) -> bool:
-    """Tell whether a column only names its row: whole numbers or single words, all different."""
+    """Return whether a column only names its row: whole numbers or single words, all different."""
     if not column.is_unique or pd.api.types.is_float_dtype(column):
         return False
     return pd.api.types.is_integer_dtype(column) or not column.map(str).str.contains(r"\s|_|/").any()
