@@ -17,7 +17,7 @@ from environment.container.processes import ProcessTree
 from environment.runner import protocol, secrets
 from environment.runner.code_snapshots import CodeSnapshots
 from environment.runner.gateway import GatewayKeeper
-from environment.runner.host.disk import DiskMeter, DiskUse
+from environment.runner.host.disk import DiskMeter, DiskUse, WriteMeter
 from environment.runner.host.problems import HostWitness
 from environment.runner.host.readings import Gpu, GpuReader, hardware_of
 from environment.runner.host.usage import UsageMeter, limit_exceeded
@@ -60,11 +60,8 @@ _SHARE_OF_IDLE_LIMIT = 1 / 3
 def seconds_between_walks(order: Order, entries: int, idle_seconds: float) -> float:
     """Return how long a job leaves its directory unmeasured after a walk that has looked at so many entries.
 
-    Where the disk has a limit it is measured as often as it may be, and before an end for idleness it is looked whether
-    there is something new.
+    Before an end for idleness it is looked whether there is something new.
     """
-    if order.disk_limit_bytes is not None:
-        return _REST_SECONDS
     rest = min(entries * _REST_SECONDS_PER_ENTRY, _LONGEST_REST_SECONDS)
     if order.idle_limit_seconds is not None:
         share = order.idle_limit_seconds * _SHARE_OF_IDLE_LIMIT
@@ -141,7 +138,11 @@ class RunnerAttempt:
             self._sandbox.bytes_seen_by_root,
         )
         self._as_job = as_job
-        self._disk_at, self._idle_seconds = -math.inf, 0.0
+        self._writes = WriteMeter()
+        # When it was measured, and when wholly; what was found, and how much had been written by then.
+        self._disk_at = self._whole_at = -math.inf
+        self._held_bytes = self._written_bytes = 0
+        self._idle_seconds = 0.0
         self.stage = Stage.DONE if (folder / protocol.EXIT).exists() else Stage.NEW
 
     @property
@@ -168,11 +169,11 @@ class RunnerAttempt:
         """Add a line to usage.jsonl if the attempt is running, and have it ended where it is over a limit."""
         if self._root is None or self.stage is not Stage.RUNNING:
             return
-        if with_disk and self._is_walk_due():
-            self._disk_at = self._clock.monotonic()
-            self._disk.start([process.pid for process in tree.below(self._root)])
         disk = self._disk.take()
         disk_bytes = None if disk is None else disk.bytes
+        self._held_bytes = self._held_bytes if disk is None else disk.bytes
+        if with_disk:
+            self._measure_disk(self._root, [process.pid for process in tree.below(self._root)])
         if disk is not None and self._order.disk_limit_bytes is not None:
             self._note_unmeasured(disk)
         self._host.note_disk_use(disk_bytes)
@@ -190,10 +191,28 @@ class RunnerAttempt:
         if exceeded is not None and not (self.folder / protocol.LIMIT).exists():
             protocol.write(self.folder / protocol.LIMIT, exceeded)
 
-    def _is_walk_due(self) -> bool:
-        """Return whether its directory may be walked through again; one on this host's own disk always may."""
+    def _measure_disk(self, root: int, processes: Sequence[int]) -> None:
+        """Have the disk measured where that is due; on this host's own it always is.
+
+        A job with a limit measures each minute what lies on its node. Its directory, which is between hosts, is walked
+        through when its processes may have written more than is left of the limit, and as often as without one.
+        """
+        now, limit = self._clock.monotonic(), self._order.disk_limit_bytes
+        if not self._as_job:
+            self._disk.start(processes)
+            return
+        if now - self._disk_at < _REST_SECONDS:
+            return
+        written = None if limit is None else self._writes.take([root, *processes])
+        may_be_over = limit is not None and (
+            written is None or written - self._written_bytes > limit - self._held_bytes
+        )
         rest = seconds_between_walks(self._order, self._disk.entries, self._idle_seconds)
-        return not self._as_job or self._clock.monotonic() - self._disk_at >= rest
+        whole = may_be_over or now - self._whole_at >= rest
+        if (whole or limit is not None) and self._disk.start(processes, whole=whole):
+            self._disk_at = now
+            if whole:
+                self._whole_at, self._written_bytes = now, written or 0
 
     def _note_unmeasured(self, disk: DiskUse) -> None:
         """Tell once what was not measured several times in a row: what was closed for a moment only does not matter."""

@@ -77,14 +77,23 @@ class DiskMeter:
         self._most = most
         self._as_root = as_root
         self.entries = 0
+        self._between_hosts = 0
+        self._on_node: list[Path] = []
         self._steps: Generator[None, None, DiskUse | None] | None = None
         self._turn: Future[tuple[DiskUse | None] | None] | None = None
 
-    def start(self, processes: Sequence[int] = ()) -> None:
-        """Measure, unless that is being done; `processes` are those that may hold files open."""
-        if self._steps is None:
-            self._steps = self._measure(processes)
-            self._turn = self._worker.submit(_go_on, self._steps)
+    def start(self, processes: Sequence[int] = (), *, whole: bool = True) -> bool:
+        """Measure; False where that is still being done.
+
+        Args:
+            processes: those that may hold files open.
+            whole: whether also what lies between hosts is looked at anew, which costs those that share it.
+        """
+        if self._steps is not None:
+            return False
+        self._steps = self._measure(processes, whole=whole)
+        self._turn = self._worker.submit(_go_on, self._steps)
+        return True
 
     def take(self) -> DiskUse | None:
         """Return a measurement that has ended since the last call; None where there is none.
@@ -102,7 +111,7 @@ class DiskMeter:
             return None
         return ended[0]
 
-    def _measure(self, processes: Sequence[int]) -> Generator[None, None, DiskUse | None]:
+    def _measure(self, processes: Sequence[int], *, whole: bool) -> Generator[None, None, DiskUse | None]:
         """Add everything up, in steps of one file each."""
         unseen: list[str] = []
 
@@ -110,11 +119,19 @@ class DiskMeter:
             if len(unseen) < _MOST_UNSEEN:
                 unseen.append(f"{place}: {error.strerror or error}")
 
-        total = self.entries = 0
-        nameless = ((size, True) for size in _without_a_name(processes, refused))
-        for size, on_node in chain(nameless, _in_files(self._attempt, refused)):
+        if whole:
+            self.entries = self._between_hosts = 0
+            self._on_node = []
+        total = self._between_hosts
+        between_hosts = _between_hosts(self._attempt, refused, self._on_node) if whole else ()
+        on_node = chain(_without_a_name(processes, refused), _below_all(self._on_node, refused))
+        for size, is_on_node in chain(
+            ((size, False) for size in between_hosts), ((size, True) for size in on_node)
+        ):
             total += size
-            self.entries += not on_node
+            if not is_on_node:
+                self.entries += 1
+                self._between_hosts += size
             if self._most is not None and total > self._most:
                 return DiskUse(total, tuple(unseen))
             yield
@@ -145,12 +162,9 @@ _OURS = (protocol.RECORDED_CALLS, protocol.REPLAY, protocol.DATASET)
 _COPIES = (protocol.SNAPSHOTS, protocol.CODE_SNAPSHOTS)
 
 
-def _in_files(attempt: Path, refused: Refused) -> Iterator[tuple[int, bool]]:
-    """Yield the bytes of each entry below an attempt's directory, and whether it is on a node's own disk.
-
-    A file with several names is counted once.
-    """
-    counted: set[tuple[int, int]] = set()
+def _between_hosts(attempt: Path, refused: Refused, on_node: list[Path]) -> Iterator[int]:
+    """Yield the bytes of each entry below an attempt's directory, and note its folders on a node's own disk."""
+    below: list[Path] = []
     for place in sorted(attempt.iterdir()) if attempt.is_dir() else ():
         try:
             found = place.lstat()
@@ -158,12 +172,18 @@ def _in_files(attempt: Path, refused: Refused) -> Iterator[tuple[int, bool]]:
             continue
         if place.name in _OURS:
             continue
-        yield found.st_blocks * _BLOCK, False
-        on_node = place.name in protocol.ON_THE_NODE and stat.S_ISLNK(found.st_mode)
-        if on_node:
-            place = place.resolve()  # as a job of a batch system has them
-        elif not stat.S_ISDIR(found.st_mode) or place.name in _COPIES:
-            continue
+        yield found.st_blocks * _BLOCK
+        if place.name in protocol.ON_THE_NODE and stat.S_ISLNK(found.st_mode):
+            on_node.append(place.resolve())  # as a job of a batch system has them
+        elif stat.S_ISDIR(found.st_mode) and place.name not in _COPIES:
+            below.append(place)
+    yield from _below_all(below, refused)
+
+
+def _below_all(places: Sequence[Path], refused: Refused) -> Iterator[int]:
+    """Yield the bytes of each entry below some folders; a file with several names is counted once."""
+    counted: set[tuple[int, int]] = set()
+    for place in places:
         for entry in walk(place, refused):
             status = entry.status
             if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
@@ -171,7 +191,34 @@ def _in_files(attempt: Path, refused: Refused) -> Iterator[tuple[int, bool]]:
                 if file in counted:
                     continue
                 counted.add(file)
-            yield status.st_blocks * _BLOCK, on_node
+            yield status.st_blocks * _BLOCK
+
+
+class WriteMeter:
+    """Adds up what the processes of an attempt may have written, as the kernel counts it on their own host.
+
+    What a process has counted goes to its parent when that waits for it. So nothing is missing but the work of
+    processes for which nobody waited, and what is reserved and never written.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[int, int] = {}
+        self._total = 0
+
+    def take(self, processes: Sequence[int]) -> int | None:
+        """Return how many bytes these have written at most since the first look; None where one can't be looked at."""
+        found: dict[int, int] = {}
+        for process in processes:
+            try:
+                told = dict(line.split(": ") for line in Path(f"/proc/{process}/io").read_text().splitlines())
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has ended
+            except PermissionError:
+                return None
+            found[process] = max(int(told["wchar"]), int(told["write_bytes"]))
+        self._total += sum(max(0, count - self._last.get(process, 0)) for process, count in found.items())
+        self._last = found
+        return self._total
 
 
 def _without_a_name(processes: Sequence[int], refused: Refused) -> Iterator[int]:
@@ -234,8 +281,7 @@ def _devices_in_memory(process: Path) -> set[int]:
 def main() -> None:
     """Print what the agent's folders and deleted files hold."""
     processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names are enough
-    named = (size for size, _on_node in _in_files(Path(sys.argv[1]), _pass_over))
-    sizes = chain(_without_a_name(processes, _pass_over), named)
+    sizes = chain(_without_a_name(processes, _pass_over), _between_hosts(Path(sys.argv[1]), _pass_over, []))
     sys.stdout.write(f"{sum(sizes)}\n")
 
 

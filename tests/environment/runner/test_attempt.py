@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,12 @@ from environment.container.trees import Entry
 from environment.runner import protocol, secrets
 from environment.runner.attempt import RunnerAttempt, Stage, seconds_between_walks
 from environment.runner.code_snapshots import read_kept, read_snapshot
+from environment.runner.host import disk
+from environment.runner.host.disk import WriteMeter
 from environment.runner.host.readings import Gpu
+from environment.runner.job import lead_there
 from environment.runner.process.runtime import ProcessSandbox
-from environment.runner.protocol import Order, Stop
+from environment.runner.protocol import LimitExceeded, Order, Stop
 from environment.runner.sandbox import AgentStatus
 from environment.runner.secrets import SecretLaunch
 from foundation import locks
@@ -30,6 +34,7 @@ from foundation.clock import SystemClock
 from foundation.files import remove_tree
 from foundation.locks import FileLock
 from foundation.problems import EnvironmentProblem
+from tests.clocks import HandClock
 from tests.engine.harness import eventually, lines
 from tests.environment.runner.orders import order_with
 
@@ -330,11 +335,96 @@ def test_an_order_of_a_newer_protocol_is_refused(folder: Path) -> None:
         attempt_in(folder)
 
 
-def test_a_job_walks_through_its_directory_as_its_limits_need_and_else_the_less_the_more_there_is() -> None:
-    free, limited = order_with(), order_with(disk_limit_bytes=1)
+def test_a_job_walks_through_its_directory_the_less_the_more_there_is() -> None:
+    free = order_with()
     assert seconds_between_walks(free, 50, 0) == 2000
     assert seconds_between_walks(free, 1_000_000, 0) == 4 * 3600
-    assert seconds_between_walks(limited, 1_000_000, 0) < 60
     may_idle = order_with(idle_limit_seconds=1800)
     assert seconds_between_walks(may_idle, 50, 599) == 2000
     assert seconds_between_walks(may_idle, 50, 600) == 600  # before it is ended, so that what it wrote counts
+
+
+_WRITE = """
+import os, sys; from pathlib import Path; from foundation.locks import FileLock
+lock = FileLock(Path(sys.argv[1])); assert lock.acquire(note=str(os.getpid())); print(flush=True)
+for place in sys.stdin:
+    Path(place.strip()).write_bytes(bytes(10 << 20)); print(flush=True)
+"""
+
+
+def test_a_job_with_a_disk_limit_walks_through_its_directory_when_it_may_be_over_it(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walks: list[Path] = []
+    walk = disk._between_hosts
+
+    def counted(place: Path, *more: Any) -> Iterator[int]:
+        walks.append(place)
+        return walk(place, *more)
+
+    monkeypatch.setattr(disk, "_between_hosts", counted)
+    protocol.write(folder / protocol.ORDER, order_with(disk_limit_bytes=32 << 20))
+    lead_there(folder, tmp_path_factory.mktemp("node"))
+    for number in range(100):  # so that it would not be walked through again in this test
+        (folder / protocol.CODE / str(number)).touch()
+    clock = HandClock(1000.0)
+    attempt = RunnerAttempt(
+        folder,
+        clock,
+        lambda place, order: ProcessSandbox(place, order.name, never),
+        lambda: GPUS,
+        DISK,
+        CODE,
+        as_job=True,
+    )
+    shim = [sys.executable, "-c", _WRITE, str((folder / protocol.LOCK).resolve())]
+    with subprocess.Popen(shim, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdout.readline()
+        assert output.claim(folder / protocol.CLAIM)
+        output.write(folder / protocol.STARTED, Started.now(process.pid, isolated=True))
+        attempt.step()
+
+        def used_after_writing(name: str = "") -> int:
+            """Return what was measured within the next minutes."""
+            if name:
+                assert process.stdin is not None and process.stdout is not None
+                process.stdin.write(f"{folder / name}\n".encode())
+                process.stdin.flush()
+                process.stdout.readline()
+            for _ in range(2):
+                clock.moment += 60
+                attempt.measure(process_tree(), with_disk=True)
+                DISK.submit(lambda: None).result()
+            found: int = lines(folder / protocol.USAGE)[-1]["disk_bytes"]
+            return found >> 20
+
+        assert (used_after_writing(), len(walks)) == (0, 1)
+        assert (used_after_writing(f"{protocol.SCRATCH}/a"), len(walks)) == (10, 1), (
+            "of its node nobody else pays"
+        )
+        assert (used_after_writing(f"{protocol.CODE}/b"), len(walks)) == (10, 1), "it can't be over its limit"
+        assert (used_after_writing(f"{protocol.CODE}/c"), len(walks)) == (30, 2)
+        assert not (folder / protocol.LIMIT).exists()
+        assert used_after_writing(f"{protocol.CODE}/d") == 40
+        assert protocol.read(folder / protocol.LIMIT, LimitExceeded).kind == "disk"
+        process.stdin.close()
+
+
+def test_what_processes_may_have_written_is_known_also_of_those_that_have_ended(tmp_path: Path) -> None:
+    write = "import subprocess, sys; subprocess.run(['head', '-c', '30M', '/dev/zero'], stdout=open(sys.argv[1], 'w'))"
+    meter = WriteMeter()
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{write}; print(flush=True); input()", str(tmp_path / "file")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as parent:
+        assert parent.stdin is not None and parent.stdout is not None
+        before = meter.take([parent.pid])
+        assert before is not None
+        parent.stdout.readline()
+        written = meter.take([parent.pid, 1 << 22])
+        assert written is not None
+        assert written >= 30 << 20
+        assert meter.take([parent.pid]) == written
+        parent.stdin.close()
