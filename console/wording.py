@@ -360,10 +360,11 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
         return (UNKNOWN,)
     if interim.is_final and cell is not None:
         figures = mean_and_error(cell, plus_minus)
-        return f"any medal {figures}", f"medal {figures}", f"medal {cell.figures(1, plus_minus)} %"
+        short = f"{cell.figures(1, plus_minus)} %"
+        return f"any medal {figures}", f"medal {figures}", f"medal {short}", short
     so_far, final = interim.so_far_in_words(), interim.bounds_in_words()
     seeds = plural(interim.seeds, "seed") + (f": no {plus_minus}" if interim.seeds == 1 else "")
-    whole = "" if cell is None else f", seeds whole so far: {cell.figures(1, plus_minus)} %"
+    whole = "" if cell is None else f", complete seeds so far: {cell.figures(1, plus_minus)} %"
     close = f"{interim.low:.0f} to {interim.high:.0f} %"
     short = f"{interim.medals}/{interim.ended} medals" if interim.ended else "none ended"
     lost = interim.ended - interim.counted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from rich.cells import cell_len
@@ -18,6 +18,7 @@ from console.tui.painting import (
     Piece,
     Pieces,
     cells_of,
+    cut,
     fit,
     fitting,
     foreign,
@@ -36,9 +37,9 @@ from console.views.concerns import Concern, Concerns, concerns, group_text, spli
 from console.views.overview import Happening, Overview, SweepLine, overview
 from console.views.splits import ORDER
 from engine.options.sweep import read_duration
-from engine.runs.causes import CauseGroup, CauseKind
+from engine.runs.causes import CauseGroup, CauseKind, lasting_cause
 from foundation.problems import Problem
-from state.lifecycle import Outcome, RunState, SweepState
+from state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from state.records import Run, Sweep
 
 
@@ -52,10 +53,10 @@ class Target:
     cause: str = ""
 
 
-# The reason is typed for one of these: behind which sign, and with which hint.
+# The reason is typed for one of these: behind which words, and with which hint.
 _REASONS = {
-    "acknowledge": ("a", "why it needs nobody now; it comes back when something new joins it"),
-    "snooze": ("z", "for how long and why: 8h driver reset, ticket 12"),
+    "acknowledge": ("acknowledge, because", "nobody is needed; it is back when something new joins it"),
+    "snooze": ("snooze for how long, and why:", "8h driver reset, ticket 12"),
 }
 _SNOOZE = "8h "
 # More of a group are listed on its sweep's screen.
@@ -77,6 +78,7 @@ class OverviewScreen(ConsoleScreen):
         self._listed = Concerns()
         self._opened: frozenset[str] = frozenset()
         self._with_acknowledged = False
+        self._with_older = False
         self._asked_about: Concern | None = None
 
     def body(self) -> Iterable[Widget]:
@@ -113,7 +115,7 @@ class OverviewScreen(ConsoleScreen):
         self._listed = concerns(self._found, self.app.host_concerns, now)
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         drawing = _Drawing(self._found, shown.line_width, now, self.app.signs, keys)
-        opened = _Opened(self._opened, self._with_acknowledged)
+        opened = _Opened(self._opened, self._with_acknowledged, self._with_older)
         shown.show(drawing.lines(self._listed, opened, shown.size.height))
 
     def action_open(self) -> None:
@@ -127,7 +129,10 @@ class OverviewScreen(ConsoleScreen):
             self._opened ^= {concern.key}
             self.redraw()
         elif target.place == "engine":
-            self.app.start_engine()
+            self._ask_to_start_engine()
+        elif target.place == _OLDER:
+            self._with_older = not self._with_older
+            self.redraw()
         elif target.place == "sweep":
             self.app.show_sweep(target.sweep_id)
         else:
@@ -154,6 +159,17 @@ class OverviewScreen(ConsoleScreen):
         chosen = self._runs()
         if chosen:
             self.app.show_run(chosen[0].id, pane="log")
+
+    def action_group_runs(self) -> None:
+        """Show the runs with the cause of the line among the others of their sweep."""
+        concern = self._concern()
+        if concern is None or concern.group is None:
+            self.app.say("put the cursor on runs that need you")
+        elif concern.group.key == lasting_cause(concern.group.runs[0])[0]:
+            self.app.filter_runs(f"cause:{concern.group.key}", concern.group.sweep_ids[0])
+        else:
+            # Whether these are late or idle depends on the time, which a filter knows nothing of.
+            self.app.filter_runs("", concern.group.runs[0].sweep_id, concern.group.runs[0].id)
 
     def action_timeline(self) -> None:
         """Show the timeline of the line's sweep, or of all sweeps where it is about none."""
@@ -210,6 +226,7 @@ class OverviewScreen(ConsoleScreen):
             seconds = read_duration(duration)
         except Problem as problem:
             self.app.say(str(problem), bad=True)
+            message.prompt.open(message.value)
         else:
             self.app.act(causes.acknowledge, concern.key, reason, seconds=seconds, text=concern.text)
 
@@ -229,6 +246,21 @@ class OverviewScreen(ConsoleScreen):
         """Show what is acknowledged too, or only what is not."""
         self._with_acknowledged = not self._with_acknowledged
         self.redraw()
+
+    def _ask_to_start_engine(self) -> None:
+        """Start the engine if that is wanted: runs that are queued start with it."""
+        from console.screens.dialogs import ConfirmScreen
+
+        if self.app.refuses() or self._found is None:
+            return
+        queued = sum(
+            line.counts.queued for line in self._found.sweeps if line.sweep.state is SweepState.ACTIVE
+        )
+        starts = (
+            f"{wording.plural(queued, 'queued run')} may start with it." if queued else "No run is queued."
+        )
+        lines: tuple[Pieces, ...] = (((starts, "text"),),)
+        self.app.confirm(ConfirmScreen("Start the engine?", lines, "yes, start"), self.app.start_engine)
 
     def _take(self, found: Overview) -> None:
         if self._found is None:
@@ -263,10 +295,11 @@ class OverviewScreen(ConsoleScreen):
 
 @dataclass(frozen=True)
 class _Opened:
-    """Which groups are opened, by their keys, and whether what is acknowledged is shown."""
+    """Which groups are opened, by their keys, and whether what is acknowledged and all that is over is shown."""
 
     causes: frozenset[str]
     acknowledged: bool
+    older: bool
 
 
 # From this width on everything about a sweep is on one line, and the bar is longer.
@@ -276,6 +309,14 @@ _WITH_COUNTS = 110
 # With so many words or more the text of a run begins as that of its group does, and they are left out.
 _SAME_WORDS = 2
 _BARS = {False: 16, True: 32}
+# From this width on bars are as long as that.
+_WIDEST, _LONG_BAR = 190, 60
+# Of sweeps that are over so many are shown for so many lines of the screen, so that what needs a person is seen.
+_LINES_FOR_EACH_OVER = 7
+# Names of sweeps have at least this room, of which their last letters take so much where names begin alike.
+_SHORTEST_NAME, _NAMES_END = 15, 7
+# What the line of all other sweeps leads to: showing them, or hiding them again.
+_OLDER = "older"
 _OUTCOMES = {outcome.value.replace("_", " "): outcome for outcome in Outcome}
 
 
@@ -292,7 +333,7 @@ class _Drawing:
     def lines(self, listed: Concerns, opened: _Opened, height: int) -> list[Line]:
         """Return all parts: the sweeps, what needs a person, agents' own failures, what happened lately."""
         found, signs = self.found, self.signs
-        lines = [Line(heading("sweeps", self.width, signs)), *self._sweeps()]
+        lines = [Line(heading("sweeps", self.width, signs)), *self._sweeps(opened, height)]
         count = str(len(listed.needed)) if listed.needed else ""
         lines += [Line(), Line(heading("needs you", self.width, signs, note=count))]
         shown = (
@@ -317,11 +358,18 @@ class _Drawing:
         # As many as fill the screen: with a list that never grows, news costs a few lines and no new layout.
         return [*lines, *self._events(found.events[: max(8, height - len(lines))])]
 
-    def _sweeps(self) -> list[Line]:
+    def _sweeps(self, opened: _Opened, height: int) -> list[Line]:
         """One line for each sweep, and in a narrow terminal a second one for each that is not over."""
-        sweeps, signs = self.found.sweeps, self.signs
+        over = [sweep for sweep in self.found.sweeps if sweep.is_over]
+        hidden = {sweep.sweep.id for sweep in over[max(2, height // _LINES_FOR_EACH_OVER) :]}
+        # A line that says that there is one more takes as much room as the one more.
+        hidden = set() if opened.older or len(hidden) == 1 else hidden
+        sweeps = [sweep for sweep in self.found.sweeps if sweep.sweep.id not in hidden]
+        signs = self.signs
         with_costs = any(one.costs for one in sweeps)
         wide = self.width >= _WIDE + _OF_COSTS * with_costs
+        bar = _LONG_BAR if self.width >= _WIDEST and not with_costs else _BARS[wide]
+        with_notes = self.width >= _WITH_COUNTS and any(map(self._noted, sweeps))
 
         def two_lines(sweep: SweepLine) -> bool:
             return not wide and not sweep.is_over
@@ -329,17 +377,20 @@ class _Drawing:
         def counts(sweep: SweepLine) -> Forms | str:
             return "" if two_lines(sweep) else self._counts(sweep)
 
+        names = [sweep.sweep.id for sweep in sweeps]
+
+        def name(sweep: SweepLine) -> Forms:
+            is_noted = sweep.is_over and not with_notes and bool(self._noted(sweep))
+            mark: Pieces = ((f" {signs.noted}", "accent"),) if is_noted else ()
+            return Forms([((text, "text"), *mark) for text in _told_apart(sweep.sweep.id, names, signs)])
+
         columns: list[Column[SweepLine]] = [
-            Column("", lambda sweep: sweep.sweep.id, 15, grows=40),
-            Column("", lambda sweep: _bar_of(sweep, _BARS[wide], signs), _BARS[wide]),
+            Column("", name, _SHORTEST_NAME, grows=40),
+            Column("", lambda sweep: _bar_of(sweep, bar, signs), bar),
             Column("", lambda sweep: f"{sweep.ended:>4}/{sweep.counts.total:<4}", 9, gap=1),
             Column("", lambda sweep: self._medals(sweep, wide=wide), 12, grows=44 if wide else 34, gap=1),
             *([Column("", counts, 12, grows=44, drop=1)] if self.width >= _WITH_COUNTS else []),
-            *(
-                [Column("", self._noted, 4, grows=32, drop=3, role="accent")]
-                if any(map(self._noted, sweeps))
-                else []
-            ),
+            *([Column("", self._noted, 4, grows=32, drop=3, role="accent")] if with_notes else []),
             *([Column("", self._costs, 11, grows=44, drop=2)] if with_costs else []),
             Column("", self._when, 19),
         ]
@@ -349,7 +400,13 @@ class _Drawing:
             lines.append(table.line(sweep, key=Target("sweep", sweep.sweep.id)))
             if two_lines(sweep):
                 lines.append(Line(self._second_line(sweep)))
-        return lines or [_note("no sweep yet")]
+        if len(over) > 2 and (hidden or opened.older):
+            more = f"{len(hidden):,} more are over: {self.keys('overview.open')} shows them"
+            less = f"{self.keys('overview.open')} hides those that have been over for long"
+            text = more if hidden else less
+            lines.append(replace(_note(text), key=Target(_OLDER), selectable=True))
+        launch, demo = self.keys("app.launch"), "'mlebench-console demo' shows one on made-up data"
+        return lines or [_note(f"no sweep yet: {launch} launches one, {demo}")]
 
     def _medals(self, sweep: SweepLine, *, wide: bool) -> Forms:
         """What its runs have earned; what the second line says more fully is short here."""
@@ -375,7 +432,13 @@ class _Drawing:
         counts = self._counts(sweep).forms[0]
         room = self.width - 4
         medals: list[Pieces] = [(*counts, ("   ", "text"), (text, "dim")) for text in forms]
-        return (("    ", "text"), *fitting(medals, room))
+        line = fitting(medals, room)
+        noted: Piece = (foreign(self._noted(sweep), room).rstrip(), "accent")
+        if self.width < _WITH_COUNTS and noted[0]:
+            # The note is worth more than what bounds the figure.
+            forms_with_note = [(*form, ("   ", "text"), noted) for form in (*medals, counts)]
+            line = fitting([*forms_with_note, cut(forms_with_note[-1], room, self.signs.ellipsis)], room)
+        return (("    ", "text"), *line)
 
     def _noted(self, sweep: SweepLine) -> str:
         """Its tags and its note."""
@@ -528,7 +591,7 @@ class _Drawing:
             Column("", lambda run: run.sweep_id, 8, grows=22, role="dim"),
             Column("", lambda run: run.competition_id, 20, grows=56),
             Column("", lambda run: f"s{run.seed}", 4),
-            Column("", why, 30, grows=REST, drop=1, role="dim"),
+            *([Column("", why, 30, grows=REST, drop=1, role="dim")] if self.width >= _HINTED_WIDTH else []),
             Column("", ended, 4, right=True, gap=1, role="dim"),
         ]
         chosen = group.runs[:_MOST_OF_GROUP]
@@ -546,13 +609,17 @@ class _Drawing:
             at = one.event.at
             if self.now - at < 86400:
                 return wording.clock(at)
-            date = wording.day(at)
-            return Forms([((text, "dim"),) for text in (wording.date_and_time(at), date, date[5:])])
+            # News is never a year old.
+            return Forms([((text[5:], "dim"),) for text in (wording.date_and_time(at), wording.day(at))])
 
         def name(one: Happening) -> str:
             if one.count > 1:
                 return wording.plural(one.count, "run")
             return one.event.competition_id or one.event.sweep_id or ""
+
+        def sweep(one: Happening) -> str:
+            # What is about a sweep as a whole has its name once.
+            return one.event.sweep_id or "" if one.count > 1 or one.event.competition_id else ""
 
         def seed(one: Happening) -> str:
             run = run_of(one)
@@ -567,15 +634,24 @@ class _Drawing:
             return Target("sweep" if event.sweep_id else "data", event.sweep_id)
 
         columns: list[Column[Happening]] = [
-            Column("", when, 5, grows=16, role="dim"),
-            Column("", lambda one: one.event.sweep_id or "", 12, grows=16, drop=1, role="dim"),
+            Column("", when, 5, grows=11 if self.width >= _HINTED_WIDTH else 0, role="dim"),
+            Column("", sweep, 12, grows=16, drop=1, role="dim"),
             Column("", name, 34, grows=56),
             Column("", seed, 4, role="dim"),
             Column("", lambda one: one.event.kind.partition(".")[2], 10, drop=2, gap=1, role="dim"),
-            Column("", _event_text, 28, gap=1, grows=300),
+            Column("", lambda one: _event_text(one, self.signs), 28, gap=1, grows=300),
         ]
         table = Table(columns, shown, self.width, self.signs)
         return [table.line(one, key=(target(one), one.event.id)) for one in shown]
+
+
+def _told_apart(name: str, others: Sequence[str], signs: Signs) -> list[str]:
+    """Write a name in full, then ever shorter; names that begin alike lose their middle, so that they still differ."""
+    if sum(other[: _SHORTEST_NAME - 1] == name[: _SHORTEST_NAME - 1] for other in others) < 2:
+        return [name]
+    begin, end = name[:-_NAMES_END], name[-_NAMES_END:]
+    widths = range(len(begin) - 1, _SHORTEST_NAME - _NAMES_END - 2, -1)
+    return [name, *(f"{begin[:cells]}{signs.ellipsis}{end}" for cells in widths)]
 
 
 def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
@@ -606,9 +682,12 @@ def _key_hint(concern: Concern, keys: Callable[[str], str]) -> Forms:
     return Forms([((form, "dim"),) for form in forms])
 
 
-def _event_text(one: Happening) -> Pieces:
+def _event_text(one: Happening, signs: Signs) -> Pieces:
     if one.event.kind.endswith("failed"):
-        return ((one.text, "bad"),)
+        kind, _, text = one.text.partition(": ")
+        # As it stands among what needs a person, and with more room for the cause.
+        known = {each.value: wording.FAILURE_LETTERS[each] for each in FailureClass}
+        return ((f"{signs.failed}{known[kind]} {text}" if kind in known and text else one.text, "bad"),)
     earned = (outcome_role(each) for words, each in _OUTCOMES.items() if one.text.startswith(words))
     return ((one.text, next(earned, "text")),)
 

@@ -25,6 +25,7 @@ from console.tui.painting import (
     Piece,
     Pieces,
     bar,
+    cells_of,
     cut,
     foreign,
     heading,
@@ -735,7 +736,7 @@ class _Kind:
         return (
             (f"  {self.name:<12}", "strong"),
             (f"{'now' if is_live else 'last'} {self.number(last)}", "text"),
-            (f"{self.limit}, at most {self.number(peak)}", "dim"),
+            (f"{self.limit}, peak {self.number(peak)}", "dim"),
         )
 
 
@@ -757,6 +758,9 @@ def _measured(facts: RunFacts, usage: UsageCurves) -> list[_Kind]:
     return [kind for kind in kinds if kind.points]
 
 
+_FEWEST_CHART_ROWS = 3
+
+
 def _resources(
     facts: RunFacts, usage: UsageCurves | None, width: int, height: int, now: float, signs: Signs
 ) -> list[Line]:
@@ -766,7 +770,10 @@ def _resources(
     if usage.latest is None:
         return [Line((("  nothing has been measured yet", "dim"),))]
     measured = _measured(facts, usage)
-    each = max(3, (height - 1) // len(measured) - 3) if measured else 0
+    # Beside the rows of each chart there are its title, its line of time, and where there is room an empty line.
+    rows_each = height // max(1, len(measured))
+    between = 0 if _FEWEST_CHART_ROWS + 2 <= rows_each < _FEWEST_CHART_ROWS + 3 else 1
+    each = max(_FEWEST_CHART_ROWS, rows_each - 2 - between)
     lines: list[Line] = []
     start = facts.attempt.started_at if facts.attempt is not None else None
     for each_kind in measured:
@@ -784,7 +791,7 @@ def _resources(
         lines += [
             Line(title, key=each_kind.name, selectable=True),
             *(Line(pieces) for pieces in drawn),
-            Line(),
+            *[Line()] * between,
         ]
     if not facts.sweep.spec.gpus:
         lines.append(Line((("  no GPUs were requested", "dim"),)))
@@ -816,6 +823,7 @@ def _calls(
     ]
     for text in _caveats(facts):
         lines.append(Line(((f"  {foreign(text, width - 3).rstrip()}", "warn"),)))
+    course: list[Line] = []
     attempt = facts.attempt
     if history.came and attempt is not None and attempt.started_at is not None:
         room, begin = width - 2, attempt.started_at
@@ -832,11 +840,14 @@ def _calls(
         )
         rows = max(3, min(6, height // 4))
         plotted = chart(drawn, room, rows, signs, ascii_only=signs.bar_parts == " ")
-        lines += [
+        course = [
             Line(),
             Line(((f"  calls in each {wording.duration(seconds)}", "dim"),)),
             *map(Line, plotted),
         ]
+    # In few lines what was called last is worth more than the course.
+    is_short = height < _LINES_FOR_COURSE
+    lines += [] if is_short else course
     most_used = sorted(spent.models, key=lambda each: (-(each.usage.input_tokens or 0), each.model))
     models = Table(_MODELS, most_used, width, signs)
     lines += [Line(), models.heading()]
@@ -844,7 +855,10 @@ def _calls(
     calls = Table(_LAST_CALLS, history.last, width, signs)
     lines += [Line(), calls.heading()]
     lines += [calls.line(each, key=("call", each.id)) for each in reversed(history.last)]
-    return [*lines, *traffic]
+    return [*lines, *(course if is_short else []), *traffic]
+
+
+_LINES_FOR_COURSE = 24
 
 
 def _traffic(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
@@ -915,7 +929,7 @@ def _pace(history: CallHistory, now: float, dot: Piece, width: int) -> Pieces:
     ]
     for name, typical in (
         ("first byte", history.typical_first_seconds()),
-        ("whole", history.typical_seconds()),
+        ("whole call", history.typical_seconds()),
     ):
         if typical is not None:
             median, most = typical
@@ -946,7 +960,7 @@ _MODELS = (
     Column[ModelTotal](
         "failed", lambda each: f"{each.errors:,}" if each.errors else "", 6, right=True, gap=1, drop=4
     ),
-    Column[ModelTotal]("in", lambda each: _tokens(each.usage.input_tokens), 7, right=True, gap=1),
+    Column[ModelTotal]("in", lambda each: _tokens(each.usage.input_tokens), 7, right=True),
     Column[ModelTotal](
         "cached", lambda each: _tokens(each.usage.cached_tokens), 7, right=True, gap=1, role="dim", drop=2
     ),
@@ -959,7 +973,7 @@ _MODELS = (
         role="dim",
         drop=5,
     ),
-    Column[ModelTotal]("out", lambda each: _tokens(each.usage.output_tokens), 7, right=True, gap=1),
+    Column[ModelTotal]("out", lambda each: _tokens(each.usage.output_tokens), 7, right=True),
     Column[ModelTotal](
         "reasoning",
         lambda each: _tokens(each.usage.reasoning_tokens),
@@ -994,15 +1008,15 @@ _LAST_CALLS = (
         drop=4,
     ),
     Column[ModelCall](
-        "first byte",
-        lambda each: "" if each.first_seconds is None else f"{each.first_seconds:.2f} s",
-        10,
+        "first s",
+        lambda each: "" if each.first_seconds is None else f"{each.first_seconds:.2f}",
+        7,
         right=True,
         gap=1,
         role="dim",
         drop=2,
     ),
-    Column[ModelCall]("whole", lambda each: f"{each.seconds:.1f} s", 8, right=True, gap=1, role="dim"),
+    Column[ModelCall]("total s", lambda each: f"{each.seconds:.1f}", 7, right=True, gap=1, role="dim"),
     Column[ModelCall]("problem", lambda each: each.problem, 8, grows=REST, drop=1, role="warn"),
 )
 
@@ -1067,10 +1081,17 @@ def _config(facts: RunFacts, order: Order | None, width: int, now: float, signs:
             for text in facts.competition.defects_in("corrected" if spec.edition == "corrected" else "v1")
         ]
     table = Table(_CONFIG, rows, width, signs)
-    return [table.line(row, key=(row[0], place)) for place, row in enumerate(rows)]
+    lines = []
+    for place, (name, text) in enumerate(rows):
+        # A list has as many lines as its longest texts need: a cut one could be read nowhere.
+        first, *more = cells_of(plain(text), max(20, width - _CONFIG_NAME - _CONFIG_AROUND)) or [""]
+        lines.append(table.line((name, first), key=(name, place)))
+        lines += [table.line(("", part), key=(name, place, part)) for part in more]
+    return lines
 
 
+_CONFIG_NAME, _CONFIG_AROUND = 16, 4
 _CONFIG = (
-    Column[tuple[str, str]]("", lambda row: row[0], 16, role="dim"),
+    Column[tuple[str, str]]("", lambda row: row[0], _CONFIG_NAME, role="dim"),
     Column[tuple[str, str]]("", lambda row: row[1], 10, grows=REST),
 )

@@ -62,7 +62,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     CONTEXTS = ("sweep", "list", "matrix")
     MODE = "sweep"
     FILTER_HINT = (
-        "words, state:failed class:infra tag:night note:gpu seed:2 split:low outcome:gold, ! negates"
+        "words, state:failed class:infra cause:nvml tag:night seed:2 split:low outcome:gold, ! negates"
     )
 
     def __init__(self) -> None:
@@ -532,8 +532,12 @@ def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pi
     several = len(board.all_sweeps) > 1
     others: Pieces = ((f"sweep {place} of {len(board.all_sweeps)} ", "dim"),) if several else ()
     ends = wording.expected_end(board.ends, now)
-    agent: Pieces = ((dot, "faint"), (foreign(spec.agent_id, 30).rstrip(), "text"), (dot, "faint"))
-    lefts: list[Pieces] = [(*name, *agent, (dot.join(facts[:count]), "dim")) for count in (4, 3, 2, 1)]
+    agent: Pieces = ((dot, "faint"), (foreign(spec.agent_id, 30).rstrip(), "text"))
+    between: Piece = (dot, "faint")
+    lefts: list[Pieces] = [
+        (*name, *agent, between, (dot.join(facts[:count]), "dim")) for count in (4, 3, 2, 1)
+    ]
+    lefts += [(*name, *agent), (*name, between, (facts[0], "dim")), tuple(name)]
     when: Pieces = ((dot, "faint"), (ends, "dim")) if ends else ()
     told = wording.medals(board.interim, board.any_medal, signs.plus_minus)
     earned: list[Pieces] = [((text, "strong"), *tail, (" ", "text")) for tail in (when, ()) for text in told]
@@ -692,7 +696,7 @@ def _drawn(run: Run, context: _Context) -> Drawn:
 def _score(score: float, row: CompetitionRow, signs: Signs) -> Pieces:
     """A score, and in which direction better ones are."""
     arrow = f" {better_arrow(row.thresholds, signs)}" if row.thresholds else ""
-    return ((wording.score(score, 8), "text"), (arrow, "faint"))
+    return ((wording.score(score, 8), "text"), (arrow, "dim"))
 
 
 # What a seed takes where it is only a sign: room for a mark, the sign, what is behind it, and a gap.
@@ -709,14 +713,14 @@ class _Dense:
     Attributes:
         entries: from top to bottom, then block by block: a group's heading, a competition, or an empty line.
         height: how many lines a block has.
-        name_width: how much room there is for a name.
+        name_widths: how much room there is for a name, block by block.
         shows_all: whether everything is seen at once and names have room.
     """
 
     entries: Sequence[SplitGroup | CompetitionRow | None]
     seeds: int
     height: int
-    name_width: int
+    name_widths: Sequence[int]
     shows_all: bool
     signs: Signs
 
@@ -731,15 +735,15 @@ class _Dense:
             key = tuple(each.competition_id for each in beside if isinstance(each, CompetitionRow))
             pieces: list[Piece] = []
             cells: list[ColumnSpan] = []
-            for each in beside:
+            for each, name_width in zip(beside, self.name_widths, strict=False):
                 begin = width_of(pieces) + _DENSE_MARGIN
                 if not isinstance(each, CompetitionRow):
                     # Columns keep their places, so that the cursor goes straight up and down.
                     cells += [ColumnSpan(begin, begin, selectable=False, name=begin)] * self.seeds
-                    pieces += self._heading(each)
+                    pieces += self._heading(each, name_width)
                     continue
                 role: Role = "dim" if each.waits_for else "text"
-                name = foreign(each.competition_id, self.name_width, ellipsis=self.signs.ellipsis)
+                name = foreign(each.competition_id, name_width, ellipsis=self.signs.ellipsis)
                 pieces += [(" " * _DENSE_MARGIN, "text"), (f"{name} ", role)]
                 for run in each.runs:
                     is_shown = run is not None and (not chosen or chosen.accepts(run, each.split))
@@ -753,13 +757,22 @@ class _Dense:
             lines.append(Line(tuple(pieces), key or None, tuple(cells), selectable=bool(key)))
         return lines, run_ids
 
-    def _heading(self, group: SplitGroup | None) -> Pieces:
+    def _heading(self, group: SplitGroup | None, name_width: int) -> Pieces:
+        """The split, how it stands where there is room, and the numbers of the seeds."""
         if group is None:
-            width = _DENSE_MARGIN + self.name_width + 1 + self.seeds * _DENSE_SEED
+            width = _DENSE_MARGIN + name_width + 1 + self.seeds * _DENSE_SEED
             return ((" " * width, "text"),)
         numbers = "".join(f" {seed + 1:<{_DENSE_SEED - 1}}" for seed in range(self.seeds))
-        title = f"{group.split.upper():<{self.name_width + 1}}"
-        return (" " * _DENSE_MARGIN, "text"), (title, "strong"), (numbers, "dim")
+        title = f"{group.split.upper()}  "
+        room = name_width + 1 - len(title)
+        forms = wording.medals(group.interim, group.any_medal, self.signs.plus_minus)
+        told = next((form for form in forms[-2:] if len(form) < room), "")
+        return (
+            (" " * _DENSE_MARGIN, "text"),
+            (title, "strong"),
+            (f"{told:<{room}}", "dim"),
+            (numbers, "dim"),
+        )
 
 
 _DENSE_MARGIN = 2
@@ -780,11 +793,22 @@ def _dense(
     most = max(1, width // (beside_name + _DENSE_SHORTEST_NAME))
     needed = -(-len(entries) // max(1, height))
     blocks = min(most, max(1, needed))
-    longest = max((len(row.competition_id) for _group, rows in groups for row in rows), default=0)
-    name = min(width // blocks - beside_name, max(longest, _DENSE_SHORTEST_NAME), _DENSE_LONGEST_NAME)
     lines = max(1, -(-len(entries) // blocks))
-    shows_all = needed <= most and name >= min(longest, _DENSE_NAME)
-    return _Dense(entries, seeds, lines, name, shows_all, signs)
+    wanted = [
+        max((len(each.competition_id) for each in block if isinstance(each, CompetitionRow)), default=0)
+        for block in (entries[place * lines : (place + 1) * lines] for place in range(blocks))
+    ]
+    wanted = [min(max(each, _DENSE_SHORTEST_NAME), _DENSE_LONGEST_NAME) for each in wanted]
+    share = width // blocks - beside_name
+    # A block takes what another one does not need.
+    spare = sum(max(0, share - each) for each in wanted)
+    names = []
+    for each in wanted:
+        more = min(spare, max(0, each - share))
+        spare -= more
+        names.append(min(each, share + more))
+    has_names = all(name >= min(each, _DENSE_NAME) for name, each in zip(names, wanted, strict=True))
+    return _Dense(entries, seeds, lines, names, needed <= most and has_names, signs)
 
 
 def _dense_cell(run: Run, context: _Context, *, marked: bool) -> Pieces:
@@ -801,8 +825,8 @@ def _dense_cell(run: Run, context: _Context, *, marked: bool) -> Pieces:
 
 def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
     """How a split stands, one cell for each column of the matrix."""
-    whole = sum(seed is not None and seed.is_final for seed in group.per_seed)
-    label = f"any medal, {whole} of {len(group.per_seed)} seeds whole"
+    complete = sum(seed is not None and seed.is_final for seed in group.per_seed)
+    label = f"any medal, {complete} of {len(group.per_seed)} seeds complete"
     shares: list[Cell] = [((f" {_share(seed)}", "dim"),) for seed in group.per_seed]
     told = wording.medals(group.interim, group.any_medal, signs.plus_minus)
     is_final = group.interim is not None and group.interim.is_final
@@ -813,7 +837,7 @@ def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
 
 def _share(seed: Interim | None) -> str:
     """What share of a seed's runs have a medal, or before all have a result, how many of those that have ended."""
-    if seed is None:
+    if seed is None or not seed.ended:
         return wording.UNKNOWN
     return f"{seed.low:.1f} %" if seed.is_final else f"{seed.medals} of {seed.ended}"
 
@@ -822,19 +846,22 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
     """Every run a line."""
     now, limit = context.now, context.limit
 
-    def state(run: Run) -> Cell:
+    def standing(run: Run) -> Cell:
+        """How it has ended, or its state and what it would get if it ended now."""
         drawn = _drawn(run, context)
-        return ((f"{drawn.sign} {run.state.value}", drawn.role),)
+        if run.failure_class is not None:
+            return ((f"{drawn.sign} {wording.FAILURE_SHORT[run.failure_class]}", "bad"),)
+        if run.outcome is not None:
+            return ((f"{drawn.sign} {wording.OUTCOME_SHORT[run.outcome]}", drawn.role),)
+        state: Piece = (f"{drawn.sign} {run.state.value}", drawn.role)
+        return (state, (f" {drawn.standing}", drawn.standing_role)) if drawn.standing else (state,)
 
     def score(run: Run) -> Cell:
         return "" if run.score is None else _score(run.score, rows[run.competition_id], context.signs)
 
-    def standing(run: Run) -> Cell:
-        drawn = _drawn(run, context)
-        if run.failure_class is not None:
-            return ((wording.FAILURE_SHORT[run.failure_class], "bad"),)
-        words = wording.OUTCOME_SHORT[run.standing] if run.standing else ""
-        return ((words, drawn.standing_role if run.is_live else drawn.role),)
+    def attempt(run: Run) -> str:
+        """Which one it is, where it is not the first."""
+        return str(run.attempts) if run.attempts > 1 else ""
 
     def took(run: Run) -> str:
         if run.started_at is None:
@@ -871,10 +898,9 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=RunOrder.BENCHMARK),
         Column("competition", lambda run: run.competition_id, 40, grows=56, by=RunOrder.NAME),
         Column("seed", lambda run: str(run.seed), 4, right=True, gap=1),
-        Column("state", state, 12, by=RunOrder.NEED),
-        Column("score", score, 10, right=True, gap=1),
-        Column("standing", standing, 12, gap=1, by=RunOrder.MEDALS),
-        Column("attempt", lambda run: str(run.attempts), 7, drop=3, right=True, gap=1, role="dim"),
+        Column("standing", standing, 14, by=RunOrder.NEED),
+        Column("score", score, 10, right=True, gap=1, by=RunOrder.MEDALS),
+        Column("attempt", attempt, 7, drop=3, right=True, gap=1, role="dim"),
         Column("took", took, 7, drop=2, right=True, gap=1, role="dim"),
         Column("quiet", quiet, 6, drop=4, right=True, gap=1, role="dim", by=RunOrder.QUIET),
         Column("what", what, 16, grows=REST, drop=1, role="dim"),

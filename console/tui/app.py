@@ -323,14 +323,20 @@ class ConsoleApp(TerminalApp):
         notes = list(of_runs or of_sweep)
         self.action_command_line(f"{command} {notes[0] if len(notes) == 1 else ''}")
 
-    def filter_runs(self, words: str) -> None:
-        """Show the runs of the sweep that these words let through."""
+    def filter_runs(self, words: str, sweep_id: str | None = None, run_id: int | None = None) -> None:
+        """Show what these words let through of a sweep, or of the one that was seen last, the cursor on a run."""
         from console.screens.sweep import SweepScreen
 
         self.show("sweep")
         screen = self.screen_stack[0]
         if isinstance(screen, SweepScreen):
-            self.call_after_refresh(screen.filter_by, words)
+
+            def filter_them(screen: SweepScreen = screen) -> None:
+                screen.filter_by(words)
+                if sweep_id is not None:
+                    screen.show_sweep(sweep_id, run_id)
+
+            self.call_after_refresh(filter_them)
 
     def runs_filter(self) -> str:
         """Return the words that the sweep's runs are filtered by."""

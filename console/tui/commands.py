@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -31,6 +32,7 @@ from console.tui.theme import THEME_NAMES
 from console.tui.widgets.inputs import FilePaths, TypingLine
 from console.tui.widgets.painted import Painted
 from console.views.sweep import FILTER_FIELDS, checked_filter
+from engine.runs.causes import lasting_cause
 from engine.settings import FILTERS, check_filter
 from foundation.problems import Problem, UsageProblem
 from state.lifecycle import FailureClass, Outcome, RunState
@@ -144,7 +146,11 @@ def _filter_words(app: ConsoleApp) -> Iterator[Word]:
         "tag": _tags_known(app),
         "split": ("low", "medium", "high"),
     }
+    causes = dict(map(lasting_cause, app.known_runs))
     for field in FILTER_FIELDS:
+        if field == "cause":
+            yield from (Word(f"cause:{key}", text) for key, text in causes.items() if key)
+            continue
         for value in dict.fromkeys(values.get(field, ())):
             yield Word(f"{field}:{value}", f"runs whose {field} is {value}")
         if field not in values:
@@ -486,9 +492,7 @@ COMMANDS: tuple[Command, ...] = (
     _change(
         "stop", "[RUN...|SWEEP]", "Stop runs, or a sweep for good", _stop, words=(_runs,), subject=_runs_here
     ),
-    _change(
-        "tag", "TAG... [-TAG...]", "Put tags on, or take them off", _tag, 1, (_tag_words,), _runs_or_sweep
-    ),
+    _change("tag", "TAG... [-TAG...]", "Add tags; -TAG removes one", _tag, 1, (_tag_words,), _runs_or_sweep),
     _change("note", "TEXT|-", "Write a note; - takes it away", _note, 1, subject=_runs_or_sweep),
     _change("tag-sweep", "TAG... [-TAG...]", "The same for the sweep", _tag_sweep, 1, subject=_sweep_named),
     _change("note-sweep", "TEXT|-", "Write a note on the sweep", _note_sweep, 1, subject=_sweep_named),
@@ -671,7 +675,9 @@ def _find(app: ConsoleApp, name: str) -> Command:
         raise UsageProblem(f":{name} could be {', '.join(command.name for command in found)}")
     if any(command.name == name for command in COMMANDS):
         raise UsageProblem(f":{name} changes something, and this console is read-only")
-    raise UsageProblem(f"there is no command :{name}", "", "':' lists what can be said.")
+    alike = get_close_matches(name, [command.name for command in known], n=1)
+    step = f"Did you mean :{alike[0]}?" if alike else "':' lists what can be said."
+    raise UsageProblem(f"there is no command :{name}", "", step)
 
 
 @dataclass(frozen=True)
@@ -798,6 +804,8 @@ def _title(command: Command) -> str:
 
 _MOST_LINES = 10
 _WIDEST_COMMAND = 34
+# What a command is about has less room beside its help in a narrow terminal.
+_WIDE, _WIDEST_SUBJECT, _SHORT_SUBJECT = 100, 40, 18
 
 
 class CommandLine(Widget):
@@ -862,7 +870,7 @@ class CommandLine(Widget):
         try:
             perform(self.app, text)
         except Problem as problem:
-            self._problem = " ".join(str(problem).splitlines())
+            self._problem = ". ".join(line.removesuffix(".") for line in str(problem).splitlines())
             self._type(text)
             self._draw()
         else:
@@ -934,6 +942,9 @@ class CommandLine(Widget):
         room = max(2, min(_MOST_LINES, self.screen.size.height // 2 - 2))
         first = max(0, min((self._chosen or 0) - room // 2, len(self._found) - room))
         shown = self._found[first : first + room]
+        if self._problem:
+            # What only says that nothing can be said is said once.
+            shown = [each for each in shown if each.shown]
         names = min(_WIDEST_COMMAND, max((len(each.shown) for each in shown), default=0), 2 * width // 5)
         more = len(self._found) - len(shown)
         yield ((signs.rule * width, "faint"),)
@@ -942,15 +953,16 @@ class CommandLine(Widget):
             begin: Piece = (f"{signs.cursor if is_chosen else ' '} ", "accent")
             name = f"{fit(plain(each.shown), names, ellipsis=signs.ellipsis)}  "
             side = each.subject or each.key
-            known = f" {foreign(side, min(40, width // 3)).rstrip()} " if side else ""
+            longest = _WIDEST_SUBJECT if width >= _WIDE else _SHORT_SUBJECT
+            known = f" {foreign(side, longest, ellipsis=signs.ellipsis).rstrip()} " if side else ""
             about = foreign(each.about, max(0, width - 4 - names - len(known)), ellipsis=signs.ellipsis)
             yield (
                 begin,
                 (name, "strong" if is_chosen else "accent" if each.completed else "text"),
                 (about, "text" if is_chosen else "dim"),
-                (known, "text" if each.subject else "faint"),
+                (known, "text" if each.subject else "dim"),
             )
         if self._problem:
             yield ((f"  {foreign(self._problem, width - 3, ellipsis=signs.ellipsis).rstrip()}", "bad"),)
         elif more > 0:
-            yield ((f"  {more} more; type to narrow, up and down choose, tab completes", "faint"),)
+            yield ((f"  {more} more; type to narrow, up and down choose, tab completes", "dim"),)

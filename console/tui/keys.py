@@ -151,9 +151,11 @@ TABLE: tuple[Key, ...] = (
         "acknowledged",
         "acknowledged",
         "Show what is acknowledged too, or not",
-        7,
     ),
     Key("overview.timeline", "t", "timeline", "timeline", "The timeline of the line's sweep, or of all", 8),
+    Key(
+        "overview.runs", "slash", "group_runs", "its runs", "The runs of the line's cause, in their sweep", 7
+    ),
     _change("overview.note", "n ctrl+n", "app.note('note')", "note", "Write a note on the run or sweep"),
     _change(
         "overview.tag",
@@ -171,7 +173,14 @@ TABLE: tuple[Key, ...] = (
     Key("sweep.mark", "space", "mark", "mark", "Mark or unmark the run", 3),
     _change("sweep.relaunch", "r", "relaunch", "relaunch", "Relaunch the marked runs, or this one", 4),
     _change("sweep.stop", "s", "stop", "stop", "Stop the marked runs, or this one", 5),
-    Key("sweep.filter", "slash", "filter", "filter", "Words, or state: class: tag: note: seed: outcome:", 6),
+    Key(
+        "sweep.filter",
+        "slash",
+        "filter",
+        "filter",
+        "Words, or state: class: cause: tag: note: seed: outcome:",
+        6,
+    ),
     Key("sweep.failed", "f", "next_failed", "next failed", "To the next failed run"),
     Key(
         "sweep.dense", "W", "dense", "dense", "All competitions at once, seeds as signs; or the matrix again"

@@ -14,6 +14,7 @@ from competitions.model import Thresholds
 from console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from console.views.lists import FilterTerm, SortOrder, parse_terms
 from console.views.splits import ORDER, split_of, thresholds
+from engine.runs.causes import lasting_cause
 from engine.scoreboard import Cell, Interim, Measure, Trial, aggregate, interim_of, results_of
 from engine.scoreboard.aggregation import complete_seeds
 from engine.scoreboard.own_runs import trial_of
@@ -30,7 +31,7 @@ Sorted = TypeVar("Sorted")
 _Rank = tuple[float | str, ...]
 _RankOf = Callable[[Sorted], _Rank]
 
-FILTER_FIELDS = ("state", "class", "split", "seed", "outcome", "standing", "tag", "note")
+FILTER_FIELDS = ("state", "class", "cause", "split", "seed", "outcome", "standing", "tag", "note")
 
 
 class RunOrder(StrEnum):
@@ -55,7 +56,7 @@ BENCHMARK = SortOrder(RunOrder.BENCHMARK)
 class RunFilter:
     """Which runs to show, `state:failed class:infra tag:night note:gpu` and free words; an empty one shows all.
 
-    `tag:` and `note:` alone let through what has any tag or a note.
+    `tag:` and `note:` alone let through what has any tag or a note. `cause:` takes the key of a cause, or words in it.
 
     Attributes:
         unknown: fields that do not exist, which are otherwise left out.
@@ -284,6 +285,9 @@ def _agrees(term: FilterTerm, run: Run, split: str) -> bool:
         return any(wanted in ("", tag.name) for tag in run.tags)
     if term.field == "note":
         return bool(run.note) and wanted in run.note.lower()
+    if term.field == "cause":
+        key, cause = lasting_cause(run)
+        return bool(key) and (key.startswith(wanted) or wanted in cause.lower())
     if term.field == "seed":
         return wanted == str(run.seed)
     if term.field == "split":

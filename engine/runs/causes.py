@@ -138,6 +138,12 @@ def group_by_cause(
     )
 
 
+def lasting_cause(run: Run) -> tuple[str, str]:
+    """Return the key and the text of the cause of a run that has failed or can't be graded; both empty for others."""
+    why = _cause(run, None, 0.0) if run.state is RunState.FAILED or run.grading_problem else None
+    return ("", "") if why is None else (cause_key(why[0], why[1]), why[1])
+
+
 def idle_since(run: Run, now: float) -> float | None:
     """Return since when a running run has shown no activity; None where that is not long enough."""
     active = run.last_activity_at or run.started_at or now

@@ -10,6 +10,7 @@ from console.screens.grade import best_fits
 from console.views.events import ListedEvent, parse_event_filter
 from console.views.lists import words_accept
 from console.views.sweep import parse_filter
+from state.causes import cause_key
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Event, Run, Tag
 
@@ -19,7 +20,12 @@ QUEUED = Run(
     queued_at=0.0, started_at=None, ended_at=None, last_activity_at=None, submissions=0, position=0,
 )  # fmt: skip
 FAILED = replace(
-    QUEUED, state=RunState.FAILED, failure_class=FailureClass.INFRASTRUCTURE, failure_text="GPU lost", seed=1
+    QUEUED,
+    state=RunState.FAILED,
+    failure_class=FailureClass.INFRASTRUCTURE,
+    failure_text="GPU lost",
+    cause="GPU lost",
+    seed=1,
 )
 GOLD = replace(QUEUED, state=RunState.FINISHED, outcome=Outcome.GOLD, standing=Outcome.GOLD)
 NOTED = replace(QUEUED, seed=3, note="look at the GPU", tags=(Tag("night", "me", 1.0),))
@@ -34,6 +40,12 @@ RUNNING = replace(QUEUED, state=RunState.RUNNING, standing=Outcome.ABOVE_MEDIAN)
         ("state:fail", [FAILED]),
         ("!state:failed", [QUEUED, GOLD, RUNNING]),
         ("class:infra", [FAILED]),
+        ("cause:infrastructure-", [FAILED]),
+        (f"cause:{cause_key('infrastructure', 'GPU lost')}", [FAILED]),
+        ("cause:lost", [FAILED]),
+        ("cause:", [FAILED]),
+        ("cause:nvml", []),
+        ("!cause:gpu", [QUEUED, GOLD, RUNNING]),
         ("state:live", [RUNNING]),
         ("seed:1", [FAILED]),
         ("split:low seed:2", [QUEUED, GOLD, RUNNING]),

@@ -34,6 +34,8 @@ _BETWEEN_TICKS = 9
 # A bar with fewer cells has no room for a name.
 _NAMED = 14
 _LEAST_CHART, _MOST_CHART = 3, 16
+# From so many rows on both charts are high enough to be read.
+_ROWS_FOR_BOTH = 16
 
 _Cells = list[Piece]
 
@@ -158,6 +160,37 @@ def medals_chart(
     return chart(series, width, rows, signs, ascii_only=signs.bar_parts == " ")[:-1]
 
 
+def busy_chart(
+    found: Timeline, window: Window, width: int, rows: int, now: float, signs: Signs
+) -> list[Pieces]:
+    """How many attempts there were at once at each moment, on the same axis in so many rows."""
+    if rows < _LEAST_CHART:
+        return []
+    changes = sorted(
+        (at, step)
+        for bar in found.bars
+        for at, step in ((bar.begin, 1), (now if bar.end is None else bar.end, -1))
+        if at < now
+    )
+    count, points = 0, [(0.0, 0.0)]
+    for at, step in changes:
+        count += step
+        if at > window.end:
+            break
+        points.append((max(0.0, at - window.begin), float(count)))
+    until = min(now, window.end) - window.begin
+    points.append((max(until, points[-1][0]), points[-1][1]))
+    series = Series(
+        points=points,
+        span=(0.0, window.seconds),
+        role="running",
+        number=lambda value: wording.plural(round(value), "attempt"),
+        steps=True,
+        floor=0.0,
+    )
+    return chart(series, width, rows, signs, ascii_only=signs.bar_parts == " ")[:-1]
+
+
 @dataclass(frozen=True)
 class Layout:
     """What has how many rows where the whole has some.
@@ -166,21 +199,29 @@ class Layout:
         lane: of one lane.
         lanes: how many lanes are seen at once.
         chart: of the chart of medals, without its heading; 0: there is no room for it.
+        busy: of the chart of attempts at once, in the same way.
     """
 
     lane: int
     lanes: int
     chart: int
+    busy: int
 
 
 def laid_out(found: Timeline, height: int) -> Layout:
-    """Share out some rows: first a row for each lane, then the medals over time, then names below the bars."""
+    """Share out some rows: a row for each lane, the medals over time, names below the bars, attempts at once."""
     lanes, room = max(1, len(found.lanes)), height - 1 - bool(found.marks)
     rows = next((rows for rows in (3, 2) if room >= rows * lanes + 1 + 2 * _LEAST_CHART), 1)
-    drawn = 0
+    drawn = busy = 0
+    left = room - rows * lanes
     if found.medals and room >= 3 * _LEAST_CHART:
-        drawn = min(_MOST_CHART, max(_LEAST_CHART, room - rows * lanes - 1))
-    return Layout(rows, max(1, (room - (drawn + 1 if drawn else 0)) // rows), drawn)
+        drawn = min(_MOST_CHART, max(_LEAST_CHART, left - 1))
+    if drawn and left >= _ROWS_FOR_BOTH:
+        drawn = busy = min(_MOST_CHART, left // 2 - 1)
+    elif not drawn and left >= _ROWS_FOR_BOTH // 2:
+        busy = min(_MOST_CHART, left - 1)
+    charts = sum(each + 1 for each in (drawn, busy) if each)
+    return Layout(rows, max(1, (room - charts) // rows), drawn, busy)
 
 
 def pointed_at(
@@ -206,14 +247,18 @@ def gantt(
     now: float,
     signs: Signs,
 ) -> list[Pieces]:
-    """Draw the axis, the marks, the lanes from `top` on, and the medals over time."""
+    """Draw the axis, the marks, the lanes from `top` on, the medals over time, and how many attempts there were."""
     lines = [axis(window, width, now, signs)]
     if found.marks:
         lines.append(marks_line(found.marks, window, width))
     for lane in found.lanes[top : top + layout.lanes]:
         lines += lane_lines(lane, found, window, width, rows=layout.lane, chosen=chosen, now=now, signs=signs)
-    drawn = medals_chart(found, window, width, layout.chart, now, signs)
-    return [*lines, heading("medals over time", width, signs), *drawn] if drawn else lines
+    for title, drawn in (
+        ("medals over time", medals_chart(found, window, width, layout.chart, now, signs)),
+        ("attempts at once", busy_chart(found, window, width, layout.busy, now, signs)),
+    ):
+        lines += [heading(title, width, signs), *drawn] if drawn else []
+    return lines
 
 
 def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) -> list[Pieces]:

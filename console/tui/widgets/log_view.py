@@ -139,6 +139,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._left = 0
         self._numbers = False
         self._times = False
+        self._label_width = 0
         self._pattern: Pattern | None = None
         # Finds the words of a programming language, which get colours.
         self._lexer: Any = None
@@ -167,6 +168,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def show_merged(self, sources: tuple[Source, ...]) -> None:
         """Show several logs as one, with their times."""
         self._times = True
+        self._label_width = max((cell_len(plain(source.label)) for source in sources), default=0)
         self.follow(sources)
         self._open(MergedLog(sources))
 
@@ -207,6 +209,8 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         right: list[Piece] = []
         if page.filtered:
             right.append(("only lines with a hit  ", "accent"))
+        if page.moments and not any(page.moments):
+            right.append(("times are not known  ", "dim"))
         if self._left:
             right.append((f"from column {self._left + 1}  ", "dim"))
         if self._wrap:
@@ -390,10 +394,12 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def _page_rows(self, page: Page, width: int) -> list[Strip]:
         """Return the rows that a page takes."""
         digits = len(f"{max((number or 0 for number in page.numbers), default=0):,}") if page.numbers else 0
+        # Of lines that were printed nobody knows when, a column of nothing says no more than the page's foot.
+        has_times = any(moment is not None for moment in page.moments)
         found: list[Strip] = []
         for place, line in enumerate(page.lines):
             margin = [self._sign(page, line.start), *self._label(page, place, width)]
-            if page.moments:
+            if has_times:
                 moment = page.moments[place]
                 clock = wording.clock_seconds(moment) if moment is not None else wording.UNKNOWN
                 margin.append(self._dim(f"{clock:<8} "))
@@ -416,7 +422,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             role = _LABELS[label.number % len(_LABELS)]
             # The last word, the seed, distinguishes runs of one competition.
             name, _, last = plain(label.text).rpartition(" ")
-            room = min(48, width // 4) - len(last) - 1
+            room = min(48, width // 4, self._label_width) - len(last) - 1
             yield Segment(f"{fit(name, room, ellipsis=self.app.signs.ellipsis)} {last} ", self._style(role))
 
     def _dim(self, text: str) -> Segment:

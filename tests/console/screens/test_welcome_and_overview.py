@@ -13,10 +13,11 @@ from engine.control.status import publish
 from engine.places import Places
 from state import acknowledgements, runs, transitions
 from state.database import DATABASE_NAME
+from state.lifecycle import Outcome
 from state.records import Acknowledgement
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
-from tests.console.world import NOW
+from tests.console.world import HOUR, NOW, World
 
 SWEEP = "sweep:aide-o3-lite"
 
@@ -59,12 +60,57 @@ async def test_an_outage_is_one_line_that_opens_to_its_runs(opened: OpenConsole)
 
 
 async def test_an_opened_group_says_of_its_runs_only_what_it_does_not_say_itself(opened: OpenConsole) -> None:
-    async with opened(worlds.outage, size=(80, 24)) as console:
+    for width, rest in ((80, ""), (120, "… (GPU-")):
+        async with opened(worlds.outage, size=(width, 24)) as console:
+            await console.sees("×18")
+            await console.press("f", "enter")
+            await console.sees("rsna-2022-cervical-spine-fracture-detection  s3", rest)
+            text = console.text()
+            assert text[text.index("needs you") :].count("GPU lost") == 1
+            # A narrow terminal has room for the beginning only, which all of them share.
+            assert width > 80 or "(GPU-0" not in text
+
+
+async def test_sweeps_that_are_over_leave_room_for_what_needs_a_person(opened: OpenConsole) -> None:
+    def many(places: Places) -> World:
+        world = worlds.busy(places)
+        for number in range(20):
+            name = f"trial-{number:02d}"
+            world.sweep(name, worlds.DEMO[:1], seeds=1, began=(50 - number) * HOUR)
+            attempt = world.launch(world.run(name, worlds.DEMO[0], 1), ago=30 * HOUR, with_files=False)
+            world.finish(attempt, Outcome.GOLD, 1.0, ago=29 * HOUR)
+        return world
+
+    async with opened(many, size=(80, 24)) as console:
+        await console.sees("trial-19", "17 more are over: ⏎ shows them", "needs you", "GPU lost")
+        await console.press("down", "down", "down", "down", "down", "enter")
+        await console.sees("trial-07")
+        await console.press("G", "g", "end")
+        await console.misses("17 more are over")
+        await console.press("home", *["down"] * 22, "enter")
+        await console.sees("17 more are over: ⏎ shows them", "needs you")
+
+
+async def test_names_of_sweeps_that_begin_alike_are_told_apart(opened: OpenConsole) -> None:
+    def alike(places: Places) -> World:
+        world = worlds.open_world(places)
+        for end in ("first", "second"):
+            world.sweep(f"aide-o3-with-search-and-planner-{end}", worlds.DEMO[:1], seeds=1)
+        return world
+
+    async with opened(alike, with_engine=False, size=(80, 24)) as console:
+        await console.sees("r-first", "-second")
+
+
+async def test_from_a_cause_to_its_runs_among_the_others(opened: OpenConsole) -> None:
+    async with opened(worlds.outage) as console:
         await console.sees("×18")
-        await console.press("f", "enter")
-        await console.sees("rsna-2022-cervical-spine-fracture-detection  s3", "… (GPU-")
-        text = console.text()
-        assert text[text.index("needs you") :].count("GPU lost") == 1
+        await console.press("f", "slash")
+        await console.sees("/ cause:infrastructure-", "17 of 225", "! i infra")
+        await console.misses("G 0.50000")
+        # Which runs are late depends on the time: the cursor is put on it.
+        await console.press("1", "f", "slash")
+        await console.sees("whale-categorization-playground seed 1 ·")
 
 
 async def test_what_happens_to_many_runs_at_once_is_one_line_of_what_happened_lately(
@@ -79,7 +125,7 @@ async def test_what_happens_to_many_runs_at_once_is_one_line_of_what_happened_la
                 transitions.requeued(console.world.database, run.id, by="ann@box", now=NOW)
             for run in lost:
                 console.world.lose_gpu(run.id, ago=1)
-        await console.sees("18 runs", "infrastructure: GPU lost: Fail")
+        await console.sees("18 runs", "!i GPU lost: Fail")
         text = console.text()
         lately = text[text.index("lately") :].splitlines()
         # The one of the other sweep had failed last before.
@@ -123,7 +169,9 @@ async def test_an_outage_is_acknowledged_with_a_typed_reason_and_others_see_whos
         await console.press("z", *"later", "enter")
         await console.until(lambda: len(asked) == 2)
         await console.press("z", "ctrl+u", *"soon x", "enter")
-        await console.sees("'soon' is not a duration")
+        # What was typed is not lost.
+        await console.sees("'soon' is not a duration", "snooze for how long, and why: soon x")
+        await console.press("escape")
         (kind, first), (_, second) = asked
         assert (kind, first["reason"], first["seconds"]) == ("cause.acknowledge", "ticket 12", None)
         assert (second["reason"], second["seconds"]) == ("later", 8 * 3600)
@@ -182,6 +230,11 @@ async def test_an_engine_that_is_down_is_in_the_list_and_started_from_there(
     async with opened(with_engine=False) as console:
         await console.sees("the engine is not running")
         await console.press("f", "enter")
+        await console.sees("Start the engine?", "52 queued runs may start with it", "yes, start")
+        await console.press("n")
+        await console.misses("Start the engine?")
+        assert not started
+        await console.press("enter", "y")
         await console.until(lambda: started)
 
 
@@ -191,7 +244,7 @@ async def test_enter_on_the_overview_leads_to_the_cause(opened: OpenConsole) -> 
         await console.press("f", "f", "enter")
         await console.sees("infrastructure  image pull: connection reset by peer", "Timeline")
         await console.press("escape", "g", "enter")
-        await console.sees("any medal, 0 of 3 seeds whole")
+        await console.sees("any medal, 0 of 3 seeds complete")
 
 
 async def test_relaunching_from_the_overview_asks_first(opened: OpenConsole, asked: list[Any]) -> None:

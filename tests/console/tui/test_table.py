@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from console.tui.keys import SCREENS
 from console.tui.painting import Line, width_of
 from console.tui.theme import ASCII
-from console.tui.widgets.table import REST, Cell, Column, Rest, Table
+from console.tui.widgets.table import _SHORTEST_TITLE, REST, Cell, Column, Rest, Table
 from console.views.lists import SortOrder
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
@@ -91,7 +91,7 @@ def wasted_beside_cut_names(drawn: Table[Any], rows: Sequence[Any]) -> list[str]
         f"{column.title}: {span.width} cells for {need}"
         for column, span, need in zip(columns, spans, needed, strict=True)
         if (is_cut and span.width > max(need, len(column.title) + 1))
-        or (are_cut and span.width > max(need, min(len(column.title) + 1, 6)))
+        or (are_cut and span.width > max(need, min(len(column.title) + 1, _SHORTEST_TITLE)))
         or (is_cut and span.width and column.drop and not need)
     ]
 
