@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from state.database import Database, to_json
-from state.records import Event, Run
+from state.records import Attempt, Event, Run
 
 
 def append(
@@ -54,10 +54,11 @@ def append_or_count(
     database.update("events", rows[0]["id"], at=at, text=counted, detail=to_json({"more": more}))
 
 
-def has(database: Database, attempt_id: int, kind: str) -> bool:
+def has(database: Database, attempt: Attempt, kind: str) -> bool:
     """Return whether an attempt has an event of a kind."""
-    sql = "SELECT 1 FROM events WHERE attempt_id = ? AND kind = ? LIMIT 1"
-    return database.row(sql, (attempt_id, kind)) is not None
+    # The index is by run; without it each query would scan all events, of which there may be 100,000.
+    sql = "SELECT 1 FROM events WHERE run_id = ? AND attempt_id = ? AND kind = ? LIMIT 1"
+    return database.row(sql, (attempt.run_id, attempt.id, kind)) is not None
 
 
 def of_kinds(database: Database, kinds: Sequence[str], *, since: float) -> list[Event]:

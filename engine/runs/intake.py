@@ -426,8 +426,9 @@ class Intake:
     def _note_providers(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
         """Record that a provider fails or rate-limits calls: one event for a run, with a count."""
         run = runs.get(self._database, attempt.run_id)
-        ends = [end for call in calls if (end := _end_of(call)) is not None]
-        outages.note(self._database, attempt.id, ends, now=self._clock.now())
+        now = self._clock.now()
+        ends = [replace(end, at=_moment(end.at, now)) for call in calls if (end := _end_of(call)) is not None]
+        outages.note(self._database, attempt.id, ends, now=now)
         for end in ends:
             if end.trouble is not None:
                 answers = f"answers {end.status}" if end.status else "does not answer"
@@ -444,7 +445,7 @@ class Intake:
     def _note_deviation(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
         """Record that an agent made a model call that the replayed recording does not contain."""
         deviating = [call for call in calls if call.outcome is CallOutcome.DEVIATED]
-        if deviating and not events.has(self._database, attempt.id, _DEVIATED):
+        if deviating and not events.has(self._database, attempt, _DEVIATED):
             run = runs.get(self._database, attempt.run_id)
             self._note(run, attempt, _DEVIATED, f"a model call was refused: {deviating[0].problem}")
 
@@ -511,7 +512,7 @@ class Intake:
                     submissions.add(self._database, attempt.id, final)
                 submissions.set_final(self._database, attempt.id, ending.submission_sequence)
             isolated = runs.attempt(self._database, attempt.id).isolated
-            over_budget = any(events.has(self._database, attempt.id, kind) for kind in _OVER_BUDGET)
+            over_budget = any(events.has(self._database, attempt, kind) for kind in _OVER_BUDGET)
             provider = self._provider_trouble(attempt, ending.ended_at)
             match classify(ending, tail, isolated=isolated, over_budget=over_budget, provider=provider):
                 case Conclusion.STOPPED:
@@ -536,7 +537,7 @@ class Intake:
 
     def _is_excused(self, run: Run, attempt: Attempt) -> bool:
         """Return whether an agent's calls were refused by a shared budget, in a sweep that relaunches such runs."""
-        is_shared = events.has(self._database, attempt.id, _SHARED_BUDGET_USED_UP)
+        is_shared = events.has(self._database, attempt, _SHARED_BUDGET_USED_UP)
         return is_shared and sweeps.get(self._database, run.sweep_id).spec.over_budget == RELAUNCH
 
     def _ending(self, folder: Path) -> Ending:

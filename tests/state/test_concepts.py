@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foundation.problems import StateProblem, UsageProblem
-from state import datasets, experiments, runs, submissions, sweeps, transitions
+from state import datasets, events, experiments, runs, submissions, sweeps, transitions
 from state.database import Database
 from state.datasets import Progress
 from state.lifecycle import FailureClass, Outcome, RunState, SweepState
@@ -125,6 +125,31 @@ def test_a_late_grade_of_an_earlier_snapshot_does_not_change_where_the_run_stand
     assert (run.standing, run.score, run.valid) == (Outcome.GOLD, 0.9, True)
     (kept,) = swept.records(Grade, "SELECT * FROM grades WHERE submission_id = ?", (second.id,))
     assert kept.report == {"score": 0.9}
+
+
+def test_whether_an_attempt_has_an_event_is_known_without_those_of_all_others(swept: Database) -> None:
+    attempt = _run(swept)
+
+    def steps() -> int:
+        counted = 0
+
+        def count() -> int:
+            nonlocal counted
+            counted += 1
+            return 0
+
+        swept._connection.set_progress_handler(count, 1)
+        assert not events.has(swept, attempt, "run.never")
+        assert events.has(swept, attempt, "run.starting")
+        swept._connection.set_progress_handler(None, 1)
+        return counted
+
+    few = steps()
+    with swept.transaction():
+        for _ in range(2000):
+            events.append(swept, 1.0, "engine.started", "of no run")
+    assert steps() == few
+    assert not events.has(swept, attempt, "engine.started")
 
 
 def test_a_dataset_that_is_asked_for_again_starts_with_fresh_steps(database: Database) -> None:
