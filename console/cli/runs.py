@@ -794,6 +794,7 @@ def _say_audit(found: RunAudit) -> None:
                 f"attempt {attempt.number}: submission {graded.sequence}{' (final)' if graded.final else ''}"
             )
             hashes.append((each.file_sha256, f"{name}, {wording.outcome(graded.standing)}"))
+            hashes.append((each.code_sha256, f"{name}: list of its code's files"))
     say()
     say_table(hashes, {"sha256": lambda line: line[0] or "not here", "of": lambda line: line[1]})
     say()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from engine.scoreboard import Cell, Evidence, Measure, Row
+    from engine.scoreboard.model import Costs
 
 scoreboard_app = new_app()
 aggregate_app = new_app()
@@ -116,8 +117,8 @@ def scoreboard(
         say("own experiments, any medal %, mean ± SEM over seeds")
         names = (view.EXPERIMENT, view.AGENT, view.MODELS)
         splits_of_users = [view.split_column(name, decimals=decimals) for name in user_splits]
-        costs = view.COSTS if view.has_costs(own) else ()
-        say_columns((*names, view.OWN, *splits, *splits_of_users, *costs, view.EDITION, *facts), own)
+        counted = (*view.ROW_COSTS, view.EDITION, *facts)
+        say_columns((*names, view.OWN, *splits, *splits_of_users, *counted), own)
         say()
     if published:
         say("published rows (all of real data)")
@@ -143,6 +144,7 @@ def aggregate(
     json: Json = False,
 ) -> None:
     """Aggregate runs, grading reports or a table of outcomes: percentages as mean ± SEM over seeds."""
+    from console.views.scoreboard import COSTS
     from engine.scoreboard import MEASURES_BY_INTEREST
     from engine.scoreboard.export import measures_document
 
@@ -157,8 +159,13 @@ def aggregate(
                 "padded": pad,
                 "note": evidence.note,
                 "lines": [
-                    {"name": name, "runs_of": covered, "measures": measures_document(measures)}
-                    for name, covered, measures in lines
+                    {
+                        "name": name,
+                        "runs_of": covered,
+                        "measures": measures_document(measures),
+                        **({"model_costs": costs and costs.document()} if by == "competition" else {}),
+                    }
+                    for name, covered, measures, costs in lines
                 ],
             }
         )
@@ -169,22 +176,24 @@ def aggregate(
     medal, *others = MEASURES_BY_INTEREST
     headings = ("runs of", "seeds", medal.words, "95 % (Wilson)", *(measure.words for measure in others))
     rows: list[tuple[str, ...]] = []
-    for name, covered, measures in lines:
-        cells = ["-"] * (len(headings) - 1)
+    known = [column for column in COSTS if any(column.text(costs) for *_line, costs in lines)]
+    headings += tuple(column.title for column in known)
+    for name, covered, measures, costs in lines:
+        cells = ["-"] * (len(headings) - len(known) - 1)
         if measures:
             interval = measures[medal].wilson()
             within = "-" if interval is None else f"{interval[0]:.2f} to {interval[1]:.2f}"
             cells = [str(measures[medal].n), measures[medal].figures(), within]
             cells += [measures[measure].figures() for measure in others]
-        rows.append((name, covered, *cells))
+        rows.append((name, covered, *cells, *(column.text(costs) for column in known)))
     columns = {heading: itemgetter(place) for place, heading in enumerate((by, *headings))}
     say_table(rows, columns, right=headings)
 
 
 def _aggregated(
     evidence: Evidence, split: list[str] | None, by: By, *, pad: bool, seeds: int
-) -> list[tuple[str, str, Mapping[Measure, Cell]]]:
-    """Names, what there are runs of, and measures."""
+) -> list[tuple[str, str, Mapping[Measure, Cell], Costs | None]]:
+    """Names, what there are runs of, measures, and by competition what model calls have come to."""
     from competitions import registry
     from engine.scoreboard.aggregation import by_category, by_competition, measures_on, row_of
 
@@ -195,22 +204,22 @@ def _aggregated(
     if by == "competition":
         wanted = None if split is None else {one for name in split for one in registry.read_split(name)}
         return [
-            (line.competition_id, str(len(line.trials)), line.measures)
+            (line.competition_id, str(len(line.trials)), line.measures, line.costs)
             for line in by_competition(evidence)
             if wanted is None or line.competition_id in wanted
         ]
     if by == "category":
         standings = by_category(evidence, pad_missing=pad)
-        return [(name, f"{one.covered}/{one.of}", one.measures) for name, one in standings.items()]
+        return [(name, f"{one.covered}/{one.of}", one.measures, None) for name, one in standings.items()]
     if split is None and seeds < 0:
         standings = row_of(evidence, pad_missing=pad).columns
-        return [(name, f"{one.covered}/{one.of}", one.measures) for name, one in standings.items()]
+        return [(name, f"{one.covered}/{one.of}", one.measures, None) for name, one in standings.items()]
     have = set(evidence.competitions)
-    found: list[tuple[str, str, Mapping[Measure, Cell]]] = []
+    found: list[tuple[str, str, Mapping[Measure, Cell], Costs | None]] = []
     for name in split or ("split75",):
         members = registry.read_split(name)
         measures = measures_on(evidence, members, pad_missing=pad, seeds=seeds)
-        found.append((name, f"{len(have & set(members))}/{len(members)}", measures))
+        found.append((name, f"{len(have & set(members))}/{len(members)}", measures, None))
     return found
 
 
@@ -228,7 +237,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare two experiments by competition, with an exact permutation test and what decides."""
-    from console.views.scoreboard import DIFFERENCE_COLUMNS, DUEL_COLUMNS, differences_of
+    from console.views import scoreboard as view
     from engine import scoreboard
 
     if measure not in list(scoreboard.Measure):
@@ -245,15 +254,17 @@ def compare(
     for caveat in found.caveats:
         say(f"caution: {caveat}")
     say()
-    say_columns(DIFFERENCE_COLUMNS, differences_of(found))
+    say_columns(view.DIFFERENCE_COLUMNS, view.differences_of(found))
     say()
     say(found.verdict)
     if found.worth_of_names:
         say(found.worth_of_names)
+    for line in view.compared_costs(found):
+        say(line)
     shown = found.duels if everything else found.deciding
     if shown:
         say()
-        say_columns(DUEL_COLUMNS, shown)
+        say_columns((*view.DUEL_COLUMNS, *view.DUEL_COST_COLUMNS), shown)
     if found.left_out:
         say()
         say(f"only one has results of: {', '.join(found.left_out)}")

@@ -11,7 +11,7 @@ from console import wording
 from console.sanitize import plain
 from console.tui.keys import key_names
 from console.tui.list_screen import DetailedScreen
-from console.tui.painting import Line, Piece, Pieces, fit, fitting, foreign, heading
+from console.tui.painting import Line, Piece, Pieces, cut, fit, fitting, foreign, heading, width_of
 from console.tui.screen import Queries, Query
 from console.tui.session import SessionValues
 from console.tui.theme import Role, Signs
@@ -24,14 +24,11 @@ from console.views.scoreboard import (
     LIMIT,
     MODELS,
     NAME,
-    PER_MEDAL,
-    PER_RUN,
     SEEDS,
-    TOKENS,
     MissingSeeds,
     Scoreboard,
     Subject,
-    has_costs,
+    costs_text,
     is_ours,
     missing_seeds,
     notes_of,
@@ -265,8 +262,7 @@ def _row_lines(
     facts.append(("seeds", SEEDS.text(row)))
     if row.rerolled:
         facts.append(("re-rolled", wording.plural(row.rerolled, "run")))
-    if has_costs([row]):
-        facts += [(each.title, each.text(row)) for each in COSTS]
+    facts += [(each.title, each.text(row.costs)) for each in COSTS]
     table = Table(_PANE_FACTS, [fact for fact in facts if fact[1]], width, signs)
     lines += [table.line(fact).pieces for fact in facts if fact[1]]
     standings = [("its own", row.own), *((name, row.columns[name]) for name in COLUMNS)]
@@ -357,7 +353,7 @@ def table_lines(
     additional = sorted_rows([row for row in found if row.table == "additional"], sorting)
     footnotes = list(dict.fromkeys(note for row in found for note in notes_of(row)))
     table = Table(
-        _columns(width >= _WIDE, footnotes, signs, with_costs=has_costs(found)),
+        _columns(width >= _WIDE, footnotes, signs),
         found,
         width,
         signs,
@@ -405,7 +401,7 @@ _VALUES: dict[str, Callable[[Row], tuple[float | str, ...]]] = {
 }
 
 
-def _columns(wide: bool, footnotes: Sequence[str], signs: Signs, *, with_costs: bool) -> list[Column[Row]]:
+def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[Row]]:
     def name(row: Row) -> Pieces:
         return ((NAME.text(row), "strong" if is_ours(row) else "text"),)
 
@@ -426,11 +422,6 @@ def _columns(wide: bool, footnotes: Sequence[str], signs: Signs, *, with_costs: 
         *map(split, COLUMNS),
         column_of(LIMIT, 7, role="dim", gap=1, by="hours", chosen=True),
         column_of(DATE, 10, drop=2, role="dim", by="date", chosen=True),
-        *(
-            [column_of(each, 12, drop=5 - place, gap=1) for place, each in enumerate(COSTS)]
-            if with_costs
-            else []
-        ),
         Column(
             SEEDS.title,
             lambda row: _seeds(row, footnotes, signs),
@@ -491,7 +482,10 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
     """What own experiments have earned on exactly the competitions that they cover, real data before the demo's."""
     ours = sorted((row for row in rows if row.own is not None), key=lambda row: row.demo)
     lines = [
-        _summary_line(row, row.own, width, signs) for row in ours[:_MOST_SUMMARIES] if row.own is not None
+        line
+        for row in ours[:_MOST_SUMMARIES]
+        if row.own is not None
+        for line in _summary_lines(row, row.own, width, signs)
     ]
     more = len(ours) - _MOST_SUMMARIES
     if more > 0:
@@ -499,21 +493,23 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
     return tuple(lines)
 
 
-def _summary_line(row: Row, standing: Standing, width: int, signs: Signs) -> Pieces:
+def _summary_lines(row: Row, standing: Standing, width: int, signs: Signs) -> list[Pieces]:
+    """What an experiment has earned, and what its model calls cost: beside it, or below where there is no room."""
     demo: Pieces = (("  demo data, not a result", "warn"),) if row.demo else ()
     head: Piece = (f" {foreign(row.name, 20)} ", "strong")
     role: Role = "dim"
-    costs: Pieces = ()
-    if has_costs([row]):
-        told = f"{TOKENS.text(row)} tokens and {PER_RUN.text(row)} USD a run"
-        if row.costs is not None and row.costs.per_medal is not None:
-            told += f", {PER_MEDAL.text(row)} a medal"
-        costs = ((f"   models: {told}", role),)
     own = f"on its own {wording.plural(standing.of, 'competition')}: "
     short = f"its own {standing.of}: "
     forms: list[Pieces] = [
-        (head, (text, role), (earned, "text"), *demo, *more)
+        (head, (text, role), (earned, "text"), *demo)
         for earned in wording.medals(standing.interim, standing.cell, signs.plus_minus)
-        for text, more in ((own, costs), (own, ()), (short, ()))
+        for text in (own, short)
     ]
-    return fitting(forms, width)
+    line, costs = fitting(forms, width), costs_text(row.costs)
+    if not costs:
+        return [line]
+    beside: Pieces = (*line, (f"   models: {costs}", role))
+    indent = " " * width_of((head,))
+    return (
+        [beside] if width_of(beside) <= width else [line, cut(((f"{indent}models: {costs}", role),), width)]
+    )

@@ -10,15 +10,24 @@ from console.tui.painting import Line, Pieces, bar, cut, foreign, heading
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.table import Column, Table, column_of
-from console.views.scoreboard import DIFFERENCE_COLUMNS, DUEL_COLUMNS, Subject, comparison, differences_of
+from console.views.scoreboard import (
+    DIFFERENCE_COLUMNS,
+    DUEL_COLUMNS,
+    DUEL_COST_COLUMNS,
+    Subject,
+    are_measured,
+    compared_costs,
+    comparison,
+    differences_of,
+)
 from engine.scoreboard import MEASURES_BY_INTEREST, Comparison, Difference, Duel, Measure
 from engine.scoreboard.comparison import SIGNIFICANT
 from foundation.problems import Problem
 
 # How many cells a difference of 100 points takes.
 _BAR = 8
-# Narrower screens have no room for scores.
-_WIDE = 110
+# Narrower screens have no room for scores, nor for costs.
+_WIDE = 150
 
 
 class CompareScreen(ListScreen):
@@ -37,7 +46,13 @@ class CompareScreen(ListScreen):
     def queries(self) -> Queries:
         """The comparison."""
         first, second = self._pair
-        ask = partial(comparison, first=first, second=second, measure=self._measure)
+        ask = partial(
+            comparison,
+            first=first,
+            second=second,
+            measure=self._measure,
+            config_file=self.app.places.config_file,
+        )
         return {"comparison": (ask, self._take)}
 
     def redraw(self) -> None:
@@ -50,7 +65,8 @@ class CompareScreen(ListScreen):
             shown.show((Line(),))
         elif self._found is not None:
             header.show(*_header(self._found, width))
-            shown.show(_lines(self._found, width, self.app.signs, everything=self._everything))
+            height = shown.size.height
+            shown.show(_lines(self._found, width, height, self.app.signs, everything=self._everything))
 
     def action_measure(self) -> None:
         """Compare by the next measure."""
@@ -86,25 +102,30 @@ def _header(found: Comparison, width: int) -> tuple[Pieces, ...]:
     cautions: list[Pieces] = [
         ((f" caution: {foreign(text, width - 10).rstrip()}", "warn"),) for text in found.caveats
     ]
-    return (cut(first, width), *cautions)
+    return (cut(first, width), *cautions, ())
 
 
-def _lines(found: Comparison, width: int, signs: Signs, *, everything: bool) -> list[Line]:
-    """Differences by split, then competitions."""
+def _lines(found: Comparison, width: int, height: int, signs: Signs, *, everything: bool) -> list[Line]:
+    """Differences by split, then competitions; those that come out even too, where all have room."""
     differences = differences_of(found)
     by_split = Table(_difference_columns(), differences, width, signs)
     lines = [by_split.heading(), *map(by_split.line, differences)]
     lines += [Line(), Line(((f"  {found.verdict}", "text"),))]
     lines += [Line(((f"  {part}", "text"),)) for part in wrap(found.worth_of_names, max(20, width - 3))]
+    lines += [Line(((f"  {foreign(text, width - 3).rstrip()}", "dim"),)) for text in compared_costs(found)]
     lines.append(Line())
     shown = found.duels if everything else found.deciding
+    even = () if everything else tuple(duel for duel in found.duels if not duel.difference)
+    duels = Table(_duel_columns(found, signs, wide=width >= _WIDE), found.duels, width, signs)
     title = "all competitions" if everything else "competitions that decide"
     lines.append(Line(heading(title, width, signs, note=str(len(shown)))))
     if shown:
-        duels = Table(_duel_columns(signs, scores=width >= _WIDE), shown, width, signs)
         lines += [duels.heading(), *(duels.line(duel, key=duel.competition_id) for duel in shown)]
     else:
         lines.append(Line((("  every competition comes out even", "dim"),)))
+    if even and len(lines) + len(even) + 2 <= height:
+        lines += [Line(), Line(heading("competitions that come out even", width, signs, note=str(len(even))))]
+        lines += [duels.line(duel, key=duel.competition_id) for duel in even]
     if found.left_out:
         names = foreign(", ".join(found.left_out), width - 28)
         lines += [Line(), Line((("  only one has results of: ", "dim"), (names, "dim")))]
@@ -128,8 +149,10 @@ def _difference_columns() -> list[Column[tuple[str, Difference]]]:
     ]
 
 
-def _duel_columns(signs: Signs, *, scores: bool) -> list[Column[Duel]]:
+def _duel_columns(found: Comparison, signs: Signs, *, wide: bool) -> list[Column[Duel]]:
     competition, split, first, second, points, first_scores, second_scores = DUEL_COLUMNS
+
+    with_costs = wide and are_measured(found.costs)
 
     def difference(duel: Duel) -> Pieces:
         role: Role = "good" if duel.difference > 0 else "warn" if duel.difference else "dim"
@@ -142,7 +165,8 @@ def _duel_columns(signs: Signs, *, scores: bool) -> list[Column[Duel]]:
         Column("", lambda duel: _bars(duel.difference, signs), 2 * _BAR + 1, gap=1),
         column_of(second, 4, gap=1),
         Column(points.title, difference, 7, right=True),
-        *(column_of(each, 8, grows=32, role="dim") for each in (first_scores, second_scores) if scores),
+        *(column_of(each, 11, role="dim") for each in DUEL_COST_COLUMNS if with_costs),
+        *(column_of(each, 8, grows=32, role="dim") for each in (first_scores, second_scores) if wide),
     ]
 
 

@@ -18,7 +18,20 @@ from console.actions.action import Action
 from console.sanitize import plain
 from console.tui.keys import key_names
 from console.tui.list_screen import DetailedScreen, ListScreen, MarkedScreen
-from console.tui.painting import Line, Piece, Pieces, bar, cut, fit, fitting, foreign, heading, joined
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    cells_of,
+    cut,
+    fit,
+    fitting,
+    foreign,
+    heading,
+    joined,
+    width_of,
+)
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import FilePaths, Prompt
@@ -40,10 +53,15 @@ from console.views.lists import words_accept
 from console.views.rates import Pace, Rates
 from engine.datasets.sources.access import AccessState
 from engine.datasets.steps import DOWNLOAD
+from foundation.problems import Problem
 from state import database as state_database
 from state.records import DatasetState, DatasetStep, StepState
 
 _DETAIL_HEIGHT = 28
+# What stands below the list beside the steps: a problem, checksums, files, a log.
+_DETAIL_LINES = 13
+# Why raw data can't be used has so many lines at most.
+_PROBLEM_LINES = 3
 
 RowKey = tuple[str, str]
 # How fast the steps go that are going on, by competition, edition and step.
@@ -149,12 +167,15 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
     MODE = "data"
     FILTER_HINT = "words of name, split, state, edition or access, ! negates"
 
+    def __init__(self) -> None:
+        super().__init__()
+        # Above the path of raw data: what is asked for, or why what was typed will not do.
+        self._raw_asked: Sequence[Pieces] = ()
+
     def body(self) -> Iterable[Widget]:
         """Return the list, the lines around it, and where a path is typed."""
         yield from super().body()
-        yield Prompt(
-            "raw", "an extracted Kaggle folder or its zip; → completes", id="raw", suggester=FilePaths()
-        )
+        yield Prompt("from", "path of the raw data", id="raw", done="prepare", suggester=FilePaths())
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
         """Leave the filter alone while a path is typed."""
@@ -167,23 +188,45 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
             return
         message.prevent_default()
         self.line_list.focus()
-        chosen, path = self.chosen(), message.value.strip()
-        for edition in dict.fromkeys(row.edition for row in chosen) if path else ():
-            ids = [row.competition_id for row in chosen if row.edition == edition]
-            self.app.in_background(
-                partial(datasets.prepare_raw, ids, Path(path), edition), self.app.carry_out
+        typed = message.value.strip()
+        if typed:
+            self.in_background(
+                partial(_prepared_raw, self.chosen(), Path(typed)), partial(self._prepare_raw, typed)
             )
+        else:
+            self._close_raw()
 
     def on_prompt_left(self, message: Prompt.Left) -> None:
         """Prepare nothing."""
         if message.prompt.id == "raw":
             message.prevent_default()
             self.line_list.focus()
+            self._close_raw()
 
     def action_ask(self, what: str) -> None:
         """Type the path of raw data for the chosen datasets."""
-        if self.chosen():
+        chosen = self.chosen()
+        if chosen and not self.app.refuses():
+            self._raw_asked = [_asked_raw(chosen, self.size.width)]
             self.query_one(f"#{what}", Prompt).open("")
+            self.draw_detail()
+
+    def _prepare_raw(self, typed: str, found: Sequence[Action] | Problem) -> None:
+        """Prepare from raw data; where there are none, what was typed is there to be corrected."""
+        if isinstance(found, Problem):
+            width = self.size.width - 2
+            text = foreign(found.in_one_line(), _PROBLEM_LINES * width).rstrip()
+            self._raw_asked = [((f" {part}", "bad"),) for part in cells_of(text, width)]
+            self.query_one("#raw", Prompt).open(typed)
+            self.draw_detail()
+            return
+        self._close_raw()
+        for action in found:
+            self.app.carry_out(action)
+
+    def _close_raw(self) -> None:
+        self._raw_asked = ()
+        self.draw_detail()
 
     def on_mount(self) -> None:
         """Show what the disk tells until there is a state to ask."""
@@ -211,9 +254,11 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         found = totals(board, free=free, download_rate=downloading or None)
         header = _header(board, found, signs, self.size.width)
         self.header.show(*header, *self._filter_line(len(shown), free))
-        columns, width = _columns(self.paces, signs), self.line_list.line_width
+        width = self.line_list.line_width
+        columns = _columns(self.paces, signs, with_bars=width >= _WITH_BARS)
         table = Table(columns, shown, width, signs, mark=lambda row: row.key in self.marks)
-        self.line_list.show(list(_by_split(table, shown)))
+        nothing = Line((("  no dataset has these words: Esc clears the filter", "dim"),))
+        self.line_list.show(list(_by_split(table, shown)) or [nothing])
         self.draw_detail()
 
     def action_open(self) -> None:
@@ -291,7 +336,10 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         title = heading(foreign(row.competition_id, width).strip(), width, self.app.signs)
         # Checksums, files and events share what is left.
         most = max(3, (height - 10) // 4) if self.has_detail else 3
-        detail = _Detail(row, self.detail, self.paces, self.app.signs, keys, width, most=most)
+        text_lines = 6 if self.has_detail else 2
+        detail = _Detail(
+            row, self.detail, self.paces, self.app.signs, keys, width, most=most, text_lines=text_lines
+        )
         return (title, *detail.lines())
 
     def draw_detail(self) -> None:
@@ -301,11 +349,18 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         super().draw_detail()
         is_below = not self.has_detail and self.size.height >= _DETAIL_HEIGHT
         self.about.set_class(is_below, "-detail")
+        asked = self._raw_asked
         if is_below:
-            self.about.show(*self.detail_lines(self.size.width, self.about.size.height))
+            # As high as the longest needs, so that the list keeps its place while the cursor moves.
+            self.about.styles.height = _DETAIL_LINES + max(
+                (len(row.steps) for row in self.board.rows), default=0
+            )
+            height = self.about.size.height - len(asked)
+            self.about.show(*islice(self.detail_lines(self.size.width, height), height), *asked)
         else:
+            self.about.styles.height = max(1, len(asked))
             keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
-            self.about.show(_about(self.row(), keys, self.size.width))
+            self.about.show(*(asked or (_about(self.row(), keys, self.size.width),)))
 
     def _take_detail(self, detail: DatasetDetail | None) -> None:
         if self.is_settled:
@@ -337,14 +392,14 @@ class DatasetScreen(_DatasetsScreen):
         row, signs = self.row(), self.app.signs
         if row is None:
             return
-        title: Pieces = (
-            (f" {foreign(row.competition_id, 60).rstrip()}", "strong"),
-            (f"   edition {foreign(row.edition, 12).rstrip()}   ", "dim"),
-            _state(row, signs),
-            (f"   {_size_text(row)}   Kaggle: ", "dim"),
-            (row.access.value, _ACCESS_ROLES[row.access]),
+        title: tuple[Pieces, ...] = (
+            ((f" {foreign(row.competition_id, 60).rstrip()}", "strong"),),
+            (_state(row, signs),),
+            ((f"edition {foreign(row.edition, 12).rstrip()}", "dim"),),
+            ((_size_text(row), "dim"),),
+            (("Kaggle: ", "dim"), (row.access.value, _ACCESS_ROLES[row.access])),
         )
-        self.header.show(cut(title, self.size.width))
+        self.header.show(joined(title, ("   ", "text"), self.size.width))
         lines = self.line_list
         width = lines.line_width
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
@@ -395,10 +450,16 @@ def _header(board: DatasetBoard, found: Totals, signs: Signs, width: int) -> tup
     A third line says since when Kaggle is waited for.
     """
     counts: list[Pieces] = []
+    short: list[Pieces] = []
     for state, (sign, role) in _states(signs).items():
         count = sum(row.state is state for row in board.rows)
         if count:
             counts.append(((f"{sign} {count} {state}", role),))
+            # What needs nobody is told by its sign alone where not all has room.
+            is_calm = state in (DatasetState.WAITING, DatasetState.PREPARED, DatasetState.ABSENT)
+            short.append(((f"{sign} {count}" if is_calm else f"{sign} {count} {state}", role),))
+    if sum(map(width_of, counts)) + 3 * (len(counts) - 1) > width - 2:
+        counts = short
     amounts: list[Pieces] = []
     if found.to_download:
         rate = f" at {wording.size(found.download_rate)}/s" if found.download_rate else ""
@@ -411,11 +472,42 @@ def _header(board: DatasetBoard, found: Totals, signs: Signs, width: int) -> tup
     if found.free is not None:
         amounts.append(((f"{wording.size(found.free)} free", "dim"),))
     if found.fitting is not None and found.missing:
-        amounts.append(((f"{found.fitting} of {found.missing} missing would fit", "dim"),))
+        amounts.append(((_room_text(found), "dim"),))
     gap: Piece = ("   ", "text")
     first, second = (((" ", "text"), *joined(groups, gap, width - 2)) for groups in (counts, amounts))
     waiting = wording.waiting_for_kaggle(board.kaggle)
     return (first, second, cut(((f" {plain(waiting)}", "warn"),), width)) if waiting else (first, second)
+
+
+def _room_text(found: Totals) -> str:
+    """How many of the missing datasets there is room for, as far as their sizes are known."""
+    known = found.missing - found.missing_of_unknown_size
+    if not known:
+        return f"{found.missing} missing, of unknown size"
+    of = f"{known} missing" if known == found.missing else f"{known} missing of known size"
+    return f"room for {found.fitting} of {of}"
+
+
+def _prepared_raw(chosen: Sequence[DatasetRow], raw: Path) -> list[Action] | Problem:
+    """Return what prepares datasets from raw data, one action an edition, or why they can't be used."""
+    ids: dict[str, list[str]] = {}
+    for row in chosen:
+        ids.setdefault(row.edition, []).append(row.competition_id)
+    try:
+        return [datasets.prepare_raw(each, raw, edition) for edition, each in ids.items()]
+    except Problem as problem:
+        return problem
+
+
+def _asked_raw(chosen: Sequence[DatasetRow], width: int) -> Pieces:
+    """What to type for which datasets."""
+    if len(chosen) > 1:
+        what = f" prepare {len(chosen)} datasets from raw data on this disk"
+        how = "a folder with a folder or zip for each, named by its id"
+    else:
+        what = f" prepare {foreign(chosen[0].competition_id, 40).rstrip()} from raw data on this disk"
+        how = "an extracted Kaggle folder or its zip"
+    return fitting([((f"{what}: ", "accent"), (how, "dim")), ((what, "accent"),)], width)
 
 
 def _needs_text(needed: Needs) -> str:
@@ -427,7 +519,7 @@ def _needs_text(needed: Needs) -> str:
     return f"~{wording.size(needed.to_download)} of zips, ~{wording.size(needed.peak)} on disk{fits}{unknown}"
 
 
-def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
+def _columns(paces: Paces, signs: Signs, *, with_bars: bool) -> list[Column[DatasetRow]]:
     """One dataset a line; what is wrong with it takes the place of its progress."""
 
     def name(row: DatasetRow) -> Cell:
@@ -448,7 +540,8 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
             problem = row.problem.removeprefix(f"{row.competition_id}: ").removeprefix(
                 f"{row.competition_id} "
             )
-            return Rest(((problem, "warn" if calm else _state(row, signs)[1]),))
+            # Below the list or beside it the problem is told in full: names are not cut for it.
+            return Rest(((problem, "warn" if calm else _state(row, signs)[1]),), least=_PROBLEM)
         going = _going(row)
         if going is not None:
             return going.name
@@ -462,8 +555,12 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
         if going is None or not going.total:
             return ""
         share = min(1.0, going.done / going.total)
-        full, empty = bar(share, 8, signs)
-        return ((full, "running"), (empty, "faint"), (f"{share:6.0%}", "text"))
+        full, empty = bar(share, 8, signs) if with_bars else ("", "")
+        return (
+            (full, "running"),
+            (empty, "faint"),
+            (f"{share:6.0%}" if with_bars else f"{share:4.0%}", "text"),
+        )
 
     def pace(row: DatasetRow) -> tuple[str, str]:
         going = _going(row)
@@ -483,7 +580,7 @@ def _columns(paces: Paces, signs: Signs) -> list[Column[DatasetRow]]:
         Column("access", access, 6, drop=1),
         Column("step", step, 9, grows=9),
         Column("", count, 3, drop=2, gap=1),
-        Column("", done, 14, gap=1),
+        Column("", done, 14 if with_bars else 4, gap=1),
         Column("rate", lambda row: pace(row)[0], 9, drop=3, right=True, gap=1, role="dim"),
         Column("left", lambda row: pace(row)[1], 5, right=True, gap=1),
         Column("", note, 16, grows=REST, drop=4, role="dim"),
@@ -538,6 +635,9 @@ def _about(row: DatasetRow | None, keys: Callable[[str], str], width: int) -> Pi
 
 
 _LABEL = 9
+_PROBLEM = 24
+# In a narrower list names need the room of the bars.
+_WITH_BARS = 90
 _BAR = 16
 _STEP_NAME = 14
 _SUM_NAME = 32

@@ -128,7 +128,7 @@ class HelpScreen(Dialog[None]):
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         self._hint = f"{keys('help.search')} searches, {keys('help.close')} closes"
         yield from super().compose()
-        yield Prompt("/", "words of what a key does or a sign means", id="search")
+        yield Prompt("/", "words of what a key does or a sign means", id="search", done="search")
 
     def lines(self) -> Iterable[Pieces]:
         """Return the keys by context, then the signs, as far as they have the words."""

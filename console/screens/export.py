@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,12 +11,20 @@ from textual.widget import Widget
 
 from console.sanitize import plain_lines
 from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign
-from console.tui.theme import Role
+from console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign, joined
+from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.log_view import MOST_COPIED
-from console.views.scoreboard import ExportRequest, ExportResult, Subject, export, or_problem
-from engine.scoreboard import RowFormat
+from console.views.scoreboard import (
+    ExportRequest,
+    ExportResult,
+    Subject,
+    export,
+    or_problem,
+    seeds_text,
+    standing_text,
+)
+from engine.scoreboard import Row, RowFormat
 from engine.scoreboard.export import write_bundle
 from foundation.problems import Problem
 
@@ -27,6 +35,8 @@ _NAMES = {
     RowFormat.LATEX: "LaTeX",
 }
 _FORMS = tuple(_NAMES)
+# Of a longer line, such as a list of competitions, the beginning is shown.
+_MOST_LINES = 3
 
 
 class ExportScreen(ListScreen):
@@ -46,10 +56,12 @@ class ExportScreen(ListScreen):
     def body(self) -> Iterable[Widget]:
         """The choices, the preview."""
         yield from super().body()
-        yield Prompt("file", "a new file, such as row.md", id="write")
-        yield Prompt("folder", "a new folder for reports, mapping, row and checksums", id="bundle")
-        yield Prompt("agent", "the agent's name in the row", id="agent")
-        yield Prompt("models", "the models that it used", id="llms")
+        yield Prompt("file", "a new file, such as row.md", id="write", done="write it")
+        yield Prompt(
+            "folder", "a new folder for reports, mapping, row and checksums", id="bundle", done="write it"
+        )
+        yield Prompt("agent", "the agent's name in the row", id="agent", done="take it")
+        yield Prompt("models", "the models that it used", id="llms", done="take it")
 
     def on_mount(self) -> None:
         """Make the row."""
@@ -69,9 +81,9 @@ class ExportScreen(ListScreen):
             )
             return
         shown = [
-            Line(((" ", "text"), (part, "text")), key=(place, at), selectable=True)
+            Line(((" ", "text"), *pieces), key=(place, at), selectable=True)
             for place, text in enumerate(self._result.text(self._request.form).splitlines())
-            for at, part in enumerate(cells_of("".join(plain_lines(text)) or " ", max(20, width - 2)))
+            for at, pieces in enumerate(_preview("".join(plain_lines(text)), max(20, width - 2)))
         ]
         preview.show(shown)
 
@@ -178,6 +190,8 @@ class ExportScreen(ListScreen):
             pieces.append((" padded", "warn"))
         lines: list[Pieces] = [cut(tuple(pieces), width)]
         row = self._result.row if self._result is not None else None
+        if row is not None:
+            lines.append(joined(_figures(row, self.app.signs), ("  ", "text"), width))
         if row is not None and row.conflict:
             text = foreign(row.conflict, max(10, width - 18)).rstrip()
             lines.append(((f" does not make a row: {text}", "bad"),))
@@ -190,4 +204,29 @@ class ExportScreen(ListScreen):
                     foreign(f"not written: {self._not_written}", 3 * width).rstrip(), width - 2
                 )
             ]
-        return tuple(lines)
+        return (*lines, ())
+
+
+def _figures(row: Row, signs: Signs) -> Iterator[Pieces]:
+    """What the row says, which its formats put between much else."""
+    standings = (("its own", row.own), *row.columns.items())
+    for place, (name, standing) in enumerate(standings):
+        if standing is not None:
+            cell = standing.cell
+            text = standing_text(standing) if cell is None else cell.figures(1, signs.plus_minus)
+            role: Role = "dim" if cell is None else "strong"
+            yield ((f"{'' if place else ' %  '}{name.capitalize()} ", "dim"), (text, role))
+    yield ((seeds_text(row) + " seeds", "dim"),)
+
+
+def _preview(text: str, width: int) -> Iterator[Pieces]:
+    """A line of what is written on at most a few lines; of a longer one it is said how much is not shown."""
+    parts = cells_of(text or " ", width)
+    if len(parts) <= _MOST_LINES:
+        yield from (((part, "text"),) for part in parts)
+        return
+    yield from (((part, "text"),) for part in parts[: _MOST_LINES - 1])
+    left = len("".join(parts[_MOST_LINES - 1 :]))
+    more = f"... and {left:,} more characters, written in full"
+    last = parts[_MOST_LINES - 1][: max(0, width - len(more) - 1)].rstrip()
+    yield ((f"{last} ", "text"), (more, "dim"))

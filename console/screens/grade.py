@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from rich.cells import cell_len
 from textual.containers import Vertical
 from textual.fuzzy import FuzzySearch
 from textual.suggester import SuggestFromList
@@ -17,7 +18,7 @@ from competitions import registry
 from competitions.model import Competition, Edition
 from console import wording
 from console.tui.keys import key_names
-from console.tui.painting import Line, Piece, Pieces, fitting, foreign, foreign_end, heading
+from console.tui.painting import Line, Piece, Pieces, cells_of, fitting, foreign, foreign_end, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.inputs import Field, FilePaths, LabelledField
@@ -101,6 +102,7 @@ class GradeScreen(ConsoleScreen):
         yield Painted(id="metric")
         yield Painted(id="verdict")
         yield LineList(id="history")
+        yield Painted(id="about")
 
     def on_mount(self) -> None:
         """Read the history."""
@@ -141,8 +143,12 @@ class GradeScreen(ConsoleScreen):
         if isinstance(key, PastGrading):
             self.fill_in(key.competition_id, key.path)
 
+    def on_line_list_cursor_moved(self) -> None:
+        """Tell more of another file that was graded before."""
+        self._draw_about()
+
     def on_descendant_focus(self) -> None:
-        """Remove the hint when a field is typed into again."""
+        """Remove the hint when a field is typed into again; tell more of the history where that is chosen from."""
         self.draw()
 
     def action_submit(self) -> None:
@@ -212,7 +218,7 @@ class GradeScreen(ConsoleScreen):
     def is_composed(self) -> bool:
         """The fields are made after their rows."""
         return super().is_composed() and all(
-            self.query(each) for each in ("#path", "#competition", "#history")
+            self.query(each) for each in ("#path", "#competition", "#history", "#about")
         )
 
     def redraw(self) -> None:
@@ -238,7 +244,15 @@ class GradeScreen(ConsoleScreen):
             watching = (_line(f"watching {ends}{of}{after}", "running", width), ())
         self.query_one("#verdict", Painted).show(*watching, *self._hint(width), *self._result(width))
         history = self.query_one("#history", LineList)
-        history.show(_history(self._past, history.line_width, signs))
+        has_room = self._asked is None and self._found is None
+        history.show(_history(self._past, history.line_width, self.app.now(), signs, explains=has_room))
+        self._draw_about()
+
+    def _draw_about(self) -> None:
+        """Draw the path in full, and what was wrong, of the line of the history that Enter grades again."""
+        history = self.query_one("#history", LineList)
+        about = _past_lines(history.key, self.size.width) if history.has_focus else ()
+        self.query_one("#about", Painted).show(*about)
 
     def _typed(self) -> tuple[str, str]:
         """The competition and the path as they are typed."""
@@ -250,7 +264,10 @@ class GradeScreen(ConsoleScreen):
         """Fill those of the fields that are given."""
         for name, value in (("#competition", competition_id), ("#path", path)):
             if value:
-                self.query_one(name, Input).value = value
+                field = self.query_one(name, Input)
+                field.value = value
+                # Of a long path its file is seen, once it is known how much has room.
+                self.call_after_refresh(field.action_end)
 
     def _hint(self, width: int) -> tuple[Pieces, ...]:
         """What to do about a form that was left half filled."""
@@ -272,7 +289,10 @@ class GradeScreen(ConsoleScreen):
             return (_line(text, "running", width),)
         if isinstance(self._found, Problem):
             first, *more = str(self._found).splitlines()
-            return (_line(first, "bad", width), *(_line(text, "dim", width) for text in more))
+            return (
+                *_lines(first, "bad", width),
+                *(line for text in more for line in _lines(text, "dim", width)),
+            )
         return () if self._found is None else _report(self._found, width, self.app.signs)
 
     def _take(self, asked: _Asked, found: GradedFile | Problem) -> None:
@@ -341,6 +361,16 @@ def _graded_or_problem(asked: _Asked, data_dir: Path, waiting: set[_Asked]) -> G
 
 _LABEL = 14
 _MOST_DEFECTS = 4
+# A text has so many lines at most.
+_MOST_LINES = 4
+# From this width on the history has dates beside times.
+_WIDE = 100
+# How much of a path's end is shown where it is too long.
+_PATH_ROOMS = (80, 64, 52, 44, 36, 32, 28, 24, 20, 16, 12, 8)
+_PURPOSE = (
+    "Grades one CSV file against the answers of a prepared dataset, as the submission of a run is graded; no agent "
+    "sees the score. What was graded is listed here."
+)
 _EARNED = {words: outcome for outcome, words in wording.OUTCOME_WORDS.items()}
 _OUTCOMES = {
     "no_file": "no file",
@@ -355,9 +385,10 @@ _OUTCOMES = {
 def _metric_line(found: Competition, edition: Edition, signs: Signs, width: int) -> Pieces:
     """Which metric decides, which way is better, and by which edition is graded."""
     arrow = better_arrow(found.thresholds, signs)
-    metric = f"{found.metric.name}, {wording.better(found.thresholds)} {arrow}"
-    text = f" {signs.dot} ".join((metric, found.complexity, f"edition {edition}"))
-    return _labelled("metric", (foreign(text, width - _LABEL - 2).rstrip(), "dim"))
+    rest = f" {signs.dot} {found.complexity} {signs.dot} edition {edition}"
+    which = f", {wording.better(found.thresholds)} {arrow}{rest}"
+    name = foreign(found.metric.name, max(10, width - _LABEL - 2 - cell_len(which))).rstrip()
+    return _labelled("metric", (f"{name}{which}", "dim"))
 
 
 def _report(graded: GradedFile, width: int, signs: Signs) -> tuple[Pieces, ...]:
@@ -404,8 +435,16 @@ def _rows(rows: Sequence[SubmissionRow], width: int) -> list[Pieces]:
 
 
 def _listed(label: str, texts: Iterable[str], role: Role, width: int) -> list[Pieces]:
-    shown = (foreign(text, width - _LABEL - 2).rstrip() for text in texts)
+    shown = (part for text in texts for part in _wrapped(text, width - _LABEL - 2))
     return [_labelled("" if place else label, (text, role)) for place, text in enumerate(shown)]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A foreign text on as many lines as it may have."""
+    return [
+        part.rstrip()
+        for part in cells_of(foreign(text, _MOST_LINES * max(20, width)).rstrip(), max(20, width))
+    ]
 
 
 def _labelled(label: str, *pieces: Piece) -> Pieces:
@@ -416,16 +455,38 @@ def _line(text: str, role: Role, width: int) -> Pieces:
     return ((f" {foreign(text, width - 2).rstrip()}", role),)
 
 
-def _history(past: Sequence[PastGrading], width: int, signs: Signs) -> list[Line]:
-    """What was graded before, newest first."""
+def _lines(text: str, role: Role, width: int) -> list[Pieces]:
+    return [((f" {part}", role),) for part in _wrapped(text, width - 2)]
+
+
+def _history(
+    past: Sequence[PastGrading], width: int, now: float, signs: Signs, *, explains: bool
+) -> list[Line]:
+    """What was graded before, newest first; before there is anything, what this screen is for."""
     if not past:
-        return []
-    table = Table(_history_columns(signs), past, width, signs)
+        parts = _wrapped(_PURPOSE, width - 3) if explains else []
+        return [Line(((f"  {part}", "dim"),)) for part in parts]
+    table = Table(_history_columns(now, signs, with_day=width >= _WIDE), past, width, signs)
     title = Line(heading("graded before", width, signs, note=str(len(past))))
     return [title, *(table.line(each, key=each) for each in past)]
 
 
-def _history_columns(signs: Signs) -> list[Column[PastGrading]]:
+def _past_lines(key: Hashable, width: int) -> tuple[Pieces, ...]:
+    """The path of what was graded before, in full where it has room, and why it had no score."""
+    if not isinstance(key, PastGrading):
+        return ()
+    path = _labelled("path", (foreign_end(key.path, width - _LABEL - 2), "text"))
+    return (path, *(_listed("why", [key.message], "warn", width) if key.message else ()))
+
+
+def _history_columns(now: float, signs: Signs, *, with_day: bool) -> list[Column[PastGrading]]:
+    def when(each: PastGrading) -> str:
+        if with_day:
+            return wording.date_and_time(each.at)
+        # Of another day its date says more than the time.
+        day = wording.day(each.at)
+        return wording.clock(each.at) if day == wording.day(now) else day.partition("-")[2]
+
     def worth(each: PastGrading) -> Cell:
         earned = _EARNED.get(each.medal, Outcome.INVALID)
         text = each.outcome.replace("_", " ") if each.score is None else wording.score(each.score, 9)
@@ -433,13 +494,11 @@ def _history_columns(signs: Signs) -> list[Column[PastGrading]]:
 
     def path(each: PastGrading) -> Cell:
         # Of a path, the end tells more than the beginning.
-        folders = Path(each.path).parts
-        shorter = ("/".join((signs.ellipsis, *folders[place:])) for place in range(1, len(folders)))
+        shorter = (foreign_end(each.path, room, ellipsis=signs.ellipsis) for room in _PATH_ROOMS)
         return Forms([((text, "dim"),) for text in (each.path, *shorter)])
 
     return [
-        Column("day", lambda each: wording.date_and_time(each.at)[:10], 10, drop=2, role="dim"),
-        Column("time", lambda each: wording.clock(each.at), 5, gap=1, role="dim"),
+        Column("", when, 16 if with_day else 5, role="dim"),
         Column("competition", lambda each: each.competition_id, 22, grows=56),
         Column("worth", worth, 16),
         Column("edition", lambda each: each.edition, 9, drop=1, role="dim"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 from textual.widget import Widget
@@ -18,10 +18,11 @@ from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.run_cell import outcome_role, outcome_sign
 from console.tui.widgets.table import REST, Column, Table
-from console.views.integrity import IntegrityFacts, ShownFinding, integrity_facts
+from console.views.integrity import IntegrityFacts, Passage, ShownFinding, integrity_facts, passages
 from console.views.lists import words_accept
-from state.integrity import Excerpt, Severity
+from state.integrity import Severity
 
 _ROLES: dict[Severity, Role] = {
     Severity.CLEAN: "good",
@@ -31,6 +32,9 @@ _ROLES: dict[Severity, Role] = {
 }
 # Narrower screens show two passages one below the other.
 _SIDE_BY_SIDE = 110
+# In a lower terminal passages are shown without what stands around them, in no terminal with more lines than this.
+_WITHOUT_CONTEXT = 28
+_MOST_BESIDE = 8
 # The reason is typed for one of these: behind which sign, and with which hint.
 _REASONS = {
     "clear": ("c", "why it says nothing against the run (kept, and disclosed with the row)"),
@@ -51,13 +55,15 @@ class IntegrityScreen(FilteredScreen):
         self._facts: IntegrityFacts | None = None
         self._with_notes = False
         self._reviewed: tuple[int, str] | None = None
+        # The passages of a finding as they stand in their files, by the finding's key.
+        self._passages: tuple[tuple[int, str], tuple[Passage, ...]] | None = None
 
     def body(self) -> Iterable[Widget]:
         """Put the list over the evidence, and below them where a filter or a reason is typed."""
         header, lines, prompt = super().body()
         yield from (header, lines, Painted(id="evidence"))
         for name, (sign, hint) in _REASONS.items():
-            yield Prompt(sign, hint, id=name)
+            yield Prompt(sign, hint, id=name, done=name)
         yield prompt
 
     def queries(self) -> Queries:
@@ -82,14 +88,18 @@ class IntegrityScreen(FilteredScreen):
             whose = "EXPERIMENT" if self._run_ids is None else plain(self._title, limit=80)
             shown.show(
                 [
-                    Line((("  nobody has looked yet:", "dim"),)),
+                    Line((("  nobody has looked at these runs yet; this does:", "dim"),)),
                     Line(((f"  mlebench-console integrity run {whose}", "text"),)),
                 ]
             )
+        # As high as it needs to be: what is left belongs to the evidence.
+        shown.styles.height = min(len(found) + 1, self.size.height * 9 // 20) if found else 3
+        self._read_passages()
         self._draw_evidence()
 
     def on_line_list_cursor_moved(self) -> None:
         """Show the evidence of another finding."""
+        self._read_passages()
         self._draw_evidence()
 
     def action_open(self) -> None:
@@ -168,9 +178,23 @@ class IntegrityScreen(FilteredScreen):
 
     def _draw_evidence(self) -> None:
         evidence, one = self.query_one("#evidence", Painted), self._current()
-        height = max(6, self.size.height * 11 // 20)
-        lines = [] if one is None else _evidence(one, self.size.width, self.app.signs)
-        evidence.show(*lines[:height])
+        if one is None:
+            evidence.show()
+            return
+        known = self._passages
+        shown = known[1] if known is not None and known[0] == one.key else passages(one, 0)
+        evidence.show(*_evidence(one, shown, self.size.width, self.app.signs)[: self.size.height])
+
+    def _read_passages(self) -> None:
+        """Read what stands around the passages of the finding under the cursor, as far as there is room."""
+        one, beside = self._current(), (self.size.height - _WITHOUT_CONTEXT) // 4
+        if one is not None and beside > 0 and (self._passages is None or self._passages[0] != one.key):
+            read = partial(passages, one, min(beside, _MOST_BESIDE))
+            self.in_background(read, partial(self._take_passages, one.key), latest="passages")
+
+    def _take_passages(self, key: tuple[int, str], found: tuple[Passage, ...]) -> None:
+        self._passages = (key, found)
+        self._draw_evidence()
 
 
 def _counts(one: ShownFinding) -> bool:
@@ -182,13 +206,14 @@ def _header(title: str, facts: IntegrityFacts, words: str, left_out: int, width:
     groups: list[Pieces] = [
         ((f" {foreign(title, 40).rstrip()}", "strong"),),
         ((f"{facts.looked_at:,} of {wording.plural(facts.runs, 'run')} looked at", "text"),),
-        ((f"{facts.flagged} flagged", "warn" if facts.flagged else "good"),),
     ]
+    if facts.looked_at:
+        groups.append(((f"{facts.flagged} flagged", "warn" if facts.flagged else "good"),))
     if words:
         groups.append(((f"/ {foreign(words, 30).rstrip()}", "accent"),))
     if left_out:
         groups.append(((f"{wording.plural(left_out, 'note')} not shown", "dim"),))
-    groups.append((("nothing is excluded by itself", "dim"),))
+    groups.append((("people decide: a finding alone excludes no run", "dim"),))
     return joined(groups, (f" {signs.dot} ", "faint"), width)
 
 
@@ -208,14 +233,23 @@ _COLUMNS = (
 )
 
 
-def _evidence(one: ShownFinding, width: int, signs: Signs) -> list[Pieces]:
+def _evidence(one: ShownFinding, shown: Sequence[Passage], width: int, signs: Signs) -> list[Pieces]:
     """Everything that shows a finding: statement, figures, review, passages."""
     room = max(20, width - 4)
     lines: list[Pieces] = [((signs.rule * width, "faint"),)]
-    about = (
-        f"run {one.run.id}, seed {one.run.seed}, {one.result.layer}/{one.result.detector}, {one.finding.key}"
+    run, outcome = one.run, one.run.outcome
+    earned: Pieces = ()
+    if outcome is not None:
+        score = "" if run.score is None else f" {wording.score(run.score)}"
+        words = f"{outcome_sign(outcome, signs)} {wording.outcome(outcome)}{score}"
+        earned = ((words, outcome_role(outcome)),)
+    groups: tuple[Pieces, ...] = (
+        ((f" run {run.id}, seed {run.seed} of {foreign(run.sweep_id, 30).rstrip()}", "dim"),),
+        earned,
+        ((f"{one.result.layer}/{one.result.detector}", "dim"),),
+        ((f"finding {one.finding.key}", "dim"),),
     )
-    lines.append(((f" {foreign(about, room).rstrip()}", "dim"),))
+    lines.append(joined(filter(None, groups), (f" {signs.dot} ", "faint"), width))
     lines += [
         ((f" {part}", "strong"),)
         for part in cells_of(foreign(one.finding.statement, 4 * room), room)
@@ -229,24 +263,34 @@ def _evidence(one: ShownFinding, width: int, signs: Signs) -> list[Pieces]:
         said = f"{verb} by {one.review.author}, {wording.date_and_time(one.review.at)}: {one.review.reason}"
         role: Role = "good" if one.is_cleared else "bad"
         lines += [((f" {part}", role),) for part in cells_of(foreign(said, 3 * room).rstrip(), room)]
-    excerpts = one.finding.excerpts
-    if len(excerpts) == 2 and width >= _SIDE_BY_SIDE:
+    if len(shown) == 2 and width >= _SIDE_BY_SIDE:
         half = (width - 3) // 2
-        left, right = (_passage(each, half) for each in excerpts)
+        above = max(len(each.before) for each in shown)  # so that the passages stand beside one another
+        left, right = (_passage(each, half, above=above - len(each.before)) for each in shown)
         for place in range(max(len(left), len(right))):
             pair = [side[place] if place < len(side) else () for side in (left, right)]
             gap = " " * (half - sum(len(text) for text, _ in pair[0])) if not pair[0] else ""
             lines.append((*pair[0], (f"{gap} {signs.cursor} ", "faint"), *pair[1]))
     else:
-        for each in excerpts:
+        for each in shown:
             lines += _passage(each, width - 1)
     return lines
 
 
-def _passage(excerpt: Excerpt, width: int) -> list[Pieces]:
-    """A passage below its place, each line of it harmless and as wide as there is room."""
+def _passage(shown: Passage, width: int, *, above: int = 0) -> list[Pieces]:
+    """A passage below its place and what stands around it, each line harmless and as wide as there is room."""
+    excerpt = shown.excerpt
     lines: list[Pieces] = [((fit(f" {foreign(excerpt.place, width - 2).rstrip()}", width), "accent"),)]
-    for number, text in enumerate(excerpt.text.split("\n") if excerpt.text else (), start=excerpt.first_line):
-        label = f"{number:>5} " if excerpt.first_line else "      "
-        lines.append(cut(((label, "dim"), (foreign(text.expandtabs(4), width - 6), "text")), width))
+    lines += [((" " * width, "text"),)] * above
+    parts: tuple[tuple[Iterable[str], Role], ...] = (
+        (shown.before, "dim"),
+        (excerpt.text.split("\n") if excerpt.text else (), "text"),
+        (shown.after, "dim"),
+    )
+    number = excerpt.first_line - len(shown.before)
+    for texts, role in parts:
+        for text in texts:
+            label = f"{number:>5} " if excerpt.first_line else "      "
+            lines.append(cut(((label, "dim"), (foreign(text.expandtabs(4), width - 6), role)), width))
+            number += 1
     return lines

@@ -84,8 +84,8 @@ class LaunchScreen(ConsoleScreen):
             columns[option.form.column].append(LabelledField(option.form.label, field))
         yield Horizontal(*(Vertical(*rows, classes="column") for rows in columns), id="form")
         yield Painted(id="composed")
-        yield Prompt("load", "a sweep as TOML; → completes", id="load", suggester=FilePaths())
-        yield Prompt("save", "a file, such as sweep.toml; → completes", id="save", suggester=FilePaths())
+        yield Prompt("load", "a sweep as TOML", id="load", done="load it", suggester=FilePaths())
+        yield Prompt("save", "a file, such as sweep.toml", id="save", done="save it", suggester=FilePaths())
 
     def on_mount(self) -> None:
         """Learn which agents there are, and what the empty form lacks."""

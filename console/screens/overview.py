@@ -55,8 +55,12 @@ class Target:
 
 # The reason is typed for one of these: behind which words, and with which hint.
 _REASONS = {
-    "acknowledge": ("acknowledge, because", "nobody is needed; it is back when something new joins it"),
-    "snooze": ("snooze for how long, and why:", "8h driver reset, ticket 12"),
+    "acknowledge": (
+        "acknowledge, because",
+        "nobody is needed; it is back when something new joins it",
+        "acknowledge",
+    ),
+    "snooze": ("snooze for how long, and why:", "8h driver reset, ticket 12", "snooze"),
 }
 _SNOOZE = "8h "
 # More of a group are listed on its sweep's screen.
@@ -84,8 +88,8 @@ class OverviewScreen(ConsoleScreen):
     def body(self) -> Iterable[Widget]:
         """The list, and where a reason is typed."""
         yield LineList(id="all")
-        for name, (sign, hint) in _REASONS.items():
-            yield Prompt(sign, hint, id=name)
+        for name, (sign, hint, done) in _REASONS.items():
+            yield Prompt(sign, hint, id=name, done=done)
 
     def queries(self) -> Queries:
         """Everything at a glance."""

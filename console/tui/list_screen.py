@@ -60,7 +60,7 @@ class FilteredScreen(ListScreen):
     def body(self) -> Iterable[Widget]:
         """Return the lines, the list, and where the filter is typed."""
         yield from super().body()
-        yield Prompt("/", self.FILTER_HINT, id="filter")
+        yield Prompt("/", self.FILTER_HINT, id="filter", done="keep the filter")
 
     def session_values(self) -> SessionValues:
         """Return the filter."""

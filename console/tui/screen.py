@@ -35,6 +35,7 @@ from console.tui.painting import (
 )
 from console.tui.reader import StateHealth
 from console.tui.session import SessionValues
+from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.painted import Painted
 from engine.notifications.news import LOW_DISK_SHARE, SILENT_SECONDS
 
@@ -260,6 +261,10 @@ class ConsoleScreen(Screen[None]):
         """Open what is under the cursor, which Enter or a click has chosen."""
         self.action_open()
 
+    def on_prompt_toggled(self) -> None:
+        """Name the keys of the prompt, or those of the screen again."""
+        self.refresh_frame()
+
     def on_query_answered(self, message: QueryAnswered) -> None:
         """Take an answer over from the reader's thread."""
         message.stop()
@@ -298,7 +303,8 @@ class ConsoleScreen(Screen[None]):
         problems = self._problems.values()
         troubles = () if self.lists_troubles else _troubles(self.app)
         self.query_one("#notice", Painted).show(*_notices(self.app, troubles, problems, width))
-        self.query_one("#footer", Painted).show(_footer(self.app, self.contexts(), width))
+        prompt = next(iter(self.query(".prompt.-open").results(Prompt)), None)
+        self.query_one("#footer", Painted).show(_footer(self.app, self.contexts(), prompt, width))
 
     def in_background(
         self, work: Callable[[], Result], then: Callable[[Result], None] | None = None, *, latest: str = ""
@@ -406,9 +412,12 @@ def _troubles(app: ConsoleApp) -> list[Piece]:
     return found
 
 
-def _footer(app: ConsoleApp, contexts: tuple[Context, ...], width: int) -> Pieces:
+def _footer(app: ConsoleApp, contexts: tuple[Context, ...], prompt: Prompt | None, width: int) -> Pieces:
     """Return the keys that matter; those that change something are left out of a read-only console."""
     keys = app.settings.keys
+    if prompt is not None:  # all others are letters now
+        typed = tuple(piece for key in prompt.keys for piece in _named_key(app, *key))
+        return cut(((" ", "text"), *typed), width)
     if app.waiting and not _is_overdue(app):
         return _undo_line(app, width)
     own = [key for key in keys.footer(*contexts) if not (key.changes and app.readonly)]
@@ -442,10 +451,12 @@ def _undo_line(app: ConsoleApp, width: int) -> Pieces:
 
 
 def _footer_key(app: ConsoleApp, key: Key) -> Pieces:
-    return (
-        (key_name(key.keys[0], ascii_only=app.settings.ascii_only), "accent"),
-        (f" {key.label}  ", "dim"),
-    )
+    return _named_key(app, key.keys[0], key.label)
+
+
+def _named_key(app: ConsoleApp, key: str, label: str) -> Pieces:
+    name = key_name(key, ascii_only=app.settings.ascii_only)
+    return (name, "accent"), (f" {label}  ", "dim")
 
 
 def _titles(mode: str, titled: int) -> Pieces:

@@ -206,7 +206,8 @@ class Totals:
         downloaded: bytes of those that have been downloaded.
         download_rate: bytes a second, as measured last.
         missing: how many are neither prepared nor being prepared.
-        fitting: how many of those would fit on the disk, the small ones first.
+        missing_of_unknown_size: how many of those are of unknown size.
+        fitting: how many of the others would fit on the disk, the small ones first.
         eta: seconds until all requested datasets are prepared.
         of_unknown_size: how many of those are of unknown size, so that it will take longer.
     """
@@ -215,6 +216,7 @@ class Totals:
     on_disk: int
     free: int | None
     missing: int
+    missing_of_unknown_size: int
     fitting: int | None
     eta: float | None
     of_unknown_size: int
@@ -310,6 +312,7 @@ def totals(board: DatasetBoard, *, free: int | None, download_rate: float | None
         sum(row.bytes_on_disk or 0 for row in board.rows),
         free,
         len(missing),
+        sum(row.zip_bytes is None for row in missing),
         None if free is None else _fitting(missing, free - sum(_peak(row) for row in busy)),
         throughput.seconds(to_download, sum(row.zip_bytes or 0 for row in busy)) if busy else None,
         sum(row.zip_bytes is None for row in busy),

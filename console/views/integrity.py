@@ -6,10 +6,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from foundation.files import reading_untrusted
+from foundation.problems import DataProblem
 from state import integrity, runs
 from state.database import Database
 from state.integrity import DetectorResult, Excerpt, Finding, Review, RunIntegrity
 from state.records import Run
+
+_MOST_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,36 @@ class ShownFinding:
         path = self.directory / excerpt.source
         is_own = ".." not in Path(excerpt.source).parts and not Path(excerpt.source).is_absolute()
         return path if is_own and path.is_file() else None
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A passage with the lines of its file before and behind it, where that still holds it."""
+
+    excerpt: Excerpt
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+def passages(one: ShownFinding, beside: int) -> tuple[Passage, ...]:
+    """Read the passages of a finding with up to so many lines before and behind each; waits for the disk."""
+    return tuple(_in_its_file(excerpt, one.file_of(excerpt), beside) for excerpt in one.finding.excerpts)
+
+
+def _in_its_file(excerpt: Excerpt, path: Path | None, beside: int) -> Passage:
+    # The lines of a notebook are counted in its code cells alone.
+    if path is None or path.suffix == ".ipynb" or not excerpt.first_line or not beside:
+        return Passage(excerpt)
+    try:
+        with reading_untrusted(path, max_bytes=_MOST_BYTES) as stream:
+            lines = stream.read().decode("utf-8", "replace").split("\n")
+    except (DataProblem, OSError):
+        return Passage(excerpt)
+    first, text = excerpt.first_line - 1, excerpt.text.split("\n")
+    last = first + len(text)
+    if lines[first : last - 1] != text[:-1]:  # the last line of a long passage may be cut
+        return Passage(excerpt)
+    return Passage(excerpt, tuple(lines[max(0, first - beside) : first]), tuple(lines[last : last + beside]))
 
 
 @dataclass(frozen=True)

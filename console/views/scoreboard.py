@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -133,16 +134,25 @@ def _cost_note(row: Row) -> str:
     return f"costs of models: over {costs.priced} of {costs.runs} runs, of the others they are not known"
 
 
-def _mean_cost(costs: Costs, mean: float | None) -> str:
+def _mean_cost(costs: Costs | None, mean: Callable[[Costs], float | None]) -> str:
     """A mean in US dollars; `unknown` where calls were measured and no run's cost is known."""
-    if not costs.measured:
+    if costs is None or not costs.measured:
         return ""
-    return "unknown" if not costs.priced else wording.UNKNOWN if mean is None else f"{mean:,.2f}"
+    found = mean(costs)
+    return "unknown" if not costs.priced else wording.UNKNOWN if found is None else f"{found:,.2f}"
 
 
-def has_costs(rows: Iterable[Row]) -> bool:
-    """Whether model calls were measured for any row."""
-    return any(row.costs is not None and row.costs.measured for row in rows)
+def are_measured(found: Iterable[Costs | None]) -> bool:
+    """Whether any model calls were measured."""
+    return any(costs is not None and costs.measured for costs in found)
+
+
+def costs_text(costs: Costs | None) -> str:
+    """What model calls have come to, in a few words; empty where none were measured."""
+    if costs is None or not costs.measured:
+        return ""
+    medal = "" if costs.per_medal is None else f", {PER_MEDAL.text(costs)} a medal"
+    return f"{TOKENS.text(costs)} tokens and {PER_RUN.text(costs)} USD a run{medal}"
 
 
 def split_column(name: str, *, decimals: int = 2) -> TextColumn[Row]:
@@ -165,20 +175,24 @@ LIMIT = TextColumn[Row](
 )
 DATE = TextColumn[Row]("date", lambda row: row.date, right=True)
 SEEDS = TextColumn[Row]("seeds", seeds_text)
-PER_RUN = TextColumn[Row](
-    "USD a run", lambda row: "" if row.costs is None else _mean_cost(row.costs, row.costs.per_run), right=True
+PER_RUN = TextColumn[Costs | None](
+    "USD a run", lambda costs: _mean_cost(costs, lambda known: known.per_run), right=True
 )
-PER_MEDAL = TextColumn[Row](
-    "USD a medal",
-    lambda row: "" if row.costs is None else _mean_cost(row.costs, row.costs.per_medal),
-    right=True,
+PER_MEDAL = TextColumn[Costs | None](
+    "USD a medal", lambda costs: _mean_cost(costs, lambda known: known.per_medal), right=True
 )
-TOKENS = TextColumn[Row](
+TOKENS = TextColumn[Costs | None](
     "tokens a run",
-    lambda row: "" if row.costs is None or not row.costs.measured else many(row.costs.tokens_per_run),
+    lambda costs: "" if costs is None or not costs.measured else many(costs.tokens_per_run),
     right=True,
 )
 COSTS = (TOKENS, PER_RUN, PER_MEDAL)
+
+
+ROW_COSTS = tuple(
+    TextColumn[Row](each.title, partial(lambda column, row: column.text(row.costs), each), each.right)
+    for each in COSTS
+)
 EDITION = TextColumn[Row]("edition", lambda row: row.edition)
 NOTES = TextColumn[Row](
     "notes",
@@ -288,11 +302,16 @@ def or_problem(read: Callable[[], Answer]) -> Answer | Problem:
 # Two experiments
 
 
-def comparison(database: Database, first: Subject, second: Subject, measure: Measure) -> Comparison | Problem:
+def comparison(
+    database: Database, first: Subject, second: Subject, measure: Measure, config_file: Path
+) -> Comparison | Problem:
     """Compare two experiments by competition."""
-    return or_problem(
-        lambda: compare(_evidence_of(database, first), _evidence_of(database, second), measure=measure)
-    )
+
+    def read() -> Comparison:
+        one, other = (_evidence_of(database, subject, config_file) for subject in (first, second))
+        return compare(one, other, measure=measure)
+
+    return or_problem(read)
 
 
 def differences_of(found: Comparison) -> list[tuple[str, Difference]]:
@@ -324,6 +343,19 @@ DUEL_COLUMNS = (
     TextColumn[Duel]("A scores", lambda duel: _scores(duel.first)),
     TextColumn[Duel]("B scores", lambda duel: _scores(duel.second)),
 )
+DUEL_COST_COLUMNS = (
+    TextColumn[Duel]("A USD a run", lambda duel: PER_RUN.text(duel.first.costs), right=True),
+    TextColumn[Duel]("B USD a run", lambda duel: PER_RUN.text(duel.second.costs), right=True),
+)
+
+
+def compared_costs(found: Comparison) -> list[str]:
+    """What the model calls of either have come to, a line each; none where none were measured."""
+    return [
+        f"models of {letter}: {costs_text(costs) or 'not counted'}"
+        for letter, costs in zip("AB", found.costs, strict=True)
+        if are_measured(found.costs)
+    ]
 
 
 # An export

@@ -248,12 +248,14 @@ class CompetitionResult:
 
     Attributes:
         measures: over the trials that count; empty where none counts.
+        costs: of its model calls; None where nothing is known of them.
     """
 
     competition_id: str
     complexity: str
     trials: tuple[Trial, ...]
     measures: Mapping[Measure, Cell]
+    costs: Costs | None
 
 
 def by_competition(evidence: Evidence) -> tuple[CompetitionResult, ...]:
@@ -265,6 +267,7 @@ def by_competition(evidence: Evidence) -> tuple[CompetitionResult, ...]:
         counted = results.get(competition_id)
         measures = aggregate(results, [competition_id]) if counted else {}
         complexity = registry.get(competition_id).complexity
-        found.append(CompetitionResult(competition_id, complexity, trials, measures))
+        costs = costs_of(evidence, competition_id)
+        found.append(CompetitionResult(competition_id, complexity, trials, measures, costs))
     order = ("low", "medium", "high", "dev")
     return tuple(sorted(found, key=lambda line: (order.index(line.complexity), line.competition_id.lower())))

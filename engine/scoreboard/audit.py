@@ -6,9 +6,10 @@ It contains hashes of answers, never answers or secrets, and is always the same 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from competitions.model import edition_named
 from engine.layout import DatasetFolder, dataset_folder, descriptions_of
 from engine.scoreboard.model import Evidence
 from environment.runner import protocol
+from environment.runner.code_snapshots import KeptFile, manifest_path, read_kept, read_snapshot
 from foundation.files import reading_untrusted
 from foundation.problems import DataProblem
 from state import database as state_database
@@ -35,10 +37,18 @@ _FILES = (protocol.ORDER, protocol.EVENTS, protocol.EXIT, protocol.VALIDATIONS)
 
 @dataclass(frozen=True)
 class AuditedSubmission:
-    """A snapshot and its grade from the state, and the hash of its file now; empty: the file can't be read."""
+    """A snapshot and its grade from the state, and the hash of its file now; empty: the file can't be read.
+
+    Attributes:
+        code_sha256: of the manifest of the agent's code at that moment, which lists each file with its hash; empty:
+            none was kept.
+        damaged_code: the kept files that no longer have the hash in that manifest.
+    """
 
     submission: Submission
     file_sha256: str
+    code_sha256: str
+    damaged_code: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,7 @@ class RunAudit:
                     found.append(f"{what} can't be read")
                 elif one.file_sha256 != one.submission.sha256:
                     found.append(f"{what} is not the file that was submitted")
+                found += [f"the code at {what}: {path} is not what was kept" for path in one.damaged_code]
         final = self.final
         if self.run.state is RunState.FINISHED and final is not None:
             graded = final.submission
@@ -180,9 +191,31 @@ def _attempt(database: Database, attempt: Attempt, spec: SweepSpec) -> AuditedAt
     state_dir = database.path.parent
     snapshots = submissions.of_attempt(database, attempt.id)
     names = (*_FILES, protocol.MODEL_CALLS) if spec.gateway else _FILES
+    directory = state_dir / attempt.directory
+    is_kept = cache(partial(_is_kept, directory))  # most files are the same at many submissions
     return AuditedAttempt(
         attempt=attempt,
-        files={name: file_hash(state_dir / attempt.directory / name) for name in names},
-        submissions=tuple(AuditedSubmission(one, file_hash(state_dir / one.path)) for one in snapshots),
+        files={name: file_hash(directory / name) for name in names},
+        submissions=tuple(_submission(state_dir, directory, one, is_kept) for one in snapshots),
         model_use=tuple(model_calls.of_attempt(database, attempt.id)),
     )
+
+
+def _submission(
+    state_dir: Path, directory: Path, handed_in: Submission, is_kept: Callable[[KeptFile], bool]
+) -> AuditedSubmission:
+    snapshot = read_snapshot(directory, handed_in.sequence)
+    return AuditedSubmission(
+        handed_in,
+        file_hash(state_dir / handed_in.path),
+        file_hash(manifest_path(directory, handed_in.sequence)),
+        tuple(kept.path for kept in (snapshot.files if snapshot else ()) if not is_kept(kept)),
+    )
+
+
+def _is_kept(directory: Path, kept: KeptFile) -> bool:
+    try:
+        read_kept(directory, kept)
+    except (DataProblem, OSError):
+        return False
+    return True

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from competitions import registry
-from engine.scoreboard.model import COLUMNS, OBFUSCATED, USUAL, Evidence, Measure, differences
+from engine.scoreboard.aggregation import costs_of
+from engine.scoreboard.model import COLUMNS, OBFUSCATED, USUAL, Costs, Evidence, Measure, differences
 from foundation.problems import DataProblem, UsageProblem
 
 # The p-value below which a difference is usually called significant.
@@ -20,11 +21,16 @@ _FINEST_SCALE = 10_000
 
 @dataclass(frozen=True)
 class Side:
-    """One experiment on one competition: in how many of its seeds it earned the measure, and its scores."""
+    """One experiment on one competition: in how many of its seeds it earned the measure, and its scores.
+
+    Attributes:
+        costs: of its model calls; None where nothing is known of them.
+    """
 
     earned: int
     seeds: int
     scores: tuple[float, ...]
+    costs: Costs | None = None
 
     @property
     def rate(self) -> float:
@@ -82,6 +88,7 @@ class Comparison:
         by_column: over the common competitions of each column's split.
         left_out: competitions for which only one experiment has results.
         descriptions: which kind of descriptions each experiment used; empty: unknown.
+        costs: what the model calls of each experiment cost, over all of its competitions; None: nothing is known.
     """
 
     first: str
@@ -93,6 +100,7 @@ class Comparison:
     by_column: Mapping[str, Difference]
     left_out: tuple[str, ...]
     descriptions: tuple[str, str] = ("", "")
+    costs: tuple[Costs | None, Costs | None] = (None, None)
 
     @property
     def worth_of_names(self) -> str:
@@ -164,6 +172,7 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
         by_column={column: _difference(part) for column, part in parts.items() if part},
         left_out=tuple(sorted(ours.keys() ^ theirs.keys(), key=str.lower)),
         descriptions=(first.conditions.descriptions, second.conditions.descriptions),
+        costs=(costs_of(first), costs_of(second)),
     )
 
 
@@ -194,7 +203,7 @@ def _sides(evidence: Evidence, measure: Measure) -> dict[str, Side]:
         before = found.get(trial.competition_id, Side(0, 0, ()))
         scores = before.scores if trial.score is None else (*before.scores, trial.score)
         found[trial.competition_id] = Side(before.earned + trial.has(measure), before.seeds + 1, scores)
-    return found
+    return {name: replace(side, costs=costs_of(evidence, name)) for name, side in found.items()}
 
 
 def _difference(pairs: Sequence[Duel]) -> Difference:

@@ -352,7 +352,7 @@ class _Copy:
         if sequence in self._sequences:
             return
         manifest = self._code.look(sequence, self._clock.now(), self._hidden())
-        place = _manifest(self._attempt, sequence)
+        place = manifest_path(self._attempt, sequence)
         files.write_json(place, asdict(manifest))
         self._sequences.add(sequence)
         self._held += place.stat().st_size
@@ -412,7 +412,7 @@ class _Copy:
             for each in gone.files:
                 used[each.sha256] -= 1
                 held -= 0 if used[each.sha256] else each.bytes
-            _manifest(self._attempt, gone.sequence).unlink(missing_ok=True)
+            manifest_path(self._attempt, gone.sequence).unlink(missing_ok=True)
         self._settle({one.sequence for one in order})
 
 
@@ -461,7 +461,8 @@ def _without(hidden: tuple[str, ...], text: str) -> str:
     return (redactor.feed(text.encode()) + redactor.rest()).decode("utf-8", "replace")
 
 
-def _manifest(attempt: Path, sequence: int) -> Path:
+def manifest_path(attempt: Path, sequence: int) -> Path:
+    """Return where the manifest of the code at a submission is."""
     return attempt / protocol.CODE_SNAPSHOTS / f"{sequence}.json"
 
 
@@ -473,7 +474,9 @@ def read_snapshot(attempt: Path, sequence: int) -> CodeSnapshot | None:
     import msgspec  # as in protocol
 
     try:
-        with files.reading_untrusted(_manifest(attempt, sequence), max_bytes=_MOST_MANIFEST_BYTES) as stream:
+        with files.reading_untrusted(
+            manifest_path(attempt, sequence), max_bytes=_MOST_MANIFEST_BYTES
+        ) as stream:
             found = msgspec.json.decode(stream.read(), type=CodeSnapshot)
     except (DataProblem, msgspec.MsgspecError):
         return None

@@ -57,10 +57,18 @@ class TypingLine(Input):
 
 
 class Prompt(Widget):
-    """One line of input behind a sign, hidden until it is opened."""
+    """One line of input behind a sign, hidden until it is opened.
+
+    Args:
+        done: what Enter does, in a word for the footer.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", show=False)]
     app: ConsoleApp
+
+    @dataclass
+    class Toggled(Message):
+        """It was opened or closed, so that other keys matter."""
 
     @dataclass
     class Changed(Message):
@@ -77,7 +85,9 @@ class Prompt(Widget):
     class Left(Changed):
         """Esc was pressed; `value` is what was there before."""
 
-    def __init__(self, sign: str, placeholder: str, *, id: str, suggester: Suggester | None = None) -> None:
+    def __init__(
+        self, sign: str, placeholder: str, *, id: str, done: str, suggester: Suggester | None = None
+    ) -> None:
         label = Painted(((f" {sign} ", "accent"),), classes="prompt-sign")
         label.styles.width = cell_len(sign) + 2
         super().__init__(
@@ -86,6 +96,7 @@ class Prompt(Widget):
             id=id,
             classes="prompt",
         )
+        self.keys = (("enter", done), *((("right", "complete"),) if suggester else ()), ("escape", "cancel"))
         self._before = ""
 
     def open(self, text: str) -> None:
@@ -95,6 +106,7 @@ class Prompt(Widget):
         field = self.query_one(Input)
         field.value = text
         field.focus()
+        self.post_message(self.Toggled())
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Post what is typed."""
@@ -105,13 +117,17 @@ class Prompt(Widget):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Post what was typed."""
         event.stop()
-        self.remove_class("-open")
+        self._close()
         self.post_message(self.Done(self, event.value))
 
     def action_leave(self) -> None:
         """Post that nothing is to change."""
-        self.remove_class("-open")
+        self._close()
         self.post_message(self.Left(self, self._before))
+
+    def _close(self) -> None:
+        self.remove_class("-open")
+        self.post_message(self.Toggled())
 
 
 class Field(TypingLine):

@@ -50,11 +50,11 @@ _BESIDE = 40
 _LONGEST_CODE = 500
 # What distinguishes the lines of several logs, beside their names.
 _LABELS: tuple[Role, ...] = ("accent", "good", "bronze", "running", "warn", "gold")
-_HINTS: dict[Asked, tuple[str, str]] = {
-    "search": ("/", "a regular expression; without a capital letter, capitals match too"),
-    "filter": ("&", "show only lines with a regular expression; nothing shows all"),
-    "time": ("@", "14:05 for a time of day, +2:30 into the run"),
-    "save": (">", "the file to save the selection in, as harmless text"),
+_HINTS: dict[Asked, tuple[str, str, str]] = {
+    "search": ("/", "a regular expression; without a capital letter, capitals match too", "search"),
+    "filter": ("&", "show only lines with a regular expression; nothing shows all", "filter"),
+    "time": ("@", "14:05 for a time of day, +2:30 into the run", "go there"),
+    "save": (">", "the file to save the selection in, as harmless text", "save"),
 }
 
 
@@ -70,8 +70,8 @@ class LogPane(Widget):
         """Put the view over the status line and the prompts."""
         yield LogView(self.draw_status, self._ask)
         yield Painted(classes="log-status")
-        for what, (sign, hint) in _HINTS.items():
-            yield Prompt(sign, hint, id=what)
+        for what, (sign, hint, done) in _HINTS.items():
+            yield Prompt(sign, hint, id=what, done=done)
 
     @property
     def view(self) -> LogView:

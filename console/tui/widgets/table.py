@@ -53,10 +53,12 @@ class Rest:
 
     Attributes:
         shorter: what is drawn where the pieces have no room.
+        least: for how many cells of it names are narrowed; where it takes more, it is cut. 0 stands for all of it.
     """
 
     pieces: Pieces
     shorter: Pieces = ()
+    least: int = 0
 
 
 # Text is drawn in its column's role; pieces have roles of their own. Either may be foreign: a table makes it harmless.
@@ -219,7 +221,11 @@ class Table(Generic[Row]):
         for place, column in enumerate(columns):
             cells = [column.cell(row) for row in rows]
             lengths.append(sorted(map(self._natural, cells)))
-            rests = [width_of(cell.shorter or cell.pieces) for cell in cells if isinstance(cell, Rest)]
+            rests = [
+                min(width_of(cell.shorter or cell.pieces), cell.least or REST)
+                for cell in cells
+                if isinstance(cell, Rest)
+            ]
             if rests:
                 overlong[place] = max(rests)
         needed = [each[-1] if each else 0 for each in lengths]

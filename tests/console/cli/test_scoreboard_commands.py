@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 from engine.places import Places
 from engine.rungroups import MAPPING_NAME, METADATA
 from engine.scoreboard.audit import audit_of
+from environment.runner import protocol
 from state import database as state_database
 from state import experiments, runs
 from state.database import Database
@@ -234,3 +236,41 @@ def test_a_price_makes_hours_a_cost_and_without_one_none_is_told(cli: Cli, place
     places.config_file.write_text('[prices]\nrun_hour = 1\ncurrency = "EUR"\n')
     document = cli("insight", "aide-o3", "--json").document()
     assert document["cost"]["total"] == 1771.0 and document["cost"]["currency"] == "EUR"
+
+
+def test_an_audit_has_the_hash_of_the_code_at_each_submission_and_finds_what_was_changed_since(
+    cli: Cli, places: Places
+) -> None:
+    world = worlds.coded(places)
+    run = runs.of_all_sweeps(world.database)[0]
+    attempt = runs.latest_attempt(world.database, run.id)
+    assert attempt is not None
+    folder = places.state_dir / attempt.directory / protocol.CODE_SNAPSHOTS
+    audited = json.loads(cli("runs", "audit", str(run.id), "--json").out)
+    hashes = [one["code_sha256"] for one in audited["attempts"][0]["submissions"]]
+    assert hashes == [hashlib.sha256((folder / f"{n}.json").read_bytes()).hexdigest() for n in (1, 2, 3)]
+    assert not any("the code at" in text for text in audited["differences"])
+    told = cli("runs", "audit", str(run.id)).out
+    assert all(digest in told for digest in hashes)
+    kept = next(
+        each for each in json.loads((folder / "2.json").read_text())["files"] if each["path"] == "main.py"
+    )
+    (folder / "objects" / kept["sha256"]).write_text("something else")
+    found = json.loads(cli("runs", "audit", str(run.id), "--json").out)["differences"]
+    assert "the code at submission 2 of attempt 1: main.py is not what was kept" in found
+
+
+def test_costs_of_models_are_told_by_competition_and_in_comparisons(cli: Cli, places: Places) -> None:
+    worlds.counted(places).database.close()
+    header, *lines = cli("aggregate", "aide-counted", "--by", "competition").out.splitlines()[1:]
+    assert "tokens a run" in header and "USD a run" in header and "USD a medal" in header
+    told = cli("aggregate", "aide-counted", "--by", "competition", "--json").document()["lines"]
+    for name, line in zip((one["name"] for one in told), lines, strict=False):
+        assert line.split()[0] == name
+    costs = {one["name"]: one["model_costs"] for one in told}
+    assert all(one["measured"] and one["total"] > 0 for one in costs.values() if one["measured"])
+    assert any(one["measured"] for one in costs.values())
+    assert "USD" not in cli("aggregate", "aide-counted").out
+    compared = cli("compare", "aide-counted", "aide-counted", "--everything").out
+    assert "models of A: 733k tokens and 0.87 USD a run, 2.06 a medal" in compared
+    assert "A USD a run" in compared and "B USD a run" in compared

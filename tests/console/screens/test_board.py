@@ -232,3 +232,46 @@ async def test_a_row_that_cannot_be_made_is_said_and_ends_nothing(opened: OpenCo
         await console.misses("making the row")
         await console.press("escape")
         await console.sees("ours: exp")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_costs_of_models_stand_above_the_table_and_take_no_room_of_names(
+    opened: OpenConsole, size: tuple[int, int]
+) -> None:
+    async with opened(worlds.counted, screen="board", size=size) as console:
+        await console.sees("ours: aide-counted", "models: 733k tokens and 0.87 USD a run, 2.06 a medal")
+        assert "CAIR MLE-STAR-Pro-1.5" in console.text()
+
+
+@pytest.mark.parametrize("form", range(4))
+async def test_an_exports_preview_begins_with_its_figures_in_every_format(
+    opened: OpenConsole, form: int
+) -> None:
+    async with opened(worlds.scored, screen="board", size=(80, 24)) as console:
+        await console.sees("ours: aide-o3")
+        await console.press("e", *["tab"] * form)
+        await console.sees("Its own 50.0 ±2.6", "Low 50.0 ±2.6", "All 22 of 75")
+
+
+async def test_a_long_line_of_an_export_is_shown_in_part_and_copied_whole(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[str] = []
+    async with opened(worlds.scored, screen="board", size=(80, 24)) as console:
+        monkeypatch.setattr(console.app, "copy_to_clipboard", copied.append)
+        await console.sees("ours: aide-o3")
+        await console.press("e", "tab")
+        await console.sees("more characters, written in full", "# of those no longer available")
+        assert "whale-categorization-playground" not in console.text()
+        await console.press("y")
+        await console.until(lambda: copied)
+    assert "whale-categorization-playground" in copied[0]
+
+
+async def test_competitions_that_come_out_even_are_shown_where_all_have_room(opened: OpenConsole) -> None:
+    async with opened(worlds.scored, screen="board", size=(120, 40)) as console:
+        await console.sees("ours: aide-o3")
+        await console.press("space", "j", "c")
+        await console.sees("competitions that decide", "competitions that come out even", "mlsp-2013-birds")
+        await console.pilot.resize_terminal(80, 24)
+        await console.misses("come out even")

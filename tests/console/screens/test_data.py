@@ -37,7 +37,7 @@ async def only(console: ShownConsole, words: str) -> None:
 async def test_states_steps_amounts_and_totals_are_told(opened: OpenConsole) -> None:
     async with opened(worlds.preparing, screen="data") as console:
         await console.sees(
-            "1 refused", "1 unavailable", "9.7 GB of 19.6 GB to download", "1.7 TB free", "missing would fit"
+            "1 refused", "1 unavailable", "9.7 GB of 19.6 GB to download", "1.7 TB free", "room for"
         )
         await only(console, DOWNLOADING)
         await console.sees("7.4 GB of 17.1 GB", "43%", "download", "2/6", "open")
@@ -233,11 +233,15 @@ async def test_a_dataset_is_prepared_from_raw_data_on_this_disk(
     (tmp_path / "raw").mkdir()
     async with opened(screen="data") as console:
         await console.press("R")
+        await console.sees(
+            "from raw data on this disk", "an extracted Kaggle folder or its zip", "⏎ prepare", "esc cancel"
+        )
         field = console.app.screen.query_one("#raw Input", Input)
         field.value = str(tmp_path / "none.zip")
         await console.press("enter")
-        await console.sees("were not found", "Give an extracted Kaggle folder")
-        await console.press("R")
+        # What was typed is there to be corrected.
+        await console.sees("were not found", "Kaggle's zip", "/none.zip", "⏎ prepare")
+        assert not asked
         field.value = str(tmp_path / "raw")
         await console.press("enter")
         await console.until(lambda: asked)
@@ -246,6 +250,8 @@ async def test_a_dataset_is_prepared_from_raw_data_on_this_disk(
         assert len(arguments["competition_ids"]) == 1
         screen = console.app.screen
         assert isinstance(screen, DataScreen) and screen.words == ""
+        await console.misses("from raw data on this disk")
+        await console.misses("⏎ prepare")
 
 
 def test_raw_data_of_several_competitions_are_a_folder_or_zip_of_each(tmp_path: Path) -> None:
@@ -255,3 +261,30 @@ def test_raw_data_of_several_competitions_are_a_folder_or_zip_of_each(tmp_path: 
         prepare_raw(ids, tmp_path)
     (tmp_path / "leaf-classification.zip").touch()
     assert prepare_raw(ids, tmp_path).requests[0].arguments["competition_ids"] == ids
+
+
+async def test_a_filter_that_lets_nothing_through_says_so(opened: OpenConsole) -> None:
+    async with opened(worlds.preparing, screen="data", size=(80, 24)) as console:
+        await console.press("slash", *"zzz", "enter")
+        await console.sees("no dataset has these words: Esc clears the filter")
+        await console.press("escape")
+        await console.sees("aerial-cactus-identification")
+
+
+async def test_every_state_is_counted_on_a_narrow_screen(opened: OpenConsole) -> None:
+    async with opened(worlds.preparing, screen="data", size=(80, 24)) as console:
+        await console.sees(
+            "? 1 refused", "x 1 unavailable", "! 1 failed", "▶ 2 working", "… 2", "✓ 3", "· 73"
+        )
+
+
+async def test_names_have_the_room_of_bars_and_of_long_problems_on_a_narrow_screen(
+    opened: OpenConsole,
+) -> None:
+    async with opened(worlds.preparing, screen="data", size=(80, 24)) as console:
+        await console.sees(LOW[4], "Kaggle refuses", "histopathologic-cancer-detection", "43%", "34%")
+
+
+async def test_the_room_for_missing_datasets_is_told_of_those_of_known_size(opened: OpenConsole) -> None:
+    async with opened(worlds.preparing, screen="data", size=(160, 48)) as console:
+        await console.sees("room for 16 of 16 missing of known size")

@@ -14,6 +14,7 @@ from textual.widgets import Input
 from console.screens.grade import GradeScreen
 from console.views.grading import (
     HISTORY_NAME,
+    PastGrading,
     past_grading,
     read_past,
     rows_behind,
@@ -23,6 +24,7 @@ from engine.grading.report import Report
 from engine.places import Places
 from foundation.problems import UsageProblem
 from tests.console.conftest import OpenConsole, ShownConsole
+from tests.console.world import NOW
 
 
 class Asked(NamedTuple):
@@ -308,3 +310,38 @@ async def test_what_cannot_be_graded_is_told_on_the_spot(opened: OpenConsole, tm
         await console.sees("a competition and a file are needed")
         console.app.show_grade("spooky-author-identification", str(tmp_path / "none.csv"))
         await console.sees("there is no file")
+
+
+async def test_a_past_grading_tells_its_whole_path_and_what_was_wrong(
+    opened: OpenConsole, places: Places
+) -> None:
+    path = "/home/op/work/aide-o3/2026-03/a-long-name-of-an-experiment/seed-2/submission.csv"
+    refused = PastGrading(
+        SPOOKY, path, NOW - 2 * 86_400, "v1", "rejected", None, "", "Row 3: id 'x' is not known"
+    )
+    places.state_dir.mkdir(parents=True)
+    write_past(places.state_dir, (refused,))
+    async with opened(None, screen="grade", size=(120, 24)) as console:
+        # Of another day its date says more than the time.
+        await console.sees("2026-03-12", "seed-2/submission.csv")
+        assert "Row 3" not in console.text()
+        await console.press("tab", "tab")
+        await console.sees(path, "Row 3: id 'x' is not known")
+        await console.pilot.resize_terminal(80, 24)
+        await console.sees("03-12", "why           Row 3")
+
+
+async def test_why_a_file_was_refused_is_never_cut(
+    opened: OpenConsole, tmp_path: Path, graded: Callable[[Report], list[Asked]]
+) -> None:
+    message = "The file has 3.1 GB; no right submission of this competition is larger than 12 MB, as far as is known"
+    graded(report(score=None, outcome="too_large", valid_submission=False, message=message))
+    (tmp_path / "s.csv").write_text("1")
+    async with opened(screen="grade", size=(80, 24)) as console:
+        console.app.show_grade(SPOOKY, str(tmp_path / "s.csv"))
+        await console.sees("The file has 3.1 GB", "as far as is known")
+
+
+async def test_an_empty_screen_says_what_it_is_for(opened: OpenConsole) -> None:
+    async with opened(None, screen="grade", size=(80, 24)) as console:
+        await console.sees("Grades one CSV file against the answers of a prepared dataset")

@@ -94,7 +94,31 @@ async def test_it_says_that_nobody_has_looked(opened: OpenConsole) -> None:
     async with opened(worlds.scored, screen="sweep:openhands-lite") as console:
         await console.sees("openhands-lite")
         await console.press("i")
-        await console.sees("nobody has looked yet:")
+        await console.sees("nobody has looked at these runs yet")
         await console.sees("mlebench-console integrity run openhands-lite")
         await console.press("escape", "colon", *"integrity", "enter")
         await console.sees("all runs")
+
+
+async def test_a_passage_is_shown_with_the_lines_of_its_file_around_it(opened: OpenConsole) -> None:
+    async with opened(worlds.suspected, screen="board", size=(160, 48)) as console:
+        await on_integrity(console)
+        # The passage is lines 3 to 7.
+        await console.sees("1 import openai", "3 def make_features(df, cols):", "7     return out", "8 x = 1")
+        world = console.world
+        assert world is not None
+        (code,) = (path for path in world.places.state_dir.rglob("code/train.py") if "aerial" in str(path))
+        code.write_text("it was changed since\n" * 20)
+        await console.press("j", "k")
+        # What is there now is not what was looked at.
+        await console.misses("8 x = 1")
+        await console.sees("7     return out")
+        assert "it was changed since" not in console.text()
+
+
+async def test_nothing_is_called_unflagged_that_nobody_has_looked_at(opened: OpenConsole) -> None:
+    async with opened(worlds.scored, screen="board") as console:
+        await console.sees("ours: aide-o3")
+        await console.press("enter", "i")
+        await console.sees("0 of 66 runs looked at")
+        assert "0 flagged" not in console.text()
