@@ -58,7 +58,8 @@ class LiveGrading:
         self._log = log
         self._at_once = at_once
         self._working: dict[int, _Work] = {}
-        self._graded_at: dict[int, float] = {}
+        # When later submissions of attempts are due, by the monotonic clock; final ones are at once.
+        self._next_at: dict[int, float] = {}
         self._results: deque[GradeResult] = deque()
 
     @property
@@ -69,11 +70,16 @@ class LiveGrading:
     def step(self) -> None:
         """End graded runs, and start grading due submissions, final ones first."""
         final = {attempt.id for attempt in self._settle()}
-        due = [found for found in submissions.ungraded(self._database) if self._is_due(found, final)]
-        for submission in sorted(due, key=lambda found: found.attempt_id not in final):
+        now = self._clock.monotonic()
+        self._next_at = {attempt: at for attempt, at in self._next_at.items() if at > now}
+        waiting = submissions.ungraded(self._database)
+        for submission in sorted(waiting, key=lambda found: found.attempt_id not in final):
             if self.working >= self._at_once:
                 return
-            self._graded_at[submission.attempt_id] = self._clock.monotonic()
+            if not self._is_due(submission, final):
+                continue
+            every = self._sweep_of(submission).spec.grade_every_seconds
+            self._next_at[submission.attempt_id] = now + every
             try:
                 work = self._work_on(submission)
                 self._working[self._grader.start(work.request)] = work
@@ -114,17 +120,14 @@ class LiveGrading:
         return waiting
 
     def _is_due(self, submission: Submission, final: set[int]) -> bool:
+        # Without a query where possible: thousands of runs may have a submission that is not due.
+        if submission.attempt_id not in final and submission.attempt_id in self._next_at:
+            return False
         if any(work.submission.id == submission.id for work in self._working.values()):
             return False
         retry_at = self._run_of(submission).grading_retry_at
         # A time further away than the longest wait was set by a wrong clock, and is ignored.
-        if retry_at is not None and 0 < retry_at - self._clock.now() <= _LONGEST_WAIT_SECONDS:
-            return False
-        if submission.attempt_id in final:
-            return True
-        last = self._graded_at.get(submission.attempt_id)
-        every = self._sweep_of(submission).spec.grade_every_seconds
-        return last is None or self._clock.monotonic() - last >= every
+        return retry_at is None or not 0 < retry_at - self._clock.now() <= _LONGEST_WAIT_SECONDS
 
     def _work_on(self, submission: Submission) -> _Work:
         sweep = self._sweep_of(submission)
@@ -174,7 +177,6 @@ class LiveGrading:
 
     def _finish(self, attempt: Attempt, standing: Outcome) -> None:
         transitions.finished(self._database, attempt.id, standing, now=self._clock.now())
-        self._graded_at.pop(attempt.id, None)
 
     def _run_of(self, submission: Submission) -> Run:
         return runs.get(self._database, runs.attempt(self._database, submission.attempt_id).run_id)

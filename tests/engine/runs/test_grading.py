@@ -61,7 +61,7 @@ class World:
         self.clock = HandClock(1000.0)
         self.logged: list[str] = []
         spec = SweepSpec(
-            "dummy", "/agents", (COMPETITION,), seeds=2, time_limit_seconds=60, data_dir=str(data_dir)
+            "dummy", "/agents", (COMPETITION,), seeds=40, time_limit_seconds=60, data_dir=str(data_dir)
         )
         sweeps.create(
             state,
@@ -264,6 +264,45 @@ def test_a_limit_that_the_submission_itself_exceeds_makes_it_invalid_and_says_wh
     assert world.run().outcome is Outcome.INVALID
     (graded,) = submissions.of_attempt(world.state, world.attempt.id)
     assert graded.message == message
+
+
+def test_submissions_that_are_not_due_cost_no_queries_of_their_own(
+    world: World, grader: StandInGrader
+) -> None:
+    grader.answer = Judgement("scored", 0.9, "")
+    live = world.grading(grader)
+    step(live)
+
+    def submitted(sequence: int) -> None:
+        with world.state.transaction():
+            for attempt in runs.live_attempts(world.state):
+                path = f"{attempt.directory}/{sequence}.csv"
+                submissions.add(world.state, attempt.id, Snapshot(sequence, 2.5, 0.5, "", 1, path))
+
+    def queries() -> int:
+        counted: list[str] = []
+        world.state._connection.set_trace_callback(counted.append)
+        live.step()
+        world.state._connection.set_trace_callback(None)
+        return len(counted)
+
+    def launch(count: int) -> None:
+        for run in [run for run in runs.of_sweep(world.state, "s") if run.state is RunState.QUEUED][:count]:
+            attempt = transitions.launch(
+                world.state, run.id, directory=f"runs/{run.id}", runtime="process", now=4.0
+            )
+            transitions.started(world.state, attempt.id, isolated=True, at=4.0, now=4.0)
+
+    def cost_of(count: int, sequence: int) -> int:
+        launch(count)
+        submitted(sequence)
+        for _ in range(count):
+            step(live)  # each of them is tried once, and in trouble
+        submitted(sequence + 1)
+        return queries()
+
+    few = cost_of(3, 2)
+    assert cost_of(20, 4) == few
 
 
 def test_a_run_that_waits_for_its_grade_holds_no_slot_memory_or_gpu(world: World) -> None:
