@@ -24,6 +24,7 @@ from environment.container.processes import process_tree
 from environment.runner import protocol, secrets
 from environment.runner.attempt import RunnerAttempt
 from environment.runner.host.readings import given_gpus, read_nvidia
+from environment.runner.host.store import store_of_node
 from environment.runner.loop import Runner
 from environment.runner.protocol import Heartbeat, LimitExceeded, Order, Staged
 from environment.runner.staging import Staging, unmount_leftover
@@ -93,7 +94,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
             read_nvidia,
             single=folder,
             as_job=True,
-            image_cache=local.parent / f"mlebench-{os.getuid()}" / "images",
+            image_cache=store_of_node(local.parent),
         )
         with closing(runner):
             while True:

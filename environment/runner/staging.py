@@ -1,23 +1,11 @@
 """An attempt's public data on a node's own disk: copied once for all jobs of that node, verified, kept while in use.
 
 Only what the manifest lists below `public/` is ever opened, so that no answer comes to a node's disk. All jobs of one
-user on a node share a folder below their scratch folder:
-
-    <scratch>/mlebench-<uid>/datasets/<digest>/         a whole copy, renamed when it was whole
-    <scratch>/mlebench-<uid>/datasets/<digest>.partial  one that is being made, or whose maker has died
-    <scratch>/mlebench-<uid>/datasets/<digest>.work     locked by who makes, mends or removes it
-    <scratch>/mlebench-<uid>/datasets/<digest>.lease    locked, together with others, by all jobs that use it
-    <scratch>/mlebench-<uid>/datasets/<digest>.progress how much of it is there while it is being made
-
-The kernel of the node holds these locks and drops them with their holder, so that whatever is killed, the next job
-goes on: a node's disk is no file system between hosts, where that could not be relied on.
+user on a node share a store below their scratch folder (`environment.runner.host.store`).
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import json
 import os
 import shutil
 import signal
@@ -26,28 +14,22 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from io import FileIO
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from environment.container.warden import die_with
 from environment.runner import protocol
+from environment.runner.host import store
+from environment.runner.host.store import Copy
 from environment.runner.protocol import Order, StagingOrder
-from foundation import files, folders, locks, manifests
-from foundation.locks import FileLock
+from foundation import files, manifests
 from foundation.manifests import ListedFile, Seal
 from foundation.problems import DataProblem, EnvironmentProblem, Problem, reading
-from foundation.text import gigabytes
 
-# Of a node's disk, what datasets leave to the agents.
-KEPT_FREE_BYTES = 1 << 30
 _THREADS = 8
-_BLOCK = 1 << 20
 _LOOK_SECONDS = 0.5
 _MOUNT_SECONDS = 30.0
-_WORK, _LEASE, _PARTIAL, _PROGRESS = ".work", ".lease", ".partial", ".progress"
-_ROOM = "room.work"
 _UNMOUNT_SECONDS = 5.0
 _MOST_TOLD = 400
 
@@ -74,7 +56,7 @@ class Staging(threading.Thread):
         target: Path,
         scratch: Path,
         *,
-        keep_free_bytes: int = KEPT_FREE_BYTES,
+        keep_free_bytes: int = store.KEPT_FREE_BYTES,
     ) -> None:
         """Prepare.
 
@@ -92,7 +74,7 @@ class Staging(threading.Thread):
         self._scratch = scratch
         self._keep_free = keep_free_bytes
         self._cancelled = threading.Event()
-        self._lease: int | None = None
+        self._copy: Copy | None = None
         self._mount: subprocess.Popen[bytes] | None = None
         self._place = Path()
         self._began_at = time.monotonic()
@@ -159,31 +141,26 @@ class Staging(threading.Thread):
         if self._mount is not None:
             _unmount(self._mount, self._target)
             self._mount = None
-        if self._lease is not None:
-            os.close(self._lease)
-            self._lease = None
+        if self._copy is not None:
+            self._copy.let_go()
 
     def _stage(self, wanted: StagingOrder) -> None:
-        store = make_store(self._scratch)
-        self._place = store / wanted.sha256
+        self._copy = copy = Copy(store.store_of_node(self._scratch), wanted.sha256)
+        self._place = copy.place
         listed, source = self._files_of(wanted)
         self.bytes_needed = sum(entry.bytes for entry in listed)
-        lease = Path(f"{self._place}{_LEASE}")
-        self._lease = _lock_shared(lease, self._look)
-        with _holding(Path(f"{self._place}{_WORK}"), self._see_progress):
-            there = self._place.is_dir()
+        copy.keep(self._look)
+        with copy.working(lambda: self._see_progress(copy)):
+            there = copy.place.is_dir()
             # Also of a whole one: those who tidy up temporary folders take what nobody has read for days.
-            missing = [entry for entry in listed if not (there and _is_there(self._place, entry))]
+            missing = [entry for entry in listed if not (there and _is_there(copy.place, entry))]
             self.is_reused = not missing
             self.bytes_done = self.bytes_needed - sum(entry.bytes for entry in missing)
             if missing or not there:
-                made = Path(f"{self._place}{_PARTIAL}")
-                _remove(made)  # of a job that was killed
-                self._copy(source, made, missing)
-                files.sync_file_system(made)
-                _put_together(made, self._place, missing)
+                self._bring(source, copy, missing)
+                files.sync_file_system(copy.partial)
+                _put_together(copy.partial, copy.place, missing)
             self.bytes_done = self.bytes_needed
-        os.utime(lease)
 
     def _files_of(self, wanted: StagingOrder) -> tuple[list[ListedFile], Path]:
         """Return what has to be on this node, by its paths below the folder that is returned too."""
@@ -197,22 +174,15 @@ class Staging(threading.Thread):
         listed = manifests.parse(content, str(path)).entries
         return [entry for entry in listed if entry.path.startswith(manifests.PUBLIC)], self._prepared
 
-    def _copy(self, source: Path, target: Path, wanted: Sequence[ListedFile]) -> None:
-        progress, needed = Path(f"{self._place}{_PROGRESS}"), sum(entry.bytes for entry in wanted)
-        before = self.bytes_done
-        with _holding(target.parent / _ROOM, self._look):
-            _make_room(target.parent, self._place.name, needed + self._keep_free)
-            # Under the same lock, so that no two jobs count on the same room.
-            _note_progress(progress, 0, needed)
+    def _bring(self, source: Path, copy: Copy, wanted: Sequence[ListedFile]) -> None:
+        before, needed = self.bytes_done, sum(entry.bytes for entry in wanted)
 
         def note() -> None:
             with suppress(OSError):  # a full disk is told of by the file that it does not take
-                _note_progress(progress, self.bytes_done - before, needed)
+                copy.note(self.bytes_done - before, needed)
 
-        try:
-            self._copy_all(source, target, wanted, note)
-        finally:
-            progress.unlink(missing_ok=True)
+        with copy.making(needed, self._keep_free, self._look):
+            self._copy_all(source, copy.partial, wanted, note)
 
     def _copy_all(
         self, source: Path, target: Path, wanted: Sequence[ListedFile], note: Callable[[], None]
@@ -251,29 +221,16 @@ class Staging(threading.Thread):
         if failures:
             raise failures[0]
 
-    def _see_progress(self) -> None:
+    def _see_progress(self, copy: Copy) -> None:
         """See how far another job of this node is, which brings the same data."""
         self._look()
-        found = _progress(Path(f"{self._place}{_PROGRESS}"))
+        found = copy.progress()
         if found is not None:
             self.bytes_done = max(0, self.bytes_needed - found[1] + found[0])
 
     def _look(self) -> None:
         if self._cancelled.is_set():
             raise Cancelled
-
-
-def make_store(scratch: Path) -> Path:
-    """Make the folder for datasets of this user on a node's own disk.
-
-    Raises:
-        EnvironmentProblem: what is there belongs to somebody else.
-    """
-    own = scratch / f"mlebench-{os.getuid()}"
-    folders.make_own(own)
-    store = own / "datasets"
-    store.mkdir(exist_ok=True)
-    return store
 
 
 def _copy_file(source: Path, target: Path, entry: ListedFile, count: Callable[[int], None]) -> None:
@@ -285,42 +242,12 @@ def _copy_file(source: Path, target: Path, entry: ListedFile, count: Callable[[i
     if entry.is_folder:
         target.mkdir(exist_ok=True)
         return
-    digest, size = hashlib.sha256(), 0
-    with ExitStack() as opened:
-        stream = opened.enter_context(source.open("rb", buffering=0))
-        count(0)  # opening may have taken so long that nobody wants it any more, and others make the same
-        sink = opened.enter_context(target.open("xb", buffering=0))
-        while True:
-            with _naming(source):
-                block = stream.read(_BLOCK)
-            if not block:
-                break
-            digest.update(block)
-            with _naming(target):
-                _write_all(sink, block)
-            size += len(block)
-            count(len(block))
-        os.fchmod(sink.fileno(), 0o444)
-    if (size, digest.hexdigest()) != (entry.bytes, entry.sha256):
+    size, digest = store.copied(source, target, count)
+    if (size, digest) != (entry.bytes, entry.sha256):
         raise DataProblem(
             f"{source} is not what its manifest lists",
-            f"expected {entry.bytes:,} bytes with SHA-256 {entry.sha256}, found {size:,} with {digest.hexdigest()}",
+            f"expected {entry.bytes:,} bytes with SHA-256 {entry.sha256}, found {size:,} with {digest}",
         )
-
-
-def _write_all(sink: FileIO, block: bytes) -> None:
-    view = memoryview(block)
-    while view:
-        view = view[sink.write(view) :]
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Let what goes wrong with an open file bear its name."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _is_there(place: Path, entry: ListedFile) -> bool:
@@ -345,101 +272,7 @@ def _put_together(made: Path, place: Path, entries: Sequence[ListedFile]) -> Non
             target.mkdir(exist_ok=True)
         else:
             (made / entry.path).replace(target)
-    _remove(made)
-
-
-def _make_room(store: Path, digest: str, needed: int) -> None:
-    """Remove what was not used for longest until there is room.
-
-    Raises:
-        EnvironmentProblem: there is not enough.
-    """
-    leases = [path for path in store.iterdir() if path.suffix == _LEASE and path.stem != digest]
-    others = [path.stem for path in sorted(leases, key=lambda path: path.stat().st_mtime)]
-    candidates = list(others)
-    in_use = 0
-    while (free := _free_bytes(store, others)) < needed:
-        if not candidates:
-            missing = f"{gigabytes(needed)} are needed, {gigabytes(needed - free)} are missing"
-            used = f"; of {len(others)} other datasets there {in_use} are in use" if others else ""
-            raise EnvironmentProblem(f"there is no room for the dataset below {store}", missing + used)
-        in_use += not _discard(store, candidates.pop(0))
-
-
-def _free_bytes(store: Path, others: Sequence[str]) -> int:
-    """Return what is free on the disk and not about to be filled by other jobs."""
-    found = os.statvfs(store)
-    coming = (_progress(store / (name + _PROGRESS)) for name in others)
-    return found.f_bavail * found.f_frsize - sum(total - done for done, total in filter(None, coming))
-
-
-def _discard(store: Path, digest: str) -> bool:
-    """Remove a dataset; False where a job uses it, brings it or waits for it."""
-    with FileLock(store / (digest + _WORK)) as work:
-        if not work.acquire():
-            return False
-        lease = os.open(store / (digest + _LEASE), os.O_RDWR | os.O_CLOEXEC)
-        try:
-            fcntl.flock(lease, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for place in (store / (digest + _PARTIAL), store / digest):
-                if place.is_dir():
-                    _remove(place.replace(store / (digest + _PARTIAL)))
-            (store / (digest + _PROGRESS)).unlink(missing_ok=True)
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(lease)
-    return True
-
-
-def _remove(path: Path) -> None:
-    """Remove a folder.
-
-    Raises:
-        EnvironmentProblem: something of it is left.
-    """
-    if left := files.remove_tree(path):
-        raise EnvironmentProblem(f"{path} can't be removed", "; ".join(left))
-
-
-@contextmanager
-def _holding(path: Path, wait: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock of this node, after whoever has it now."""
-    with FileLock(path) as lock:
-        while not lock.acquire(note=str(os.getpid())):
-            wait()
-            time.sleep(_LOOK_SECONDS)
-        yield
-
-
-def _lock_shared(path: Path, wait: Callable[[], None]) -> int:
-    """Open a file and lock it together with others, against nobody but who would remove what it stands for."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                wait()
-                time.sleep(_LOOK_SECONDS)
-            else:
-                return descriptor
-    except BaseException:
-        os.close(descriptor)
-        raise
-
-
-def _note_progress(path: Path, done: int, total: int) -> None:
-    files.write_json(path, [done, total], durable=False)
-
-
-def _progress(path: Path) -> tuple[int, int] | None:
-    """Read how much is there of how much; None where nobody brings anything."""
-    try:
-        done, total = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return None
-    return (done, total) if locks.is_held(path.with_suffix(_WORK)) else None
+    store.remove(made)
 
 
 def _mounted(image: Path, target: Path) -> subprocess.Popen[bytes]:

@@ -21,9 +21,9 @@ from engine.settings import SlurmProfile
 from environment.container.output import Ending
 from environment.runner import protocol, secrets
 from environment.runner.host.readings import processes_of_attempt
+from environment.runner.host.store import store_of_node
 from environment.runner.job import EXIT_CLAIMED, EXIT_FENCED, Heart, seconds_between_looks
 from environment.runner.protocol import GivenGpus, ModelProvider, Order, StagingOrder, Stop
-from environment.runner.staging import make_store
 from foundation import jsonlines
 from foundation.locks import FileLock
 from state.lifecycle import FailureClass
@@ -118,6 +118,7 @@ def test_a_job_that_is_told_to_end_ends_its_agent_and_says_who_did_it(tmp_path: 
 
 _FENCED = """
 import subprocess, sys, time
+from environment.runner.host.store import store_of_node
 from environment.runner.job import Fence
 agent = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 print(agent.pid, flush=True)
@@ -135,6 +136,7 @@ def test_a_job_that_could_write_nothing_for_too_long_ends_its_agent_and_itself()
 
 _SUSPENDED = """
 import time
+from environment.runner.host.store import store_of_node
 from environment.runner.job import Fence
 fence = Fence(2.0)
 fence.start()
@@ -286,7 +288,7 @@ def test_a_run_that_is_to_end_while_its_data_come_ends_at_once_and_never_begins(
     staging = Images().order(Path(order.prepared_dir), SlurmProfile(staging="copy"))
     assert staging is not None
     node = Node(tmp_path, order, "echo begun", staging=staging)
-    with FileLock(make_store(node.scratch) / f"{staging.sha256}.work") as work:
+    with FileLock(store_of_node(node.scratch) / f"{staging.sha256}.work") as work:
         assert work.acquire()
         with node.begin() as job:
             beats = node.folder / protocol.HEARTBEATS

@@ -61,9 +61,7 @@ def test_a_sweep_of_jobs_on_three_nodes_makes_the_row_that_it_makes_here(
             assert attempt.job
             assert not [path for path in harness.folder(run).iterdir() if path.name == protocol.SCRATCH]
         if run.sweep_id == sweeps[1]:
-            assert re.search(
-                r"gpu [01], data .*/scratch/mlebench-\d+/datasets/\w+/public\n", harness.log(run)
-            )
+            assert re.search(r"gpu [01], data .*/scratch/mlebench-\d+/store/\w+/public\n", harness.log(run))
     assert nodes == {"n1", "n2", "n3"}
     # No job was submitted twice.
     names = cluster.ask("sacct", "-X", "-n", "-P", "-o", "JobName").split()

@@ -2,58 +2,60 @@
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
-import secrets
 import shutil
 import subprocess
 import tarfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
+from environment.runner.host.store import KEPT_FREE_BYTES, Copy, copied, make_store, remove
 from environment.runner.protocol import ImageFile
-from foundation import files
 from foundation.problems import DataProblem, EnvironmentProblem
 
+Note = Callable[[int], None]
 SQUASHFS, ARCHIVE, SIF = "squashfs", "archive", "sif"
 SUFFIXES = {SQUASHFS: ".squashfs", ARCHIVE: ".tar", SIF: ".sif"}
-_PIECE_BYTES = 1 << 22
 _AGAIN = "Export it again: mlebench-console images export AGENT"
-_UNUSED_SECONDS = 14 * 86_400
+# What an image may need unpacked, in times of its file.
+_UNPACKED = {SQUASHFS: 4, ARCHIVE: 1}
 
 
-def own_copy(image: ImageFile, cache: Path) -> Path:
+def nobody(_bytes: int) -> None:
+    """Note nothing."""
+
+
+def own_copy(image: ImageFile, store: Path, note: Note = nobody) -> Path:
     """Return this host's own copy of an image file, whose digest is right; made by the first who needs it.
+
+    Nobody removes it before this process has ended.
 
     Args:
         image: to be copied.
-        cache: a folder on this host's own disk, which all attempts share.
+        store: the folder on this host's own disk that all attempts share.
+        note: is told how many more bytes were copied, and may raise where nobody wants it any more.
 
     Raises:
         DataProblem: the file is gone, or is another.
+        EnvironmentProblem: there is no room for it.
         OSError: it can't be copied.
     """
 
     def copy(place: Path) -> None:
-        digest = hashlib.sha256()
         if not Path(image.path).is_file():
             raise DataProblem(f"{image.path} is gone", "it held the agent's image", _AGAIN)
-        with Path(image.path).open("rb") as source, place.open("xb") as target:
-            while piece := source.read(_PIECE_BYTES):
-                digest.update(piece)
-                target.write(piece)
-        if digest.hexdigest() != image.sha256:
-            why = f"its SHA-256 is {digest.hexdigest()[:12]}, not {image.sha256[:12]}"
+        _, digest = copied(Path(image.path), place, note)
+        if digest != image.sha256:
+            why = f"its SHA-256 is {digest[:12]}, not {image.sha256[:12]}"
             raise DataProblem(f"{image.path} is not the image of the launch", why, _AGAIN)
 
-    return _made_once(cache / f"{image.sha256}{SUFFIXES[image.format]}", copy)
+    return _made_once(Copy(store, f"{image.sha256}{SUFFIXES[image.format]}"), image.bytes, copy, note)
 
 
-def unpacked(image: ImageFile, cache: Path) -> Path:
+def unpacked(image: ImageFile, store: Path, note: Note = nobody) -> Path:
     """Return the folder into which an image file is unpacked on this host; it belongs to this user in all its parts.
+
+    Arguments are those of `own_copy`.
 
     Raises:
         DataProblem: the file is gone, is another, or holds what no image does.
@@ -62,7 +64,7 @@ def unpacked(image: ImageFile, cache: Path) -> Path:
     """
 
     def unpack(place: Path) -> None:
-        file = own_copy(image, cache)
+        file = own_copy(image, store, note)
         place.mkdir()
         if image.format == ARCHIVE:
             extract(file, place)
@@ -70,7 +72,28 @@ def unpacked(image: ImageFile, cache: Path) -> Path:
         else:
             _unsquash(file, place)
 
-    return _made_once(cache / f"{image.sha256}.root", unpack)
+    needed = image.bytes * _UNPACKED[image.format]
+    return _made_once(Copy(store, f"{image.sha256}.root"), needed, unpack, note)
+
+
+def _made_once(copy: Copy, needed: int, make: Callable[[Path], None], note: Note) -> Path:
+    """Return what is at a place, made by the first who needs it while others wait; nobody sees half of it."""
+
+    def wait() -> None:
+        note(0)
+
+    make_store(copy.place.parent)
+    copy.keep(wait)
+    with copy.working(wait):
+        if not copy.place.exists():
+            try:
+                with copy.making(needed, KEPT_FREE_BYTES, wait):
+                    make(copy.partial)
+                copy.partial.rename(copy.place)
+            except BaseException:
+                remove(copy.partial)
+                raise
+    return copy.place
 
 
 def _unsquash(file: Path, place: Path) -> None:
@@ -134,60 +157,3 @@ def _require_inside(root: Path, place: str, name: str) -> None:
         raise DataProblem(
             f"{name} leads out of the image", f"it is a link to {place}" if place != name else ""
         )
-
-
-def _made_once(place: Path, make: Callable[[Path], None]) -> Path:
-    """Return what is at a place, made by the first who needs it while others wait; nobody sees half of it."""
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for folder in (place.parent.parent, place.parent):  # on a node it may be below a folder that all write to
-        if folder.stat().st_uid != os.getuid():
-            why = "it belongs to somebody else, who could change what lies there"
-            raise EnvironmentProblem(f"{folder} can't be used", why, "Give the profile another scratch.")
-    if not place.exists():
-        with _alone(place.with_name(f".{place.name}.lock")):
-            if not place.exists():
-                _remove_unused(place.parent, f".{place.name}.")
-                partial = place.with_name(f".{place.name}.{secrets.token_hex(4)}{files.PARTIAL_SUFFIX}")
-                try:
-                    make(partial)
-                    partial.rename(place)
-                except BaseException:
-                    files.remove_tree(partial)
-                    raise
-    os.utime(place)
-    return place
-
-
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Wait for a lock of this host, which the kernel drops with its holder."""
-    with lock.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
-
-
-def _remove_unused(cache: Path, own: str) -> None:
-    """Remove what no attempt has begun with for long, and what a kill has left half made, also of our own lock."""
-    for path in cache.iterdir():
-        is_partial = path.name.endswith(files.PARTIAL_SUFFIX)
-        is_used = is_partial and not path.name.startswith(own) and not _is_left(path)
-        if path.name.endswith(".lock") or is_used:
-            continue
-        with suppress(FileNotFoundError):  # another attempt removes it
-            if is_partial or time.time() - path.stat().st_mtime > _UNUSED_SECONDS:
-                aside = path.with_name(
-                    f".{path.name.strip('.')}.{secrets.token_hex(4)}{files.PARTIAL_SUFFIX}"
-                )
-                path.rename(aside)
-                files.remove_tree(aside)
-
-
-def _is_left(partial: Path) -> bool:
-    """Tell whether nobody makes it any more: whoever does holds its lock."""
-    name = partial.name.rsplit(".", 2)[0]
-    try:
-        with partial.with_name(f"{name}.lock").open("w") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

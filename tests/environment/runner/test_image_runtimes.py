@@ -23,9 +23,11 @@ import pytest
 from environment.container.output import Ending, Started
 from environment.container.processes import process_tree
 from environment.runner import protocol
+from environment.runner.host.store import make_store
 from environment.runner.process import containers, image_files
 from environment.runner.protocol import GivenGpus, Order, Traffic
 from foundation import files
+from foundation.locks import FileLock
 from foundation.problems import DataProblem, EnvironmentProblem
 from tests.docker.harness import serving
 from tests.engine.harness import COMPETITION, SUBMIT, eventually
@@ -87,6 +89,7 @@ print(json.dumps(facts))
 """
 
 
+_OF_STORES = (".work", ".lease")
 _SHIM = "import sys; from environment.runner.process import shim; sys.exit(shim.main())"
 
 
@@ -425,7 +428,7 @@ def test_an_image_that_is_not_that_of_the_launch_is_not_run(tmp_path: Path, prep
     attempt = world.run(world.order("echo never", image_file=damaged(small_image(), tmp_path)))
     assert ending(attempt).reason == "unstarted"
     assert "is not the image of the launch" in ending(attempt).problem
-    assert [path for path in world.cache.iterdir() if path.suffix != ".lock"] == []
+    assert [path for path in world.cache.iterdir() if path.suffix not in _OF_STORES] == []
 
 
 @pytest.mark.usefixtures("bubblewrap")
@@ -438,28 +441,33 @@ def test_a_run_that_is_stopped_while_its_image_is_brought_ends_at_once_and_leave
         stream.truncate(1 << 40)
     attempt = world.place(world.order("echo never", image_file=replace(small_image(), path=str(endless))))
     with world.begin(_SHIM, str(attempt), str(world.cache)) as shim:
-        eventually(lambda: list(world.cache.glob(".*.partial")))
+        eventually(lambda: list(world.cache.glob("*.partial")))
         shim.terminate()
         shim.terminate()
         assert shim.wait(60) == 0
     assert ending(attempt).reason == "stopped"
     assert not (attempt / protocol.STARTED).exists()
-    assert [path for path in world.cache.iterdir() if path.suffix != ".lock"] == []
+    assert [path for path in world.cache.iterdir() if path.suffix not in _OF_STORES] == []
 
 
-@pytest.mark.usefixtures("bubblewrap")
 def test_what_no_attempt_has_used_for_long_and_what_a_kill_has_left_is_removed(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    cache.mkdir()
+    cache = make_store(tmp_path / "cache")
     long_ago = time.time() - 15 * 86_400
-    for name in ("old.root", "new.root", ".killed.root.0a0b.partial", ".made.root.0a0b.partial"):
+    for name in ("old.root", "used.root", "new.root", "killed.root.partial", "made.root.partial"):
         (cache / name).mkdir()
-        os.utime(cache / name, (long_ago, long_ago) if name == "old.root" else None)
-    with (cache / ".made.root.lock").open("w") as maker:
-        fcntl.flock(maker, fcntl.LOCK_EX)
+        lease = cache / f"{name.removesuffix('.partial')}.lease"
+        lease.touch()
+        if name in ("old.root", "used.root"):
+            os.utime(lease, (long_ago, long_ago))
+    with (
+        FileLock(cache / "made.root.work") as maker,
+        (cache / "used.root.lease").open("r+") as user,
+    ):
+        assert maker.acquire()
+        fcntl.flock(user, fcntl.LOCK_SH)
         file = image_files.own_copy(small_image(), cache)
-    left = {path.name for path in cache.iterdir() if path.suffix != ".lock"}
-    assert left == {file.name, "new.root", ".made.root.0a0b.partial"}
+    left = {path.name for path in cache.iterdir() if path.suffix not in _OF_STORES}
+    assert left == {file.name, "used.root", "new.root", "made.root.partial"}
 
 
 @pytest.mark.usefixtures("bubblewrap")

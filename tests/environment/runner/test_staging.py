@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,8 +20,10 @@ import pytest
 from engine.placements.staging import Images
 from engine.settings import SlurmProfile
 from environment.runner import protocol, staging
+from environment.runner.host import store
 from environment.runner.host.disk import DiskMeter
-from environment.runner.staging import Staging, make_store
+from environment.runner.host.store import store_of_node
+from environment.runner.staging import Staging
 from foundation import files
 from foundation.locks import FileLock
 from foundation.problems import DataProblem
@@ -76,7 +79,7 @@ class Node:
         return self.folder / f"job-{self.jobs.index(job)}" / "public"
 
     def datasets(self) -> list[str]:
-        return sorted(path.name for path in make_store(self.scratch).iterdir() if path.is_dir())
+        return sorted(path.name for path in store_of_node(self.scratch).iterdir() if path.is_dir())
 
 
 @pytest.fixture
@@ -143,6 +146,7 @@ def test_jobs_that_begin_together_copy_once_and_see_how_far_that_is(
 
     monkeypatch.setattr(staging, "_copy_file", held_up)
     monkeypatch.setattr(staging, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(store, "LOOK_SECONDS", 0.01)
     first, second = node.job(prepared), node.job(prepared)
     first.start()
     assert begun.wait(60)
@@ -200,7 +204,7 @@ def test_a_source_or_a_manifest_that_is_gone_or_another_is_told(node: Node, prep
     (prepared / "manifest.jsonl").write_text("{}\n")
     later.start()
     later.join()
-    assert "is not the one that belongs to this dataset" in later.problem
+    assert "does not belong to" in later.problem
 
 
 def test_room_is_made_by_removing_what_was_not_used_for_longest_and_never_what_is_used(
@@ -210,14 +214,15 @@ def test_room_is_made_by_removing_what_was_not_used_for_longest_and_never_what_i
     for data in (older, old):
         job = node.staged(data)
         job.end()
-        lease = make_store(node.scratch) / (node.data(job).resolve().parent.name + ".lease")
-        os.utime(lease, (1.0, 1.0 if data == older else 2.0))
+        lease = store_of_node(node.scratch) / (node.data(job).resolve().parent.name + ".lease")
+        at = time.time() - (200 if data == older else 100)
+        os.utime(lease, (at, at))
     in_use = node.data(node.staged(used)).resolve()
     disk = os.statvfs_result((1, 1, 0, 0, 0, 0, 0, 0, 0, 0))
 
-    def statvfs(store: Path) -> os.statvfs_result:
+    def statvfs(folder: Path) -> os.statvfs_result:
         """A disk that holds two datasets and a half."""
-        held = sum(path.stat().st_size for path in store.rglob("*.bin"))
+        held = sum(path.stat().st_size for path in folder.rglob("*.bin"))
         return os.statvfs_result((1, 1, 0, 0, LARGE * 3 + LARGE // 2 - held, *disk[5:]))
 
     monkeypatch.setattr(os, "statvfs", statvfs)
@@ -228,8 +233,8 @@ def test_room_is_made_by_removing_what_was_not_used_for_longest_and_never_what_i
     too_much = node.job(make_prepared(tmp_path / "more" / "prepared"), keep_free_bytes=3 * LARGE)
     too_much.start()
     too_much.join()
-    assert "there is no room for the dataset" in too_much.problem
-    assert "MB are missing; of 4 other datasets there 2 are in use" in too_much.problem
+    assert "there is no room below" in too_much.problem
+    assert "MB are missing; of 4 others there 2 are in use" in too_much.problem
     assert in_use.is_dir()
     assert node.data(job).resolve().is_dir()
 
@@ -239,11 +244,11 @@ def manifest_digest(prepared: Path) -> str:
 
 
 def test_room_that_another_job_is_about_to_fill_is_not_counted(node: Node, prepared: Path) -> None:
-    store = make_store(node.scratch)
-    free = os.statvfs(store).f_bavail * os.statvfs(store).f_frsize
-    (store / "other.lease").touch()
-    files.write_json(store / "other.progress", [0, free])
-    with FileLock(store / "other.work") as work:
+    kept = store_of_node(node.scratch)
+    free = os.statvfs(kept).f_bavail * os.statvfs(kept).f_frsize
+    (kept / "other.lease").touch()
+    files.write_json(kept / "other.progress", [0, free])
+    with FileLock(kept / "other.work") as work:
         assert work.acquire()
         assert "there is no room" in node.staged(prepared).problem
     assert node.staged(prepared).problem == ""  # it has died
@@ -255,9 +260,9 @@ def test_a_disk_that_runs_full_is_told_with_the_file_that_it_did_not_take(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(staging, "_write_all", full)
+    monkeypatch.setattr(store, "_write_all", full)
     problem = node.staged(prepared).problem
-    assert problem.startswith(f"No space left on device: {make_store(node.scratch)}")
+    assert problem.startswith(f"No space left on device: {store_of_node(node.scratch)}")
     assert ".partial/public/" in problem
 
 
@@ -265,8 +270,8 @@ def test_staging_ends_at_once_when_nobody_wants_it_any_more(
     node: Node, prepared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = node.job(prepared)
-    store = make_store(node.scratch)
-    with FileLock(store / (manifest_digest(prepared) + ".work")) as work:
+    kept = store_of_node(node.scratch)
+    with FileLock(kept / (manifest_digest(prepared) + ".work")) as work:
         assert work.acquire()
         job.start()
         eventually(lambda: job.bytes_needed)
@@ -278,7 +283,7 @@ def test_staging_ends_at_once_when_nobody_wants_it_any_more(
 
 def test_staging_that_takes_the_agents_time_is_given_up(node: Node, prepared: Path) -> None:
     job = node.job(prepared, limit_seconds=0.0)
-    with FileLock(make_store(node.scratch) / (manifest_digest(prepared) + ".work")) as work:
+    with FileLock(store_of_node(node.scratch) / (manifest_digest(prepared) + ".work")) as work:
         assert work.acquire()
         job.start()
         eventually(lambda: job.bytes_needed)
@@ -294,14 +299,14 @@ def test_whatever_goes_wrong_is_told_and_no_agent_begins_without_its_data(
     def fails(*_: object) -> None:
         raise MemoryError("too many files")
 
-    monkeypatch.setattr(staging, "_make_room", fails)
+    monkeypatch.setattr(store, "_make_room", fails)
     assert node.staged(prepared).problem == "MemoryError: too many files"
 
 
 def test_a_folder_that_somebody_else_could_write_to_is_not_used(node: Node, prepared: Path) -> None:
     (node.scratch / f"mlebench-{os.getuid()}").mkdir(mode=0o777)
     (node.scratch / f"mlebench-{os.getuid()}").chmod(0o777)
-    assert "is not a directory of ours alone" in node.staged(prepared).problem
+    assert "is not a directory that only you can write to" in node.staged(prepared).problem
     (node.scratch / f"mlebench-{os.getuid()}").chmod(0o755)
     assert node.staged(prepared).problem == ""
     assert stat.S_IMODE((node.scratch / f"mlebench-{os.getuid()}").stat().st_mode) == 0o700
