@@ -312,6 +312,11 @@ class SlurmCommands:
         raise SlurmAway("Slurm does not answer", f"{program}: {why}")
 
 
+def output_option(path: Path) -> str:
+    """Return a path as the value of sbatch's `--output`, in which a `%` begins a pattern."""
+    return str(path).replace("%", "%%")
+
+
 def _user() -> str:
     return pwd.getpwuid(os.getuid()).pw_name
 

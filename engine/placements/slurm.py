@@ -32,6 +32,7 @@ from engine.placements.commands import (
     SlurmFull,
     SlurmRefuses,
     SlurmUnfit,
+    output_option,
 )
 from engine.placements.model import Look
 from engine.placements.staging import DIRECT, Images, staging_seconds
@@ -1013,7 +1014,7 @@ def job_options(
         "job-name": name,
         "comment": comment,
         "chdir": str(folder),
-        "output": str(folder / protocol.JOB_LOG).replace("%", "%%"),
+        "output": output_option(folder / protocol.JOB_LOG),
         "open-mode": "append",
         # Nothing of the engine's environment goes along, where secrets are.
         "export": "NIL",

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.placements.commands import Node, SlurmAway, SlurmCommands, SlurmFull, SlurmRefuses
+from engine.placements.commands import (
+    Node,
+    SlurmAway,
+    SlurmCommands,
+    SlurmFull,
+    SlurmRefuses,
+    output_option,
+)
 from engine.placements.slurm import profile_named
 from engine.places import Places, shared_folder
 from engine.settings import SlurmProfile
@@ -140,7 +147,7 @@ def _submit(slurm: SlurmCommands, profile: SlurmProfile, node: Node, file: Path)
     wanted: dict[str, str] = {
         "job-name": _JOB,
         "chdir": str(file.parent),
-        "output": str(file.with_suffix(".log")),
+        "output": output_option(file.with_suffix(".log")),
         "export": "NIL",
         "time": str(_MINUTES),
         "nodes": "1",

@@ -128,23 +128,18 @@ _OUTAGES = (
     f" AND runs.state IN ({_LIVE}) AND attempts.number = runs.attempts THEN runs.id END) AS waiting"
     " FROM outages LEFT JOIN outage_calls ON outage_id = outages.id"
     " LEFT JOIN attempts ON attempts.id = attempt_id LEFT JOIN runs ON runs.id = run_id"
-    " WHERE told {condition} GROUP BY outages.id ORDER BY since, outages.id"
+    " WHERE told AND until IS NULL GROUP BY outages.id ORDER BY since, outages.id"
 )
 
 
 def current(database: Database) -> list[ProviderOutage]:
     """Read the outages that are not over, the longest first."""
-    return database.records(ProviderOutage, _OUTAGES.format(condition="AND until IS NULL"))
+    return database.records(ProviderOutage, _OUTAGES)
 
 
 def unreachable(database: Database) -> frozenset[str]:
     """Name the providers to which there is no connection at present: nothing that needs one should be begun."""
     return frozenset(outage.provider for outage in current(database) if outage.is_unreachable)
-
-
-def all_outages(database: Database) -> list[ProviderOutage]:
-    """Read all outages there were, oldest first."""
-    return database.records(ProviderOutage, _OUTAGES.format(condition=""))
 
 
 def met_at_last(database: Database, attempt_id: int) -> list[AttemptOutage]:

@@ -56,8 +56,9 @@ def test_an_outage_is_told_once_with_all_its_runs_and_when_it_is_over(
     assert outages.current(swept) == [outage]
     outages.settle(swept, now=80.0)
     assert outages.current(swept) == []
-    (closed,) = outages.all_outages(swept)
-    assert (closed.until, closed.waiting) == (16.0, 0)
+    closed = swept.row("SELECT until FROM outages")
+    assert closed is not None
+    assert closed["until"] == 16.0
     assert kinds(swept) == ["provider.outage", "provider.works"]
     outages.note(swept, first, [busy(200.0)], now=200.0)
     assert outages.current(swept) == []  # another one begins, of which nothing is known yet
