@@ -94,7 +94,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
             read_nvidia,
             single=folder,
             as_job=True,
-            image_cache=store_of_node(local.parent),
+            image_cache=store_of_node(local.parent) if order.image_file is not None else None,
         )
         with closing(runner):
             while True:
