@@ -185,7 +185,8 @@ def _completed(one: SurveyedNodes, file: Path, asked: dict[str, str], slurm: Slu
     number = asked[one.node]
     try:
         job = next((job for job in slurm.jobs() if job.id == number and job.name == _JOB), None)
-        slurm.cancel([number])
+        if job is not None:  # else the number may be another job's by now
+            slurm.cancel([number])
     except SlurmAway as away:
         return replace(one, problem=away.in_one_line())
     told = "its job was not seen" if job is None else job.in_words()

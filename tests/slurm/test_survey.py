@@ -88,6 +88,17 @@ def test_one_node_of_each_kind_is_asked_once_a_day_and_what_waits_is_cancelled(p
     assert slurm.submitted[3:] == ["n1", "n3"]
 
 
+def test_a_number_that_slurm_has_given_to_another_job_is_not_cancelled(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slurm = Nodes()
+    (job,) = slurm.jobs()
+    monkeypatch.setattr(slurm, "jobs", lambda: [replace(job, name="somebody-elses", state="RUNNING")])
+    found = survey_nodes(places, "slurm", wait_seconds=0.0, commands=slurm)
+    assert "its job was not seen" in found[1].problem or "its job was not seen" in found[0].problem
+    assert slurm.cancelled == []
+
+
 def test_a_launch_tells_where_its_runtime_does_not_work_as_far_as_that_is_known(places: Places) -> None:
     agent = cast(Agent, SimpleNamespace(dockerfile=Path("Dockerfile")))
     assert list(checks._offers("auto", agent, "slurm", places)) == []
