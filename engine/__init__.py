@@ -1,4 +1,4 @@
-"""What does the work, with no screen; the functions here are the stable interface for programs."""
+"""Datasets, runs, grading and scoreboard, without a user interface; functions here are the stable API for programs."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def prepare_competition(
     """Prepare a competition's dataset and return its `prepared` folder.
 
     Args:
-        competition_id: which competition.
-        data_dir: where datasets lie; the user's cache, shared with MLE-bench, if not given.
-        raw: an already extracted Kaggle folder, which is left untouched.
-        edition: `v1` reproduces MLE-bench to the byte, `corrected` mends its defects.
-        parameters: replaces numbers that the competition fixes for the real data.
-        verify: whether to compare with the known checksums; by default only what comes from Kaggle's zip.
-        descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
-        canary: put a file with an id of its own beside the data, by which copies are known; not in edition v1.
+        competition_id: the competition.
+        data_dir: the data directory; by default the user's cache, shared with MLE-bench.
+        raw: an extracted Kaggle folder, which is not changed.
+        edition: `v1` reproduces MLE-bench to the byte, `corrected` fixes its defects.
+        parameters: replace numbers that the competition fixes for the real data.
+        verify: whether to compare with the known checksums; by default only data from Kaggle's zip.
+        descriptions: the description beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
+        canary: put a file with a unique id beside the data, by which copies can be recognised; not in edition v1.
 
     Raises:
-        Problem: unknown competition, raw data missing, damaged or not as known.
+        Problem: the competition is unknown, or its raw data are missing, damaged or different from the known ones.
     """
     from engine.datasets.plans import Options
     from engine.datasets.preparing import prepare
@@ -65,7 +65,7 @@ def grade_submission(
     parameters: Mapping[str, Parameter] | None = None,
     answers: Path | str | None = None,
 ) -> Report:
-    """Score one submission file; a bad one gives a report without a score, never an exception.
+    """Score one submission file; an invalid one gives a report without a score, never an exception.
 
     Raises:
         Problem: unknown competition, or its dataset is not prepared.
@@ -80,7 +80,7 @@ def grade_submission(
         edition=edition,
         parameters=parameters,
         answers=answers,
-        follow_links=True,  # the operator has named the file
+        follow_links=True,  # the operator has given this file
     )
     return report_on(request, grade(request))
 
@@ -94,7 +94,7 @@ def validate_submission(
     parameters: Mapping[str, Parameter] | None = None,
     answers: Path | str | None = None,
 ) -> Verdict:
-    """Tell whether a submission file is valid, why not, and what it earns; agents are told less, by public data.
+    """Return whether a submission file is valid, why not, and what it earns; agents get less, from public data alone.
 
     Raises:
         Problem: unknown competition, or its dataset is not prepared.
@@ -120,18 +120,18 @@ def aggregate(
     experiment_id: str | None = None,
     state_dir: Path | str | None = None,
 ) -> Mapping[str, Cell]:
-    """Aggregate runs or reports over a split by MLE-bench's rules: every measure, by name, as mean and SEM over seeds.
+    """Aggregate runs or reports over a split by MLE-bench's rules; return mean and SEM over seeds by measure name.
 
     Args:
         sources: grading reports, a table of outcomes, a runs folder, a bundle, or the name of an experiment.
         split: a split's name, a file of ids, or the ids.
-        pad_missing: count what is missing as no medal instead of dropping incomplete seeds.
-        seeds: how many seeds to take; all of them by default.
+        pad_missing: count missing results as no medal instead of dropping incomplete seeds.
+        seeds: how many seeds to use; all of them by default.
         experiment_id: which experiment of a runs folder.
-        state_dir: where names of experiments are looked up; the user's own, if not given.
+        state_dir: where names of experiments are looked up; by default the user's own.
 
     Raises:
-        Problem: nothing is meant by a source, conditions are mixed, or results are missing.
+        Problem: a source is not found, conditions are mixed, or results are missing.
     """
     from competitions.registry import get, read_split
     from engine.scoreboard.aggregation import measures_on
@@ -151,19 +151,19 @@ def leaderboard_row(
     experiment_id: str | None = None,
     state_dir: Path | str | None = None,
 ) -> Row:
-    """Make a row of the leaderboard: a standing for each column, and the facts beside them.
+    """Return a row of the leaderboard: a standing for each column, and further facts.
 
     Args:
         sources: as in `aggregate`.
-        pad_missing: count what is missing as no medal instead of dropping incomplete seeds.
+        pad_missing: count missing results as no medal instead of dropping incomplete seeds.
         agent: the agent's name in the row.
         llms: the models that it used.
-        hours: the time limit of its runs, where the source does not tell.
+        hours: the time limit of its runs, if the source does not contain it.
         experiment_id: which experiment of a runs folder.
-        state_dir: where names of experiments are looked up; the user's own, if not given.
+        state_dir: where names of experiments are looked up; by default the user's own.
 
     Raises:
-        Problem: nothing is meant by a source, or it can't be read. Mixed conditions are in `row.conflict`.
+        Problem: a source is not found or can't be read. Mixed conditions are in `row.conflict`.
     """
     from engine.scoreboard import row_of
 
@@ -174,15 +174,15 @@ def leaderboard_row(
 def results_frame(
     *sources: Path | str, experiment_id: str | None = None, state_dir: Path | str | None = None
 ) -> pd.DataFrame:
-    """Make a data frame for notebooks: one line for each seed of each competition, in the order in which they count.
+    """Return a data frame for notebooks: one line for each seed of each competition, in the order in which they count.
 
     Args:
         sources: as in `aggregate`.
         experiment_id: which experiment of a runs folder.
-        state_dir: where names of experiments are looked up; the user's own, if not given.
+        state_dir: where names of experiments are looked up; by default the user's own.
 
     Raises:
-        Problem: nothing is meant by a source, or it can't be read.
+        Problem: a source is not found or can't be read.
     """
     from engine.scoreboard.export import trials_frame
 

@@ -1,6 +1,6 @@
-"""Snapshots of agents' folders: a sweep runs the files that it was launched with, whatever becomes of the folder.
+"""Snapshots of agents' folders: a sweep runs the files that it was launched with, even if the folder changes later.
 
-Each lies in the state directory under the SHA-256 of its content, which the sweep records as its agent's version.
+Each is stored in the state directory under the SHA-256 of its content, which is the sweep's agent version.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _TOKEN_BYTES = 4
 
 
 def take(folder: Path, state_dir: Path, *, most_bytes: int = MOST_BYTES) -> str:
-    """Keep what an agent's folder holds now, and return the version under which it is kept.
+    """Store a snapshot of an agent's folder, and return its version.
 
     Raises:
-        DataProblem: it is too large, can't be read, or holds what can't be kept.
+        DataProblem: it is too large, can't be read, or has files that can't be copied.
     """
     home = state_dir / FOLDER
     home.mkdir(parents=True, exist_ok=True)
@@ -60,13 +60,13 @@ def check(folder: Path) -> None:
     """Check that a snapshot of an agent's folder can be taken.
 
     Raises:
-        DataProblem: it is too large, can't be read, or holds what can't be kept.
+        DataProblem: it is too large, can't be read, or has files that can't be copied.
     """
     folders.check_copy(folder, most_bytes=MOST_BYTES, most_files=_MOST_FILES, ignored=IGNORED)
 
 
 def version_of(folder: Path) -> str:
-    """Return the version under which a snapshot of what an agent's folder holds now would be kept."""
+    """Return the version that a snapshot of an agent's folder would have now."""
     return folders.content_digest(folder, ignored=IGNORED)
 
 
@@ -79,13 +79,13 @@ def agent_of_version(state_dir: Path, agent_id: str, version: str) -> Agent:
     kept = state_dir / FOLDER / version
     if not kept.is_dir():
         raise DataProblem(
-            f"the files of agent '{agent_id}' are gone", f"{kept} is not there", "Launch a new sweep."
+            f"the files of agent '{agent_id}' are gone", f"{kept} does not exist", "Launch a new sweep."
         )
     return get_agent(agent_id, [kept])
 
 
 def has_snapshot(sweep: Sweep) -> bool:
-    """Whether a sweep was launched with a snapshot, as all are but imported and older ones."""
+    """Return whether a sweep was launched with a snapshot; imported sweeps and old ones have none."""
     return len(sweep.agent_version) == _DIGITS
 
 
@@ -93,7 +93,7 @@ def agent_of_sweep(state_dir: Path, sweep: Sweep) -> Agent:
     """Read a sweep's agent as it was when the sweep was launched.
 
     Raises:
-        Problem: its files are gone, or are others where the sweep is older than snapshots are.
+        Problem: its files are gone, or, for a sweep without a snapshot, have changed.
     """
     if has_snapshot(sweep):
         return agent_of_version(state_dir, sweep.spec.agent_id, sweep.agent_version)
@@ -108,7 +108,7 @@ def agent_of_sweep(state_dir: Path, sweep: Sweep) -> Agent:
 
 
 class AgentSnapshots:
-    """Takes snapshots on another thread, and removes those that no sweep uses."""
+    """Takes snapshots on another thread, and removes snapshots that no sweep uses."""
 
     def __init__(self, database: Database, state_dir: Path, clock: Clock, log: Log) -> None:
         self._database = database
@@ -122,17 +122,17 @@ class AgentSnapshots:
 
     @property
     def is_taking(self) -> bool:
-        """Whether somebody waits for a snapshot."""
+        """Whether a snapshot is being taken."""
         return bool(self._taking)
 
     def take(self, folder: Path) -> str | None:
-        """Begin to take a snapshot of an agent's folder, or return the version of the one that was begun.
+        """Start to take a snapshot of an agent's folder, or return its version once it is taken.
 
         Returns:
-            None while it is being taken: to be called again.
+            None while it is being taken, in which case this must be called again.
 
         Raises:
-            Problem: there can't be one.
+            Problem: it can't be taken.
         """
         self._forget_unasked()
         taken, _ = self._taking.get(folder) or (self._worker.submit(take, folder, self._state_dir), 0.0)
@@ -148,7 +148,7 @@ class AgentSnapshots:
         self._taking = {folder: found for folder, found in self._taking.items() if found[1] >= asked}
 
     def step(self) -> None:
-        """Once in a while, remove what no sweep uses; not while one is about to be used."""
+        """Once in a while, remove unused snapshots, unless a new one is about to be used."""
         self._forget_unasked()
         if self._clock.monotonic() < self._tidy_at or self._taking:
             return
@@ -163,7 +163,7 @@ class AgentSnapshots:
         self._removing = [self._worker.submit(self._remove, path) for path in unused]
 
     def _remove(self, path: Path) -> None:
-        # Renamed first: what is half removed is never taken for a snapshot.
+        # Renamed first, so that a half-removed folder is never taken for a snapshot.
         aside = path.with_name(f".{secrets.token_hex(_TOKEN_BYTES)}{PARTIAL_SUFFIX}")
         try:
             path.rename(aside)

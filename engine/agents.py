@@ -1,4 +1,4 @@
-"""Agents to evaluate: folders with a `config.yaml` as MLE-bench reads them, and what starting one takes."""
+"""Agents to evaluate: read their folders with a `config.yaml` in MLE-bench's format, and build their start commands."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Agent:
         folder: the agent's folder; its name is the name of the agent's image.
         start: the start script, inside `folder`.
         dockerfile: what builds its image; None when it has none and can only run as a process.
-        kwargs_type: how `kwargs` become arguments: argparse or omegaconf; with any other the start script gets none
-            of them, as in MLE-bench. None when there are none.
+        kwargs_type: how `kwargs` become arguments: argparse or omegaconf; with any other type the start script gets
+            none of them, as in MLE-bench. None when there are no kwargs.
         kwargs: arguments in the order of the file, values as text, secrets as `${{ secrets.NAME }}`.
         env_vars: environment variables, likewise.
-        privileged: asks for a privileged container.
+        privileged: whether it needs a privileged container.
     """
 
     id: str
@@ -57,17 +57,17 @@ class Agent:
 
     @property
     def start_below_folder(self) -> Path:
-        """Where the start script lies when the folder is mounted or copied elsewhere."""
+        """The path of the start script relative to the folder, which may be mounted or copied elsewhere."""
         return self.start.relative_to(self.folder)
 
 
 @dataclass(frozen=True)
 class FoundAgents:
-    """All agents of some folders; a broken entry or folder hides no other.
+    """All agents of some folders; a broken entry or folder does not hide others.
 
     Attributes:
-        problems: what can't be read, and entries that are meant as agents but are none.
-        refused: by its id, why an entry is no agent; most are anchors.
+        problems: of unreadable folders, and of invalid entries that look like agents.
+        refused: why an entry is not an agent, by its id; most are anchors.
     """
 
     agents: tuple[Agent, ...]
@@ -77,7 +77,7 @@ class FoundAgents:
 
 @dataclass(frozen=True)
 class StartCommand:
-    """What a start script gets; it may hold secrets, so it is made at launch and never stored or printed."""
+    """Arguments and environment of a start script; it may contain secrets, so it is never stored or printed."""
 
     arguments: tuple[str, ...] = field(repr=False)
     environment: Mapping[str, str] = field(repr=False)
@@ -85,9 +85,9 @@ class StartCommand:
 
 
 def find_agents(folders: Iterable[Path]) -> FoundAgents:
-    """Read all agents below some agents folders, sorted by id.
+    """Read all agents in some agents folders, sorted by id.
 
-    A folder of the same name in a later one is left out altogether: what is built and run is never mixed of both.
+    If several have an agent folder of the same name, only the first is used, so that files of both are never mixed.
     """
     agents: dict[str, Agent] = {}
     problems: list[Problem] = []
@@ -138,7 +138,7 @@ def get_agent(agent_id: str, folders: Iterable[Path]) -> Agent:
     close = difflib.get_close_matches(agent_id, by_id, n=1)
     hint = f"did you mean '{close[0]}'?" if close else f"known are: {', '.join(by_id) or 'none'}"
     unread = [problem for problem in found.problems if problem not in found.refused.values()]
-    why = f"it may be where nothing could be read: {unread[0].cause}" if unread else ""
+    why = f"some agents can't be read: {unread[0].cause}" if unread else ""
     raise UsageProblem(f"agent '{agent_id}' is not known", why, hint)
 
 
@@ -149,15 +149,15 @@ def required_secrets(agent: Agent) -> tuple[str, ...]:
 
 
 def wants_obfuscated(agent: Agent) -> bool:
-    """Whether the agent asks for texts without the competition's name, as MLE-bench's agents do."""
+    """Return whether the agent requests descriptions without the competition's name, as in MLE-bench."""
     return dict(agent.env_vars).get(_OBFUSCATE, "").lower() == "true"
 
 
 def start_variables(agent: Agent) -> tuple[tuple[str, str], ...]:
     """Return the variables that its config.yaml sets, with secrets still by name.
 
-    Without the wish for obfuscated texts: a start script that finds it wants to write into the data, which
-    can't be written, to put in place what lies there already.
+    Without OBFUSCATE: a start script that finds it would try to replace the description in the data, which is
+    read-only and already obfuscated.
     """
     if not wants_obfuscated(agent):
         return agent.env_vars
@@ -174,7 +174,7 @@ def start_arguments(agent: Agent) -> tuple[str, ...]:
 
 
 def leaves_out_kwargs(agent: Agent) -> bool:
-    """Whether its kwargs never reach its start script, since nobody knows arguments of their type."""
+    """Return whether its kwargs never reach its start script, because their type is unknown."""
     return bool(agent.kwargs) and not start_arguments(agent)
 
 
@@ -193,7 +193,7 @@ def start_command(agent: Agent, operator: Mapping[str, str]) -> StartCommand:
         )
     if agent.privileged and operator.get(PRIVILEGED_CONSENT, "").lower() not in _CONSENTS:
         raise EnvironmentProblem(
-            f"agent '{agent.id}' asks for a privileged container",
+            f"agent '{agent.id}' needs a privileged container",
             "its processes could take over this host",
             f"export {PRIVILEGED_CONSENT}=True if you accept that",
         )
@@ -209,12 +209,12 @@ def start_command(agent: Agent, operator: Mapping[str, str]) -> StartCommand:
 
 
 def folder_version(folder: Path) -> str:
-    """Hash an agent's folder but for what is not its own; twelve digits tell agents apart."""
+    """Return a hash of an agent's folder without ignored files, cut to twelve digits."""
     return content_digest(folder, ignored=IGNORED)[:_VERSION_DIGITS]
 
 
 def _configs(folder: Path) -> list[Path]:
-    """Find the configs below an agents folder; what is below an agent's own folder is the agent's."""
+    """List the configs in an agents folder; those inside an agent's own folder belong to the agent."""
     found: list[Path] = []
     for parent, below, names in os.walk(folder):
         here = Path(parent)
@@ -228,7 +228,7 @@ def _configs(folder: Path) -> list[Path]:
 
 
 def _read_config(config: Path) -> dict[str, Any]:
-    """Read what may be agents: all entries but the anchors of MLE-bench's own configs."""
+    """Return the entries of a config that may be agents: all except the anchors of MLE-bench's configs."""
     import yaml
 
     try:
@@ -237,7 +237,7 @@ def _read_config(config: Path) -> dict[str, Any]:
         reason = " ".join(str(error).split())
         raise DataProblem(f"{config} is not readable", reason) from error
     if not isinstance(content, dict):
-        raise DataProblem(f"{config}", "it holds no agent ids", "write one top-level key for each agent")
+        raise DataProblem(f"{config}", "it has no agent ids", "write one top-level key for each agent")
     return {str(agent_id): entry for agent_id, entry in content.items() if agent_id not in ANCHORS}
 
 
@@ -251,7 +251,7 @@ def _read_agent(agent_id: str, entry: Any, config: Path) -> Agent:
         raise DataProblem(where, "it is not a mapping", "give it keys such as start and dockerfile")
     if "start" not in entry:
         raise DataProblem(
-            where, "it has no 'start'", "name the start script, for example start: mine/start.sh"
+            where, "it has no 'start'", "give the start script, for example start: mine/start.sh"
         )
     privileged = entry.get("privileged", False)
     if not isinstance(privileged, bool):
@@ -279,21 +279,21 @@ def _read_agent(agent_id: str, entry: Any, config: Path) -> Agent:
 
 
 def _file(where: str, key: str, value: Any, folder: Path) -> Path:
-    """Find a file in an agent's folder that is named from the agents folder, as in MLE-bench.
+    """Return a file in an agent's folder, whose path is relative to the agents folder, as in MLE-bench.
 
-    What follows the folder's own name counts, so that a copy of the folder elsewhere is read alike.
+    Only the part after the folder's own name is used, so that copies of the folder can be read too.
     """
     parts = Path(str(value)).parts
     rests = [parts[number + 1 :] for number, part in enumerate(parts) if part == folder.name]
     paths = [path for rest in rests if (path := folder.joinpath(*rest).resolve()).is_relative_to(folder)]
     if not paths:
         raise DataProblem(
-            where, f"'{key}: {value}' is outside of its folder", f"write it as {folder.name}/<file>"
+            where, f"'{key}: {value}' is outside its folder", f"write it as {folder.name}/<file>"
         )
     for path in paths:
         if path.is_file():
             return path
-    raise DataProblem(where, f"'{key}: {value}' is not there", f"it was looked for at {paths[0]}")
+    raise DataProblem(where, f"'{key}: {value}' does not exist", f"looked for {paths[0]}")
 
 
 def _texts(where: str, key: str, value: Any) -> tuple[tuple[str, str], ...]:

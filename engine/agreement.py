@@ -1,4 +1,4 @@
-"""How a dataset that is made of Kaggle's data agrees with what MLE-bench publishes: a report that holds no data."""
+"""Compare datasets prepared from Kaggle's data with MLE-bench's published checksums; the report contains no data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PACKAGES = ("mlebench-console", "numpy", "pandas")
 
 @dataclass(frozen=True)
 class SumOf:
-    """The checksum of a file: the published one, and what it is here. None: not known, or no such file."""
+    """The published checksum of a file, and the one found here. None: not known, or no such file."""
 
     name: str
     published: str | None
@@ -30,11 +30,11 @@ class SumOf:
 
 @dataclass(frozen=True)
 class Graded:
-    """What came of a submission that is part of the dataset.
+    """The result of grading a submission from the dataset.
 
     Attributes:
         name: the file, relative to `prepared/`.
-        medal: what its score earns.
+        medal: the medal of its score.
         problem: why it has no score.
     """
 
@@ -46,10 +46,10 @@ class Graded:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What was compared for one competition, in edition v1.
+    """The comparison of one competition's dataset, in edition v1.
 
     Attributes:
-        problem: why its dataset could not be examined; all else is empty then.
+        problem: why its dataset could not be examined; everything else is empty then.
         sums: of Kaggle's zip and of prepared tables.
         sample: the sample submission, graded.
         perfect: the answers as a submission, or the gold submission, graded.
@@ -68,12 +68,12 @@ class Agreement:
 
     @property
     def differing(self) -> tuple[str, ...]:
-        """The files that are not as published."""
+        """The files that differ from the published ones."""
         return tuple(one.name for one in self.sums if one.published not in (None, one.found))
 
     @property
     def agrees(self) -> bool:
-        """Whether all that is published is so here, and a perfect submission earns gold."""
+        """Whether all published checksums match, and a perfect submission earns gold."""
         return (
             not self.problem
             and not self.differing
@@ -84,7 +84,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class AgreementReport:
-    """What one machine found, to be shared: sums and scores, no data, no names and no paths of its own."""
+    """The result of one machine, for sharing: checksums and scores, without data, names or paths of the machine."""
 
     made_at: str
     python: str
@@ -94,7 +94,7 @@ class AgreementReport:
 
 
 def examine(competition: Competition, data_dir: Path) -> Agreement:
-    """Compare a prepared dataset with the published checksums, and grade what is known of it."""
+    """Compare a prepared dataset with the published checksums, and grade its sample and perfect submissions."""
     folder = dataset_folder(competition, data_dir)
     zips = folder.zips()
     try:
@@ -126,13 +126,13 @@ def _graded(competition: Competition, data_dir: Path, name: str) -> Graded:
 
 
 def _without_paths(problem: Problem, data_dir: Path) -> str:
-    """A problem as it may be shared, with no folder's or user's name in it."""
+    """Return a problem's text without folders or user names, so that it can be shared."""
     text = problem.in_one_line().replace(str(data_dir.absolute()), "DATA").replace(str(data_dir), "DATA")
     return text.replace(str(Path.home()), "~")
 
 
 def report_of(found: Iterable[Agreement]) -> AgreementReport:
-    """Put what was found into a report, with what may make a difference elsewhere."""
+    """Return the report on some comparisons, with versions that may explain differences."""
     return AgreementReport(
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         python=platform.python_version(),

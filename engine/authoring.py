@@ -1,4 +1,4 @@
-"""What authors of competitions have done for them: every check of a competition, and its conformance vectors."""
+"""Tools for authors of competitions: check a competition, and write its conformance vectors."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _LONGEST_MESSAGE = 500
 _SLOW_SECONDS = 1.0
 _SLOW_FACTOR = 2.0
 _BLOCK = 1 << 20
-_OURS = "description.md"  # which no task writes
-# Vectors are kept in repositories.
+_OURS = "description.md"  # no task writes it
+# Small, because vectors are kept in repositories.
 _MOST_RAW_BYTES = 5_000_000
 _LARGE_SAMPLE_BYTES = 20_000
 _FEW_FORMS = 20
@@ -53,12 +53,12 @@ _FEW_FORMS = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check of a competition has found.
+    """The result of one check of a competition.
 
     Attributes:
         what: what was checked.
         health: whether it is right; `warn` is for its author to judge.
-        found: what was found, in words.
+        found: the result as text.
         detail: more lines, such as a traceback or what to write.
     """
 
@@ -71,7 +71,7 @@ class Finding:
 def check(
     competition_id: str, raw: Path, parameters: Mapping[str, Parameter] | None = None
 ) -> Iterator[Finding]:
-    """Check a competition with its raw data, or synthetic ones like them; yields what is found as it is found.
+    """Check a competition with its raw data, or synthetic ones like them, and yield each finding.
 
     Raises:
         Problem: there is no such competition or raw folder, or its facts can't be read.
@@ -90,7 +90,7 @@ def check(
         yield Finding("task", "fail", f"task.py has no function {' and no '.join(missing)}")
         return
     before = _times_of(raw)
-    # another seed, so that its sets have another order than those of this process
+    # another hash seed, so that sets have another order than in this process
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     again = WorkerPool(
         preload=("engine.datasets.preparing", "competitions.kit.tables.labelled_table"),
@@ -112,7 +112,7 @@ def check(
 
 
 def _check_files(competition: Competition) -> Iterator[Finding]:
-    """What can be seen without any data."""
+    """Check what needs no data."""
     marked = [
         f"{path.name}, line {number}"
         for path in (competition.facts_path, competition.task_path, competition.description_path)
@@ -125,31 +125,31 @@ def _check_files(competition: Competition) -> Iterator[Finding]:
         yield Finding(
             "imports",
             "warn",
-            f"containers that grade have no {', '.join(absent)}: import it inside prepare, or submissions are graded"
-            " and validated outside of containers only",
+            f"grading containers have no {', '.join(absent)}: import it inside prepare, or submissions can only be"
+            " graded and validated outside containers",
         )
     if marked:
-        yield Finding("facts", "fail", f"{TODO} is still there: {'; '.join(marked)}")
+        yield Finding("facts", "fail", f"{TODO} is left in {'; '.join(marked)}")
     elif not competition.metric.formula:
         yield Finding("facts", "fail", "metric.formula is empty")
     elif not registry.is_own(competition) and competition.id not in registry.splits()[competition.complexity]:
         yield Finding(
             "facts",
             "fail",
-            f"complexity is {competition.complexity!r}, and {competition.complexity} in splits.toml does not name it",
+            f"complexity is {competition.complexity!r}, but {competition.complexity} in splits.toml does not list it",
         )
     else:
-        yield Finding("facts", "ok", f"understood and complete; {registry.source_of(competition)}")
+        yield Finding("facts", "ok", f"valid and complete; {registry.source_of(competition)}")
 
 
 def _absent_in_containers(competition: Competition) -> list[str]:
-    """The libraries that the task's modules import as they are loaded, and that containers do not have."""
+    """Return the libraries that the task's modules import when they are loaded, and that grading containers lack."""
     present = {*sys.stdlib_module_names, *PACKAGES_OF_THE_GRADER, "competitions", "foundation"}
     imported: set[str] = set()
     for path in competition.folder.glob("*.py"):
         try:
             statements = ast.parse(path.read_bytes()).body
-        except (SyntaxError, ValueError):  # which importing it tells better
+        except (SyntaxError, ValueError):  # importing the module reports it better
             continue
         for statement in statements:
             if isinstance(statement, ast.Import):
@@ -161,7 +161,7 @@ def _absent_in_containers(competition: Competition) -> list[str]:
 
 @dataclass
 class _EditionCheck:
-    """The checks of one edition, with what they share."""
+    """The checks of one edition and the data that they share."""
 
     competition: Competition
     edition: Edition
@@ -172,7 +172,7 @@ class _EditionCheck:
     prepared: Path = field(init=False)
 
     def findings(self) -> Iterator[Finding]:
-        """Prepare and check everything; what can't be checked after a failure is left out."""
+        """Prepare and yield the findings of all checks; those that a failure makes impossible are left out."""
         try:
             first = self._prepare()
         except _Failure as failure:
@@ -186,7 +186,7 @@ class _EditionCheck:
         yield from self._check_hostile(form.health != "fail")
         yield from self._check_description(form.health != "fail")
 
-    # what is prepared
+    # preparation
 
     def _prepare(self) -> Finding:
         began = time.perf_counter()
@@ -226,13 +226,15 @@ class _EditionCheck:
                 "prepare",
                 "fail",
                 f"{', '.join(differing[:3])} {'differ' if len(differing) > 1 else 'differs'} when the same data are"
-                " prepared twice: it depends on the order of a set, on the time, or on random numbers without a seed",
+                " prepared twice: prepare depends on the order of a set, on the time, or on unseeded random numbers",
             )
         size = sum(path.stat().st_size for path in self.prepared.rglob("*") if path.is_file())
-        return Finding("prepare", "ok", f"twice alike: {len(sums)} files, {size:,} bytes, in {seconds:.2f} s")
+        return Finding(
+            "prepare", "ok", f"the same twice: {len(sums)} files, {size:,} bytes, in {seconds:.2f} s"
+        )
 
     def _check_secrecy(self) -> Iterator[Finding]:
-        """Whether a public table holds what is to be predicted, of rows that are to be predicted."""
+        """Check that no public table contains the answers of test rows."""
         answers, sample = self._answers, self._sample
         if answers.suffix != ".csv":
             return
@@ -249,16 +251,18 @@ class _EditionCheck:
             if key not in columns or not set(values) <= set(columns):
                 continue
             at, places = columns.index(key), [columns.index(name) for name in values]
-            told = sum(
+            revealed = sum(
                 truth.get(row[at]) == [row[place] for place in places]
                 for row in rows
                 if len(row) > max(places)
             )
-            if told > len(truth) // 2:
+            if revealed > len(truth) // 2:
                 name = path.relative_to(self.prepared)
-                yield Finding("secrecy", "fail", f"{name} tells the {', '.join(values)} of {told} test rows")
+                yield Finding(
+                    "secrecy", "fail", f"{name} reveals the {', '.join(values)} of {revealed} test rows"
+                )
 
-    # right submissions
+    # correct submissions
 
     def _check_right_submissions(self) -> Iterator[Finding]:
         cut = self.competition.thresholds
@@ -270,7 +274,8 @@ class _EditionCheck:
                 yield Finding(
                     "perfect submission",
                     "fail",
-                    "the answers are no submission: have prepare write one and declare it as files.gold_submission",
+                    "the answers are not a valid submission: have prepare write one and declare it as"
+                    " files.gold_submission",
                 )
             return
         medal = cut.medal(round(best.score, SCORE_DECIMALS))
@@ -322,32 +327,33 @@ class _EditionCheck:
         )
 
     def _check_form(self) -> Finding:
-        """Whether agents can be told about their form, without the answers."""
+        """Check that submissions can be validated for agents without the answers."""
         for name, path in (("the sample submission", self._sample), ("a perfect submission", self._perfect)):
             try:
-                told = self._judge(path, form_only=True)
+                validated = self._judge(path, form_only=True)
             except Problem as problem:
                 return Finding("validation", "fail", str(problem), self._advice())
-            if told.outcome not in _ANSWERED:
-                line = line_at_fault(self.competition, told.detail)
+            if validated.outcome not in _ANSWERED:
+                line = line_at_fault(self.competition, validated.detail)
                 return Finding(
                     "validation",
                     "fail",
-                    f"agents can't be told about {name}: grade asks the answers for what the sample submission, which"
-                    f" stands for them, does not have: {_last_line(told.detail)}{f' ({line})' if line else ''}",
+                    f"{name} can't be validated for agents: grade needs something from the answers that the sample"
+                    " submission, which replaces them, does not have:"
+                    f" {_last_line(validated.detail)}{f' ({line})' if line else ''}",
                     self._advice(),
                 )
-            if told.outcome != "scored" and self._judge(path).outcome == "scored":
+            if validated.outcome != "scored" and self._judge(path).outcome == "scored":
                 return Finding(
                     "validation",
                     "fail",
-                    f"{name} is graded, but agents are told that it is not valid: {told.message}",
+                    f"{name} is graded, but the validation for agents refuses it: {validated.message}",
                     self._advice(),
                 )
-        return Finding("validation", "ok", "agents are told of their form by public data alone")
+        return Finding("validation", "ok", "submissions are validated for agents with public data alone")
 
     def _advice(self) -> str:
-        """The function that stands for answers, as it may be written for what the answers hold."""
+        """Suggest a `stand_in_answers` function with the columns of the answers."""
         sample, answers = (
             _rows(self._sample),
             _rows(self._answers) if self._answers.suffix == ".csv" else [[]],
@@ -365,7 +371,7 @@ class _EditionCheck:
         return (
             f"Write into {self.competition.task_path}, and import PublicData from competitions.task:\n\n"
             "def stand_in_answers(data: PublicData) -> pd.DataFrame:\n"
-            '    """What stands for the answers where the form alone is checked: their columns, from public data."""\n'
+            '    """Return the columns of the answers, made from public data, to validate submissions."""\n'
             f"    return {body}\n"
         )
 
@@ -375,7 +381,7 @@ class _EditionCheck:
         forms = hostile_forms(self._sample.read_bytes(), random.Random(SEED))  # noqa: S311 no secret depends on it
         unanswered: dict[str, Judgement] = {}
         depending: list[str] = []
-        otherwise: list[str] = []
+        differing: list[str] = []
         valid = 0
         changed, none = self._other_answers()
         for name, content in forms.items():
@@ -387,14 +393,14 @@ class _EditionCheck:
                 unanswered[name] = graded
             if not with_form:
                 continue
-            told = self._judge(path, form_only=True)
-            if not _is_answer(told):
-                unanswered.setdefault(f"{name} (as agents are told)", told)
-            elif (told.outcome == "scored") != (graded.outcome == "scored"):
-                otherwise.append(name)
-            # what reads answers at all fails without them, whatever the submission
+            validated = self._judge(path, form_only=True)
+            if not _is_answer(validated):
+                unanswered.setdefault(f"{name} (validation for agents)", validated)
+            elif (validated.outcome == "scored") != (graded.outcome == "scored"):
+                differing.append(name)
+            # code that reads the answers fails without them for any submission, so few are tried
             others = (changed, none) if valid <= 1 else (changed,)
-            if any(self._judge(path, form_only=True, prepared=other) != told for other in others):
+            if any(self._judge(path, form_only=True, prepared=other) != validated for other in others):
                 depending.append(name)
         if unanswered:
             first = next(iter(unanswered.values()))
@@ -403,7 +409,7 @@ class _EditionCheck:
             yield Finding(
                 "hostile submissions",
                 "fail",
-                f"{len(unanswered)} of {len(forms)} get neither a score nor a reason of one line:"
+                f"{len(unanswered)} of {len(forms)} get neither a score nor a one-line reason:"
                 f" {_listed(list(unanswered))}; the first: {why}{f' ({line})' if line else ''}",
                 first.detail,
             )
@@ -419,19 +425,19 @@ class _EditionCheck:
             yield Finding(
                 "secrecy of answers",
                 "fail",
-                f"what agents are told changes with the answers, for {len(depending)} forms: {_listed(depending)}",
+                f"the validation for agents depends on the answers, for {len(depending)} forms: {_listed(depending)}",
             )
         else:
-            yield Finding("secrecy of answers", "ok", "no verdict changes with the answers")
-        if otherwise:
+            yield Finding("secrecy of answers", "ok", "no validation depends on the answers")
+        if differing:
             yield Finding(
                 "validation and grading",
                 "warn",
-                f"agents are told otherwise than they are graded, for {len(otherwise)} forms: {_listed(otherwise)}",
+                f"validation and grading disagree on {len(differing)} forms: {_listed(differing)}",
             )
 
     def _other_answers(self) -> tuple[Path, Path]:
-        """Prepared folders with the same public part: one with other answers, one without any."""
+        """Make two prepared folders with the same public part: one with other answers, one without answers."""
         none, changed = self.work / "none", self.work / "changed"
         for folder in (none, changed):
             folder.mkdir()
@@ -470,17 +476,23 @@ class _EditionCheck:
                 "fail",
                 f"its example has the columns {', '.join(unknown)}, which the sample submission does not have",
             )
-        elif with_form and "..." not in example[0]:  # which stands for columns that are too many
-            told = self._judge(self._with_example(example, sample), form_only=True)
-            if told.outcome != "scored":  # as it must be where they depend on the row's id, which is made up
-                faults.append(f"the values of its example are not valid in the first rows: {told.message}")
+        elif with_form and "..." not in example[0]:  # "..." replaces columns if there are too many
+            validated = self._judge(self._with_example(example, sample), form_only=True)
+            if (
+                validated.outcome != "scored"
+            ):  # unavoidable where values depend on the row's id, which is made up
+                faults.append(
+                    f"the values of its example are not valid in the first rows: {validated.message}"
+                )
         for fault in faults:
             yield Finding("description", "warn", fault)
         if not faults:
-            yield Finding("description", "ok", "files, metric and submission are told; its example is valid")
+            yield Finding(
+                "description", "ok", "it describes files, metric and submission; its example is valid"
+            )
 
     def _with_example(self, example: Sequence[Sequence[str]], sample: Sequence[Sequence[str]]) -> Path:
-        """The sample submission with the example's columns and, in its first rows, values; its ids are made up."""
+        """Write the sample submission with the example's columns, and its values in the first rows, without its ids."""
         places = [sample[0].index(name) for name in example[0]]
         shown = [[row[place] for place in places] for row in sample]
         for row, values in zip(shown[1:], example[1:], strict=False):
@@ -489,7 +501,7 @@ class _EditionCheck:
         _write_rows(path, shown)
         return path
 
-    # what they share
+    # shared by the checks
 
     @property
     def _sample(self) -> Path:
@@ -524,7 +536,7 @@ class _EditionCheck:
 
 
 class _Failure(Exception):
-    """A preparation that failed, in words and with its traceback."""
+    """A failed preparation, with its text and traceback."""
 
     def __init__(self, found: str, trace: str) -> None:
         super().__init__(found)
@@ -541,7 +553,7 @@ def _prepare_elsewhere(pool: WorkerPool, **arguments: Any) -> Path:
     """Prepare in a process of the pool, and return the prepared folder.
 
     Raises:
-        _Failure: that fails.
+        _Failure: the preparation fails.
     """
     pool.start(f"{__name__}:prepare_in_worker", arguments)
     while True:
@@ -572,26 +584,26 @@ def prepare_in_worker(
 def write_vectors(
     competition_id: str, raw: Path, target: Path, parameters: Mapping[str, Parameter] | None = None
 ) -> Path:
-    """Write the conformance vectors of a competition below `target` and return their folder.
+    """Write the conformance vectors of a competition to a folder in `target` and return that folder.
 
-    They hold the raw data, what both editions make of them, submissions, and what comes of each in edition v1;
-    tests/conformance/README.md describes the files.
+    They contain the raw data, the datasets prepared from them in both editions, submissions, and their results in
+    edition v1; tests/conformance/README.md describes the files.
 
     Raises:
         Problem: there is no such competition, its raw data can't be prepared or are too large, or its folder of
-            vectors is there.
+            vectors already exists.
     """
     competition = registry.get(competition_id)
     folder = target / competition_id
     size = sum(path.stat().st_size for path in raw.rglob("*") if path.is_file())
     if size > _MOST_RAW_BYTES:
         raise UsageProblem(
-            f"{raw} holds {size:,} bytes",
-            f"vectors are made of at most {_MOST_RAW_BYTES:,}",
-            "Make smaller ones.",
+            f"{raw} has {size:,} bytes",
+            f"vectors are made from at most {_MOST_RAW_BYTES:,}",
+            "Make smaller raw data.",
         )
     if folder.exists():
-        raise UsageProblem(f"{folder} is there already", "", "Remove it to have it written anew.")
+        raise UsageProblem(f"{folder} already exists", "", "Remove it to have it written again.")
     with tempfile.TemporaryDirectory(prefix="competition-vectors-") as work:
         made = Path(work, "vectors")
         (made / "submissions").mkdir(parents=True)
@@ -635,7 +647,7 @@ def write_vectors(
 
 
 def _described(prepared: Path) -> dict[str, dict[str, Any]]:
-    """What a preparation made, by side and path: the hash and the size of each file, an archive by its members."""
+    """Describe a prepared dataset, by side and path: hash and size of each file, hashes of the members of archives."""
     described: dict[str, dict[str, Any]] = {}
     for side in ("public", "private"):
         paths = [path for path in sorted((prepared / side).rglob("*")) if path.name != _OURS]
@@ -650,7 +662,7 @@ def _described(prepared: Path) -> dict[str, dict[str, Any]]:
 
 
 def _description_of(path: Path) -> dict[str, Any]:
-    """A file by its hash and size; an archive, whose own bytes hold times, by the hashes of its members."""
+    """Describe a file by hash and size; an archive by the hashes of its members, because its bytes contain times."""
     if path.is_dir():
         return {"dir": True}
     if path.suffix == ".zip":
@@ -725,7 +737,7 @@ def _write_rows(path: Path, rows: Sequence[Sequence[str]]) -> None:
 
 
 def _trace_of(problem: Problem) -> str:
-    """The traceback of what a problem was made of, if it was an error of somebody's code."""
+    """Return the traceback of a problem's cause, if that was an error in code; else an empty text."""
     cause = problem.__cause__
     return "".join(traceback.format_exception(cause)) if cause and not isinstance(cause, Problem) else ""
 

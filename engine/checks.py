@@ -1,4 +1,4 @@
-"""The result of looking at one thing that work depends on, and what to do about it."""
+"""The result of checking one precondition of some work, and what to do about it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Check:
     """The result of one check.
 
     Attributes:
-        good: whether it is right, or at least nothing that keeps the work back.
-        next_step: what to do about it, where it is not right.
-        mend: how a console can do that by itself; None where it can't.
+        good: whether the work can go on.
+        next_step: what to do about it.
+        mend: how a console can do that; None where it can't.
         subjects: the datasets or images that are missing.
-        warns: whether it lets something pass that is hardly meant so.
+        warns: whether a good check has a warning, because something is probably not intended.
     """
 
     good: bool
@@ -37,5 +37,5 @@ class Check:
 
 
 def failed(problem: Problem) -> Check:
-    """Make a failed check of a problem."""
+    """Return a failed check for a problem."""
     return Check(False, problem.cause, problem.next_step)

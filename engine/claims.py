@@ -1,8 +1,8 @@
-"""Locks on datasets that hold across hosts and users of a shared file system: files with an owner and a heartbeat.
+"""Locks on datasets that work across hosts and users of a shared file system: files with an owner and a heartbeat.
 
-Kernel locks end at the host, on some network file systems at the process that asked. A claim is a
-file that only one can make; its owner touches it, and one that nobody has touched for long, or whose
-owner is known to be dead, may be taken over.
+Kernel locks are valid only on one host, on some network file systems only in one process. A claim is a file that only
+one process can create; its owner touches it regularly, and a claim that was not touched for long, or whose owner is
+known to be dead, may be taken over.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _TRIES = 5
 
 
 class Claimed(StateProblem):
-    """Another process works on it."""
+    """Another process has the claim."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Who holds a claim.
+    """The owner of a claim.
 
     Attributes:
-        place: the host's boot and process namespace, within which `pid` means something.
-        started: when the process started, in the kernel's ticks: a number may be used again.
+        place: the host's boot and process namespace, within which `pid` is valid.
+        started: when the process started, in kernel ticks, because process ids are reused.
     """
 
     token: str
@@ -69,11 +69,11 @@ def claimed(path: Path, what: str) -> Iterator[None]:
 
 @contextmanager
 def claimed_folder(folder: Path, claim: Path, what: str) -> Iterator[None]:
-    """Make a folder and hold its claim while the block works in it; a full disk is reported by its folder.
+    """Create a folder and hold its claim while the block runs; a full disk is reported with the folder.
 
     Raises:
         Claimed: another living process holds it.
-        DiskFull: something could not be written for want of space, be it the claim itself.
+        DiskFull: something, perhaps the claim itself, could not be written for lack of space.
     """
     with naming_full_disks(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def _take(path: Path, me: Owner, what: str) -> None:
         own.chmod(_MODE)
         for _ in range(_TRIES):
             try:
-                os.link(own, path)  # atomic also over NFS, where exclusive creation once was not
+                os.link(own, path)  # atomic over NFS too, where exclusive creation was not always
                 _remove_leftovers(path)
                 return
             except FileExistsError:
@@ -99,7 +99,7 @@ def _take(path: Path, me: Owner, what: str) -> None:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove what processes left that were killed while they took the claim."""
+    """Remove files of processes that were killed while they took the claim."""
     for left in path.parent.glob(f"{path.name}.*"):
         with suppress(FileNotFoundError):  # another process removes its own
             if _age(left) >= _STALE_SECONDS and left.stat().st_nlink == 1:
@@ -122,9 +122,9 @@ def _clear(path: Path, what: str) -> None:
     try:
         path.rename(aside)
     except FileNotFoundError:
-        return  # another process was faster, and the next try meets its claim
-    if _read(aside) != owner:  # in between the dead one's place was taken: give it back
-        # two may have taken over at once; both find out by their token, and the file names the one that stays
+        return  # another process was faster; the next try finds its claim
+    if _read(aside) != owner:  # another process has replaced the dead one's claim meanwhile: put it back
+        # two may have taken over at once; each compares its token with the file, which names the one that stays
         with suppress(FileExistsError):
             os.link(aside, path)
     aside.unlink()
@@ -137,7 +137,7 @@ def _is_dead(path: Path, owner: Owner) -> bool:
 
 
 def _age(path: Path) -> float:
-    """How long ago a file was touched, by the file system's own clock, which all hosts share."""
+    """Return how long ago a file was touched, by the file system's clock, which all hosts share."""
     probe = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     probe.touch()
     try:
@@ -150,9 +150,7 @@ def _age(path: Path) -> float:
 
 def _beat(path: Path, ended: threading.Event) -> None:
     while not ended.wait(BEAT_SECONDS):
-        with suppress(
-            OSError
-        ):  # it hangs or the claim was taken over: the next beat or the release finds out
+        with suppress(OSError):  # the file system hangs or the claim was taken over: the release finds out
             os.utime(path)
 
 
@@ -174,7 +172,7 @@ def _place() -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process started; empty when there is none."""
+    """Return when a process started; empty if it does not exist."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

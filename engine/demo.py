@@ -1,4 +1,4 @@
-"""The demo: two small sweeps on synthetic data, in a state of their own, that an engine really runs."""
+"""The demo: two small sweeps on synthetic data, with a state and an engine of their own."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _SWEEPS = ((DUMMY, "dummy", 2, 0.5), (BASELINE, "baseline/demo", 2, 1.0))
 
 
 def demo_places(places: Places) -> Places:
-    """Return the demo's own places, apart from the user's state and data."""
+    """Return the demo's places, separate from the user's state and data."""
     state_dir = places.state_dir / "demo"
     return Places(config_file=places.config_file, data_dir=state_dir / "data", state_dir=state_dir)
 
 
 def ensure_demo(places: Places) -> None:
-    """Start the demo's engine and launch its sweeps; a demo that is there already goes on.
+    """Start the demo's engine and launch its sweeps, or continue an existing demo.
 
     Args:
-        places: the user's own places, beside which the demo lives.
+        places: the user's own places.
     """
     demo = demo_places(places)
     ensure_running(demo)
@@ -39,10 +39,10 @@ def ensure_demo(places: Places) -> None:
 
 
 def reset_demo(places: Places) -> None:
-    """Stop everything of the demo and remove it.
+    """Stop the demo's runs and engine, and remove its files.
 
     Args:
-        places: the user's own places, beside which the demo lives.
+        places: the user's own places.
     """
     demo = demo_places(places)
     if not demo.state_dir.exists():
@@ -76,5 +76,5 @@ def _launch(demo: Places, name: str, agent_id: str, concurrency: int, cpus: floa
     try:
         ask(demo, "sweep.launch", arguments, wait_seconds=_ASK_SECONDS)
     except RefusedRequest as refused:
-        if not _exists(demo, name):  # else another console was faster, which is as good
+        if not _exists(demo, name):  # otherwise another console has launched it meanwhile
             raise StateProblem("the demo can't be launched", str(refused).replace("\n", " ")) from refused

@@ -1,4 +1,4 @@
-"""The folders of a competition's dataset, which are MLE-bench's own, and whether it is complete."""
+"""The folders and files of a competition's dataset, in MLE-bench's layout, and whether it is complete."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ADDENDUM = "public/description_addendum.md"
 
 @dataclass(frozen=True)
 class DatasetFolder:
-    """The folder of one competition below the data directory, seen by one edition.
+    """The folder of one competition in the data directory, for one edition.
 
     Attributes:
-        not_from_kaggle: what in `raw` others than Kaggle publish, by name.
+        not_from_kaggle: the names of files in `raw` that are not from Kaggle.
     """
 
     root: Path
@@ -36,17 +36,17 @@ class DatasetFolder:
 
     @property
     def published(self) -> Path:
-        """Raw files that others than Kaggle publish."""
+        """Raw files from other publishers than Kaggle."""
         return self.root / "published"
 
     @property
     def prepared(self) -> Path:
-        """The prepared dataset; edition corrected has its own, because MLE-bench reads the other one."""
+        """The prepared dataset; edition corrected has a folder of its own, because MLE-bench reads `prepared`."""
         return self.root / ("prepared" if self.edition == "v1" else "prepared-corrected")
 
     @property
     def public(self) -> Path:
-        """What an agent sees."""
+        """The data that agents can read."""
         return self.prepared / "public"
 
     @property
@@ -56,66 +56,66 @@ class DatasetFolder:
 
     @property
     def marker(self) -> Path:
-        """Written last by this project; datasets made by MLE-bench have none."""
+        """The file that this project writes last; datasets prepared by MLE-bench have none."""
         return self.prepared / MARKER
 
     @property
     def manifest(self) -> Path:
-        """Lists every file of the prepared dataset, where this project prepared it."""
+        """The list of all files, in datasets prepared by this project."""
         return self.prepared / MANIFEST
 
     @property
     def claim(self) -> Path:
-        """Held while a process works on the dataset, in either edition: they share the raw data."""
+        """The claim of a process that works on the dataset, in either edition, because they share the raw data."""
         return self.root / ".claim"
 
     @property
     def partial_raw(self) -> Path:
-        """A zip that is being consumed, as far as it is extracted."""
+        """The extracted part of a zip that is being consumed."""
         return self.root / ".raw.partial"
 
     @property
     def whole_raw(self) -> Path:
-        """What a zip held that has been consumed; it is removed when the dataset is prepared."""
+        """The content of a consumed zip; removed when the dataset is prepared."""
         return self.root / ".raw"
 
     @property
     def consuming(self) -> Path:
-        """Exists while the zip is no longer whole, because its space is being freed."""
+        """The marker of a zip that is no longer whole, because its space is being freed."""
         return self.root / ".consuming.json"
 
     @property
     def has_extracted_data(self) -> bool:
-        """Whether `raw` holds data from Kaggle, perhaps not all of them."""
+        """Whether `raw` has data from Kaggle, perhaps incomplete."""
         return self.raw.is_dir() and any(path.name not in self.not_from_kaggle for path in self.raw.iterdir())
 
     @property
     def has_raw_data(self) -> bool:
-        """Whether some of the competition's raw data are there, so that nothing need be downloaded."""
+        """Whether the competition's raw data exist in some form, so that no download is needed."""
         with reading(self.root):
             return bool(self.zips()) or self.whole_raw.is_dir() or self.has_extracted_data
 
     def downloaded_bytes(self, competition: Competition) -> int:
-        """How many bytes of Kaggle's zip an unfinished download has brought."""
+        """Return how many bytes of Kaggle's zip an unfinished download has received."""
         path = self.partial_zip(competition)
         return path.stat().st_size if path.exists() else 0
 
     def partial_zip(self, competition: Competition) -> Path:
-        """Where Kaggle's zip lies as long as it is not whole."""
+        """Return the path of Kaggle's zip while it is incomplete."""
         target = self.zip(competition)
         return target.with_name(target.name + PARTIAL_SUFFIX)
 
     def zip(self, competition: Competition) -> Path:
-        """Where Kaggle's zip is downloaded to."""
+        """Return the path of Kaggle's zip."""
         return self.root / f"{competition.id}.zip"
 
     def zips(self) -> tuple[Path, ...]:
-        """The archives that Kaggle delivered."""
+        """List the zips in the folder."""
         return tuple(sorted(path for path in self.root.glob("*.zip") if path.is_file()))
 
 
 def default_data_dir() -> Path:
-    """The data directory of MLE-bench, so that datasets prepared by either are seen by both."""
+    """Return the data directory of MLE-bench, so that both programs can use the same datasets."""
     import platformdirs
 
     return Path(platformdirs.user_cache_dir()) / "mle-bench" / "data"
@@ -132,14 +132,14 @@ def dataset_folder(
 
 
 def squashfs_image(prepared: Path) -> Path:
-    """Name the image of a prepared dataset's public data, for nodes; its record lies beside it, `<name>.json`."""
+    """Return the path of the image of a prepared dataset's public data, for nodes; its record is `<name>.json`."""
     return prepared.with_name(f"{prepared.name}-public.squashfs")
 
 
 def is_prepared(competition: Competition, folder: DatasetFolder) -> bool:
-    """Whether agents can run on the dataset and their submissions be graded.
+    """Return whether agents can run on the dataset and their submissions can be graded.
 
-    The rule is MLE-bench's: both folders hold something, and answers and sample submission are there.
+    The rule is MLE-bench's: both folders are not empty, and answers and sample submission exist.
 
     Raises:
         DataProblem: its folder can't be read.
@@ -147,14 +147,14 @@ def is_prepared(competition: Competition, folder: DatasetFolder) -> bool:
     needed = (competition.answers, competition.sample_submission)
     with reading(folder.root):
         return (
-            _holds_something(folder.public)
-            and _holds_something(folder.private)
+            _is_not_empty(folder.public)
+            and _is_not_empty(folder.private)
             and all((folder.prepared / name).is_file() for name in needed)
         )
 
 
 def require_prepared(competition: Competition, folder: DatasetFolder) -> None:
-    """Make sure that a dataset is prepared.
+    """Check that a dataset is prepared.
 
     Raises:
         DataProblem: it is not.
@@ -164,37 +164,37 @@ def require_prepared(competition: Competition, folder: DatasetFolder) -> None:
 
 
 def unprepared(competition_id: str, why: str = "") -> DataProblem:
-    """Make the problem that a dataset is not prepared."""
+    """Return the problem that a dataset is not prepared."""
     step = f"Prepare it: mlebench-console prepare -c {competition_id}"
     return DataProblem(f"{competition_id} is not prepared", why, step)
 
 
 def can_grade(competition: Competition, folder: DatasetFolder) -> bool:
-    """Whether submissions can be graded: the answers are there."""
-    return _holds_something(folder.private) and (folder.prepared / competition.answers).is_file()
+    """Return whether submissions can be graded: the answers exist."""
+    return _is_not_empty(folder.private) and (folder.prepared / competition.answers).is_file()
 
 
-def _holds_something(folder: Path) -> bool:
+def _is_not_empty(folder: Path) -> bool:
     return folder.is_dir() and any(folder.iterdir())
 
 
 def descriptions_of(folder: DatasetFolder) -> str:
-    """Return whose description a prepared dataset has; `unknown` for one that MLE-bench prepared."""
+    """Return the kind of description of a prepared dataset; `unknown` if MLE-bench prepared it."""
     return str((prepared_with(folder) or {}).get("descriptions", "unknown"))
 
 
-# A property of made-up datasets, in their markers and manifests: whose data they are.
+# The property of synthetic datasets in their markers and manifests, and its value for the demo.
 SYNTHETIC = "synthetic"
 DEMO_DATA = "demo"
 
 
 def is_demo(folder: DatasetFolder) -> bool:
-    """Whether a prepared dataset was made of the demo's synthetic data."""
+    """Return whether a prepared dataset was made from the demo's synthetic data."""
     return (prepared_with(folder) or {}).get(SYNTHETIC) == DEMO_DATA
 
 
 def prepared_with(folder: DatasetFolder) -> dict[str, object] | None:
-    """Read from the marker how the dataset was prepared; None for one without a marker."""
+    """Read the marker, which says how the dataset was prepared; None without a marker."""
     try:
         facts = json.loads(folder.marker.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):

@@ -1,4 +1,4 @@
-"""What model calls have come to: tokens and money by model, and what of that is estimated or not known."""
+"""Tokens and costs of model calls, by model, including how much of them is estimated or unknown."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ModelTotal:
     """All calls to one model.
 
     Attributes:
-        charged: the US dollars that budgets were charged for them.
+        charged: the US dollars charged to budgets.
         cost: in US dollars; None where its price is not known.
     """
 
@@ -41,7 +41,7 @@ class ModelTotal:
 
 @dataclass(frozen=True)
 class Spending:
-    """What some calls have come to, of one run or of many."""
+    """The total of some calls, of one run or of many."""
 
     models: tuple[ModelTotal, ...] = ()
 
@@ -55,22 +55,22 @@ class Spending:
 
     @property
     def errors(self) -> int:
-        """How many of them have no whole answer."""
+        """How many of them have no complete answer."""
         return self._sum(lambda total: total.errors)
 
     @property
     def limited(self) -> int:
-        """How many of these a provider has put off (status 429)."""
+        """How many of these a provider has rate-limited (status 429)."""
         return self._sum(lambda total: total.limited)
 
     @property
     def refused(self) -> int:
-        """How many more the gateway did not send."""
+        """How many further calls the gateway did not send."""
         return self._sum(lambda total: total.refused)
 
     @property
     def estimated(self) -> int:
-        """How many calls have tokens that are an estimate."""
+        """How many calls have estimated tokens."""
         return self._sum(lambda total: total.estimated)
 
     @property
@@ -80,12 +80,12 @@ class Spending:
 
     @property
     def tokens(self) -> int:
-        """All tokens, those of prompts and of answers."""
+        """All tokens of prompts and answers."""
         return self._sum(lambda total: (total.usage.input_tokens or 0) + (total.usage.output_tokens or 0))
 
     @property
     def charged(self) -> float:
-        """US dollars that budgets were charged: also for answers whose own price is not known."""
+        """US dollars charged to budgets, including answers whose price is not known."""
         return sum(total.charged for total in self.models)
 
     @property
@@ -100,11 +100,11 @@ class Spending:
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """The models that were used and whose price is not known."""
+        """The used models whose price is not known."""
         return tuple(dict.fromkeys(total.model for total in self.models if total.cost is None))
 
     def document(self) -> dict[str, Any]:
-        """Write it as JSON documents have it."""
+        """Return it as it stands in JSON documents."""
         return {
             "calls": self.calls,
             "errors": self.errors,
@@ -120,12 +120,12 @@ class Spending:
 
 
 def prices_for(spec: SweepSpec, prices: PriceTable) -> PriceTable:
-    """Choose the prices of a sweep's model calls: a replay asks no provider, and so costs nothing."""
+    """Return the prices of a sweep's model calls; those of a replay are free, because no provider is called."""
     return price_table({"*": TokenPrice(0.0, 0.0)}) if spec.replay_of is not None else prices
 
 
 def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:
-    """Price what the calls of some attempts have used."""
+    """Add up and price the model calls of some attempts."""
     by_model: defaultdict[tuple[str, str], list[ModelUse]] = defaultdict(list)
     for use in uses:
         by_model[use.provider, use.model].append(use)
@@ -141,12 +141,12 @@ def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:
 
 
 def known_cost(uses: Iterable[ModelUse], prices: PriceTable) -> float:
-    """Compute what uses cost, as far as prices are known: of many runs by itself, without all else of a spending."""
+    """Return the cost of model calls as far as prices are known; faster than a whole `Spending`, for many runs."""
     return sum(_cost_of(use, prices) or 0.0 for use in uses)
 
 
 def together(parts: Iterable[Spending]) -> Spending:
-    """Add up what calls have come to."""
+    """Add up several totals."""
     by_model: defaultdict[tuple[str, str], list[ModelTotal]] = defaultdict(list)
     for part in parts:
         for total in part.models:
@@ -167,7 +167,7 @@ def together(parts: Iterable[Spending]) -> Spending:
 
 
 def named(models: Sequence[str]) -> str:
-    """Name models, a few at most: an agent may have asked for any number of them."""
+    """List a few models as text; an agent may have requested any number of them."""
     more = len(models) - _MOST_NAMED
     return ", ".join(models[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 

@@ -1,6 +1,6 @@
 """Paths of configuration, data and state, by flag, environment, config.toml or default.
 
-Asking creates nothing; whoever writes first makes the directory.
+Nothing here creates the directories, except `share_runs`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from foundation.problems import UsageProblem
 STATE_VARIABLE = "MLEBENCH_STATE_DIR"
 DATA_VARIABLE = "MLEBENCH_DATA_DIR"
 CONFIG_VARIABLE = "MLEBENCH_CONFIG"
-# What of a state other hosts need, and from where or to where it is moved in one step.
+# The folders of a state that other hosts need, and those from or to which their files are renamed.
 _SHARED = ("runs", "agents", "leaving", "arriving")
 
 
@@ -32,12 +32,12 @@ class Places:
 
     @property
     def runs_dir(self) -> Path:
-        """Where runs' directories are made."""
+        """The folder of all runs' directories."""
         return self.state_dir / "runs"
 
     @property
     def engine_log(self) -> Path:
-        """Where the engine writes what it does and every traceback."""
+        """The engine's log."""
         return self.state_dir / "engine.log"
 
 
@@ -48,12 +48,12 @@ def find_places(
     config_file: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Places:
-    """Find the places: an argument wins over the environment, that over config.toml, that over the default.
+    """Return the places: an argument wins over the environment, that over config.toml, that over the default.
 
     Raises:
-        UsageProblem: config.toml is there but can't be read.
+        UsageProblem: config.toml exists but can't be read.
     """
-    # Imported here: nothing else at start-up needs it.
+    # Imported here, because nothing else at start-up needs it.
     import platformdirs
 
     variables = os.environ if environment is None else environment
@@ -78,7 +78,7 @@ def find_places(
 
 
 def shared_folder(places: Places) -> Path | None:
-    """Return the folder below `runs_dir` in which this state keeps runs and agents; None where config.toml has none.
+    """Return this state's folder for runs and agents in `runs_dir`; None where config.toml has no `runs_dir`.
 
     Raises:
         UsageProblem: config.toml can't be read.
@@ -91,7 +91,7 @@ def shared_folder(places: Places) -> Path | None:
 
 
 def images_folder(places: Places) -> Path:
-    """Return where images as one file lie: below `runs_dir`, for all states that share it, else with the state.
+    """Return the folder of exported images: in `runs_dir`, for all states that share it, or else in the state.
 
     Raises:
         UsageProblem: config.toml can't be read.
@@ -101,11 +101,11 @@ def images_folder(places: Places) -> Path:
 
 
 def share_runs(places: Places) -> None:
-    """Let runs and agents lie below `runs_dir`, where the state's own folders lead then; before anything lies in these.
+    """Create the folders of runs and agents in `runs_dir`, with links from the state, before anything else uses them.
 
     Raises:
-        UsageProblem: they lie elsewhere already.
-        OSError: they can't be made there.
+        UsageProblem: the state already has such folders of its own.
+        OSError: they can't be created.
     """
     shared = shared_folder(places)
     if shared is None:
@@ -118,9 +118,9 @@ def share_runs(places: Places) -> None:
             own.rmdir()
         if own.is_symlink() or own.exists():
             raise UsageProblem(
-                f"config.toml lets runs lie in {shared}",
-                f"{own} is there already",
-                f"Move it to {wanted} and put a link in its place, or leave runs_dir out.",
+                f"config.toml places runs in {shared}",
+                f"{own} already exists",
+                f"Move it to {wanted} and replace it with a link, or remove runs_dir from config.toml.",
             )
         wanted.mkdir(parents=True, exist_ok=True)
         own.symlink_to(wanted)
@@ -131,7 +131,7 @@ def _path(text: str | None) -> Path | None:
 
 
 def agents_folders(agents_dir: str) -> tuple[Path, ...]:
-    """List where agents are looked for: the operator's folder if there is one, which wins, then our own."""
+    """List the folders of agents: the operator's, if given, which has precedence, and our own."""
     wanted = [Path(agents_dir.strip()).expanduser()] if agents_dir.strip() else []
     return tuple(dict.fromkeys([*wanted, own_agents_folder()]))
 

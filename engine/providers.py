@@ -20,7 +20,7 @@ from foundation.problems import EnvironmentProblem, UsageProblem
 
 TABLE = "providers"
 PRICES = "model_prices"
-_LEAST_KEY_CHARACTERS = 8  # what is shorter is part of other texts by chance
+_LEAST_KEY_CHARACTERS = 8  # shorter texts occur in others by chance
 _Rate = Annotated[float | None, Bounds("a number above 0", above=0)]
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _KNOWN = (
@@ -33,7 +33,7 @@ _KNOWN = (
 
 @dataclass(frozen=True)
 class _Settings:
-    """A table [providers.NAME]; what it leaves out is as it is for the known provider of that name."""
+    """A table [providers.NAME]; missing values are those of the known provider of that name."""
 
     dialect: Dialect | None = None
     url: str | None = None
@@ -47,22 +47,24 @@ def all_providers(config_file: Path) -> dict[str, ModelProvider]:
     """Read all providers by name.
 
     Raises:
-        UsageProblem: config.toml can't be read, or something in it is not understood.
+        UsageProblem: config.toml can't be read, or is not valid.
     """
     found = {provider.name: provider for provider in _KNOWN}
     for name, values in read_values(config_file, TABLE).items():
         where = f"{config_file}: [{TABLE}.{name}]"
         if not _NAME.fullmatch(name) or not isinstance(values, dict):
-            raise UsageProblem(
-                f"{where} is not understood", "", f"Write it as [{TABLE}.name], in small letters."
-            )
+            raise UsageProblem(f"{where} is not valid", "", f"Write it as [{TABLE}.name], in lower case.")
         try:
             given = read_fields(_Settings, values)
         except FieldError as error:
             known = ", ".join(sorted(error.known))
-            why = f"{error.name} is not {error.expected}" if error.expected else f"it has no '{error.name}'"
+            why = (
+                f"{error.name} is not {error.expected}"
+                if error.expected
+                else f"there is no setting '{error.name}'"
+            )
             raise UsageProblem(
-                f"{where} is not understood", why, f"Known are: {known}." if known else ""
+                f"{where} is not valid", why, f"Choose one of {known}." if known else ""
             ) from error
         provider = found.get(name, ModelProvider(name, "openai", ""))
         found[name] = replace(
@@ -77,16 +79,16 @@ def all_providers(config_file: Path) -> dict[str, ModelProvider]:
         parts = urlsplit(found[name].url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
             raise UsageProblem(
-                f"{where} has no url", "", 'Write url = "https://host/v1", as its clients are given it.'
+                f"{where} has no valid url", "", 'Write url = "https://host/v1", as for its clients.'
             )
     return found
 
 
 def model_prices(config_file: Path) -> PriceTable:
-    """Read the prices of models: those of config.toml, and of the project where it names none.
+    """Read the prices of models from config.toml; for other models the project's prices are used.
 
     Raises:
-        UsageProblem: config.toml can't be read, or something in it is not understood.
+        UsageProblem: config.toml can't be read, or is not valid.
     """
     own: dict[str, TokenPrice] = {}
     for pattern, values in read_values(config_file, PRICES).items():
@@ -101,21 +103,21 @@ def model_prices(config_file: Path) -> PriceTable:
                 f"{error.name} is not {error.expected}" if error.expected else f"'{error.name}' does not fit"
             )
             raise UsageProblem(
-                f"{where} is not understood", why, f"Known are: {known}." if known else ""
+                f"{where} is not valid", why, f"Choose one of {known}." if known else ""
             ) from error
         if any(price < 0 or price == math.inf for price in values.values()):
-            raise UsageProblem(f"{where} is not understood", "a price is 0 or more")
+            raise UsageProblem(f"{where} is not valid", "a price is 0 or more")
         if own[pattern].long_prompt not in (None, *LONG_PROMPTS):
             lengths = " or ".join(f"{length:,}" for length in LONG_PROMPTS)
-            raise UsageProblem(f"{where} is not understood", f"long_prompt is not {lengths}")
+            raise UsageProblem(f"{where} is not valid", f"long_prompt is not {lengths}")
     return price_table(own)
 
 
 def providers_of(names: Iterable[str], config_file: Path) -> tuple[ModelProvider, ...]:
-    """Read some providers.
+    """Return some providers by name.
 
     Raises:
-        UsageProblem: one of them is not known, or config.toml is not understood.
+        UsageProblem: one of them is not known, or config.toml is not valid.
     """
     names = tuple(dict.fromkeys(names))
     known = all_providers(config_file) if names else {}
@@ -124,13 +126,13 @@ def providers_of(names: Iterable[str], config_file: Path) -> tuple[ModelProvider
             raise UsageProblem(
                 f"there is no provider '{name}'",
                 "",
-                f"Known are: {', '.join(known)}; others go into config.toml.",
+                f"Choose one of {', '.join(known)}, or add it to config.toml.",
             )
     return tuple(known[name] for name in names)
 
 
 def keys_of(providers: Iterable[ModelProvider], operator: Mapping[str, str]) -> dict[str, str]:
-    """Take the keys of providers from the operator's environment, by their variables.
+    """Return the keys of providers from the operator's environment, by their variables.
 
     Raises:
         EnvironmentProblem: one is missing.
@@ -149,10 +151,10 @@ def keys_of(providers: Iterable[ModelProvider], operator: Mapping[str, str]) -> 
 def without_keys(
     providers: Iterable[ModelProvider], operator: Mapping[str, str], token: str
 ) -> dict[str, str]:
-    """Return the operator's environment as an agent may be given parts of it: a run's token in place of each key.
+    """Return the operator's environment with a run's token in place of each key, so that agents may get parts of it.
 
-    An operator may have a key in several variables, also as a part of others, and another key where a provider's
-    clients look for one.
+    A key may occur in several variables, also as a part of their values, and the usual variable of a provider's
+    clients may have another key.
     """
     providers = tuple(providers)
     own = {provider.key for provider in providers if provider.key}

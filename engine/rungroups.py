@@ -1,4 +1,4 @@
-"""MLE-bench's files of runs: run groups, their mapping to experiments, and lists of submissions to grade."""
+"""Read and write MLE-bench's files of runs: run groups, their mapping to experiments, and lists of submissions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from foundation.problems import DataProblem, reading, refuse_pointer, writing
 
 METADATA = "metadata.json"
 MAPPING_NAME = "run_group_experiments.csv"
-# Where MLE-bench's agents leave their files, relative to the run's folder.
+# The files of MLE-bench's agents, relative to the run's folder.
 SUBMISSION = "submission/submission.csv"
 LOG = "logs/agent.log"
 CODE = "code/train.py"
 
 _MAPPING_COLUMNS = ("experiment_id", "run_group")
 _RUN_IDS = uuid.UUID("8f0e2a64-5f0b-4a55-9d5e-6f1f0f3b1c77")
-# No more than this of an agent's logs, or of its code, is copied.
+# At most this much of an agent's logs, and of its code, is copied.
 _FOLDER_LIMIT_BYTES = 256 << 20
 _LONGEST_PATH = 1024
 _PIECE_BYTES = 1 << 20
@@ -47,12 +47,12 @@ class RunGroup:
 
 
 def competition_of(run_id: str) -> str:
-    """The competition of a run: what precedes the first underscore of its id."""
+    """Return the competition of a run: the part of its id before the first underscore."""
     return run_id.partition("_")[0]
 
 
 def find_groups(runs_dir: Path) -> tuple[RunGroup, ...]:
-    """Read every group below a runs folder, in the order of their names.
+    """Read every group in a runs folder, in the order of their names.
 
     Raises:
         DataProblem: there is none, or one can't be read.
@@ -62,12 +62,12 @@ def find_groups(runs_dir: Path) -> tuple[RunGroup, ...]:
         incomplete = folders_without_metadata(runs_dir)
         named = ", ".join(incomplete[:3]) + (" ..." if len(incomplete) > 3 else "")
         why = f"there is no {METADATA} in {named}" if incomplete else f"no folder in it has a {METADATA}"
-        raise DataProblem(f"{runs_dir} holds no run group", why, "Give MLE-bench's runs folder.")
+        raise DataProblem(f"{runs_dir} has no run group", why, "Give MLE-bench's runs folder.")
     return tuple(read_group(path) for path in found)
 
 
 def folders_without_metadata(runs_dir: Path) -> tuple[str, ...]:
-    """The names of the folders in a runs folder that no metadata.json makes run groups."""
+    """Return the names of the folders in a runs folder that are not run groups, because they have no metadata.json."""
     return tuple(
         path.name
         for path in sorted(runs_dir.glob("*/"))
@@ -76,7 +76,7 @@ def folders_without_metadata(runs_dir: Path) -> tuple[str, ...]:
 
 
 def read_group(metadata: Path) -> RunGroup:
-    """Read a group from its metadata.json, or from the folder that holds one.
+    """Read a group from its metadata.json, or from the folder with it.
 
     Raises:
         DataProblem: it can't be read or is not valid.
@@ -90,7 +90,7 @@ def read_group(metadata: Path) -> RunGroup:
     folder = path.absolute().parent
     for run_id in runs:
         if Path(run_id).name != run_id:
-            raise DataProblem(f"{path} names a run that is not a folder's name", repr(run_id))
+            raise DataProblem(f"{path} has a run id that is not a folder name", repr(run_id))
     return RunGroup(str(values.get("run_group") or folder.name), folder, tuple(runs))
 
 
@@ -103,8 +103,8 @@ class ExportedRun:
 
     Attributes:
         run_id: its folder's name: the competition, an underscore, a UUID that is the same in every export.
-        attempt: the attempt's directory; None where nothing of it is kept.
-        submission: the snapshot that was graded.
+        attempt: the attempt's directory; None if its files are not exported.
+        submission: the graded snapshot.
     """
 
     run_id: str
@@ -125,15 +125,15 @@ def group_name(agent: str, moment: float, seed: int) -> str:
 
 
 def write_group(runs_dir: Path, name: str, exported: Sequence[ExportedRun]) -> Path:
-    """Write one group and return its folder; metadata.json comes last, so that a half-written group is none.
+    """Write one group and return its folder; metadata.json comes last, so that a half-written folder is not a group.
 
     Raises:
-        DataProblem: it would hold a run twice.
+        DataProblem: it would have a run twice.
         OSError: the folder can't be written.
     """
     repeated = [run_id for run_id, count in Counter(run.run_id for run in exported).items() if count > 1]
     if repeated:
-        raise DataProblem(f"{name} would hold {repeated[0]} twice")
+        raise DataProblem(f"{name} would have {repeated[0]} twice")
     folder = runs_dir / name
     folder.mkdir(parents=True)
     for run in exported:
@@ -151,19 +151,19 @@ def _write_run(folder: Path, attempt: Path, submission: Path | None) -> None:
         target = folder / protocol.SUBMISSION / protocol.SUBMISSION_FILE
         target.parent.mkdir()
         copy_file(submission, target)
-    for left, name in ((protocol.LOG, "run.log"), (protocol.RECORDED_CALLS, protocol.RECORDED_CALLS)):
-        place = attempt / left
-        if place.is_file() and not place.is_symlink():
-            copy_file(place, folder / name)
+    for source, name in ((protocol.LOG, "run.log"), (protocol.RECORDED_CALLS, protocol.RECORDED_CALLS)):
+        path = attempt / source
+        if path.is_file() and not path.is_symlink():
+            copy_file(path, folder / name)
     for name in (protocol.LOGS, protocol.CODE):
         copy_tree(attempt / name, folder / name)
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy the regular files of a tree that an agent has made and may still be changing, as far as that goes.
+    """Copy the regular files of a tree that an agent has made and may still be changing.
 
-    Everything is opened by its name in the open folder above it: what is put in a folder's place meanwhile is not
-    followed. Links, pipes, what can't be read and what is too large or too deep are left out.
+    Every file is opened relative to its open parent folder, so that folders replaced meanwhile are not followed. Links,
+    pipes, and files that can't be read, are too large or too deep are left out.
     """
     left = _FOLDER_LIMIT_BYTES
     for entry in walk(source, _leave_out):
@@ -182,11 +182,11 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 def _leave_out(_place: str, _error: OSError) -> None:
-    """Go on with the rest: nobody vouches for all that an agent left, and its submission is not copied so."""
+    """Ignore an unreadable file: logs and code may be incomplete, and the submission is not copied this way."""
 
 
 def _copy_at_most(limit: int, stream: IO[bytes], target: Path) -> int:
-    """Copy so many bytes at most to a new file, and return how many."""
+    """Copy at most `limit` bytes to a new file, and return how many."""
     copied = 0
     with target.open("xb") as written:
         while copied < limit and (piece := stream.read(min(_PIECE_BYTES, limit - copied))):
@@ -195,12 +195,12 @@ def _copy_at_most(limit: int, stream: IO[bytes], target: Path) -> int:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copy a regular file that an agent may have left to a new file."""
+    """Copy a regular file that an agent may have written to a new file."""
     with reading_untrusted(source) as stream, target.open("xb") as written:
         shutil.copyfileobj(stream, written)
 
 
-# The mapping of experiments, each of which is a row of the leaderboard, to run groups
+# The mapping of experiments (rows of the leaderboard) to run groups
 
 
 def read_mapping(path: Path) -> dict[str, tuple[str, ...]]:
@@ -221,7 +221,7 @@ def write_mapping(path: Path, pairs: Iterable[tuple[str, str]]) -> None:
     write_text(path, csv_text([_MAPPING_COLUMNS, *pairs]))
 
 
-# Lists of submissions, which `grade` and MLE-bench take
+# Lists of submissions, the input of `grade` and MLE-bench
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def read_submissions(path: Path) -> list[SubmissionLine]:
     Raises:
         DataProblem: the file can't be read, or a line is not valid, by its number.
     """
-    import msgspec  # here, because run groups are mostly read without a list of submissions
+    import msgspec  # here, because most uses of this module don't read submissions
 
     with reading(path):
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -270,14 +270,14 @@ def write_submissions(path: Path, lines: Sequence[SubmissionLine]) -> None:
 def submissions_of(group: RunGroup, *, log: str = LOG, code: str = CODE) -> tuple[SubmissionLine, ...]:
     """List the submissions of a group's runs; the path of a missing file is None.
 
-    `log` and `code` say where those of a run lie, relative to the run's folder.
+    `log` and `code` are paths relative to the run's folder.
 
     Raises:
-        DataProblem: such a path leads out of the run's folder.
+        DataProblem: such a path is outside the run's folder.
     """
     for relative in (log, code):
         if Path(relative).is_absolute() or ".." in Path(relative).parts:
-            raise DataProblem(f"{relative} leads out of the run's folder")
+            raise DataProblem(f"{relative} is outside the run's folder")
     return tuple(
         SubmissionLine(
             competition_of(run_id),
@@ -290,7 +290,7 @@ def submissions_of(group: RunGroup, *, log: str = LOG, code: str = CODE) -> tupl
 
 
 def _regular_file(folder: Path, relative: str) -> str | None:
-    """The path of a file that an agent left; neither it nor a folder on the way to it may be a link."""
+    """Return the path of an agent's file; None if it does not exist, or if it or a parent folder is a link."""
     here = folder
     for part in Path(relative).parts:
         here = here / part

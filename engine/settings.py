@@ -1,4 +1,4 @@
-"""config.toml: its tables, read with their types, and changing one value in it."""
+"""config.toml: read its tables as typed settings, and change single values."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Table(Protocol):
 
 @dataclass(frozen=True)
 class PlaceSettings:
-    """Where data and state lie; a flag or the environment wins.
+    """Where data and state are stored; a flag or the environment has precedence.
 
     Attributes:
-        runs_dir: where runs' directories and agents lie, on a file system that is shared with the nodes of a batch
-            system; in the state's own folder by default.
+        runs_dir: where runs' directories and agents are stored, on a file system that is shared with the nodes of a
+            batch system; by default in the state directory.
     """
 
     TABLE: ClassVar[str] = "places"
@@ -53,15 +53,15 @@ class EngineSettings:
     """How much of this host the engine may use; by default all of it.
 
     Attributes:
-        cpus: processor slots that live runs may take together.
-        memory_gb: what the memory limits of live runs may come to together.
-        dataset_workers: datasets that are prepared at once.
-        download_workers: datasets that are downloaded at once.
-        keep_free_gb: how much of the data directory's disk datasets must leave free.
-        download_mb_per_second: what all downloads of datasets may take together; all there is by default.
-        download_hours: from when to when they go on each day, such as 22:00-06:00; always by default.
-        grading_workers: submissions that are graded at once.
-        kaggle_patience_hours: for how long datasets wait for Kaggle while it can't be reached.
+        cpus: processor slots for all live runs together.
+        memory_gb: the sum of the memory limits of all live runs.
+        dataset_workers: how many datasets are prepared at once.
+        download_workers: how many datasets are downloaded at once.
+        keep_free_gb: how much of the data directory's disk must stay free.
+        download_mb_per_second: the rate of all downloads of datasets together; unlimited by default.
+        download_hours: the hours of downloads each day, such as 22:00-06:00; always by default.
+        grading_workers: how many submissions are graded at once.
+        kaggle_patience_hours: how long datasets wait for Kaggle while it can't be reached.
     """
 
     TABLE: ClassVar[str] = "engine"
@@ -83,7 +83,7 @@ class EngineSettings:
 
 @dataclass(frozen=True)
 class ConsoleSettings:
-    """How the console looks; `refresh` is how many seconds it waits before it looks for changes again."""
+    """The look of the console; `refresh` is the seconds between two checks for changes."""
 
     TABLE: ClassVar[str] = "console"
     theme: str = "dark"
@@ -92,7 +92,7 @@ class ConsoleSettings:
 
 
 class NotificationKind(StrEnum):
-    """What a notification can be about."""
+    """The subjects of notifications."""
 
     FINISHED = "finished"
     FAILED = "failed"
@@ -110,9 +110,9 @@ class NotificationSettings:
     """What an operator is notified of, and how.
 
     Attributes:
-        bell: ring the terminal of an open console.
-        desktop: let that terminal notify the desktop.
-        urls: addresses as apprise knows them (webhooks, Slack, mail); they may hold secrets, so no repr shows them.
+        bell: ring the bell of an open console's terminal.
+        desktop: send desktop notifications through that terminal.
+        urls: addresses for apprise (webhooks, Slack, mail); they may contain secrets, so no repr shows them.
     """
 
     TABLE: ClassVar[str] = "notifications"
@@ -128,13 +128,13 @@ class NotificationSettings:
 
     @property
     def uses_terminal(self) -> bool:
-        """Whether an open console notifies by its terminal."""
+        """Whether an open console notifies through its terminal."""
         return self.bell or self.desktop
 
 
 @dataclass(frozen=True)
 class Prices:
-    """What an hour costs; an unknown price counts as nothing.
+    """The prices of hours; an unknown price counts as nothing.
 
     Attributes:
         run_hour: an hour of a run: its machine, without GPUs.
@@ -149,22 +149,22 @@ class Prices:
 
 @dataclass(frozen=True)
 class SlurmProfile:
-    """How a placement of Slurm submits runs; what is empty is left to the cluster.
+    """How a placement of Slurm submits runs; empty values are left to the cluster.
 
     Attributes:
-        partition, account, qos, constraint, exclude, licences: as sbatch takes them.
-        gres: how GPUs are asked for, with `{n}` for how many: `gpu:a100:{n}`, `shard:{n}`.
-        options: more options of sbatch, such as `--reservation=mle`.
-        leave_out: options that this cluster does not take: `mem`, `cpus-per-task`, `gres` or `comment`.
-        max_jobs: how many runs are submitted at once.
-        submissions_per_minute: how fast they are.
+        partition, account, qos, constraint, exclude, licences: values for sbatch.
+        gres: how GPUs are requested, with `{n}` for their number: `gpu:a100:{n}`, `shard:{n}`.
+        options: further options of sbatch, such as `--reservation=mle`.
+        leave_out: options that this cluster does not accept: `mem`, `cpus-per-task`, `gres` or `comment`.
+        max_jobs: how many jobs may be submitted at the same time.
+        submissions_per_minute: the rate of submissions.
         poll_seconds: how often squeue is called, for all runs together; less often with very many.
-        silent_seconds: for how long a node that can't write anything goes on, and after which it is given up.
+        silent_seconds: how long a node that can't write continues, after which its run is given up.
         slack_minutes: how much longer than a run's own limits its job may take.
-        scratch: a folder on each node's own disk; `$TMPDIR`, else `/tmp`, where it is empty.
-        proxy: the site's, by which model gateways on nodes reach providers; without it they go there themselves.
-        staging: how public data come to a node: read where they lie, copied to its own disk, or as an image there.
-        staging_mb_per_second: how fast they are expected to come, from which follows how long a job may take.
+        scratch: a folder on each node's own disk; if empty, `$TMPDIR`, or else `/tmp`.
+        proxy: the site's proxy for model gateways on nodes; without it they connect to providers directly.
+        staging: how public data get to a node: read in place, copied to its own disk, or as an image there.
+        staging_mb_per_second: the expected rate of staging, from which the time limit of jobs is computed.
     """
 
     TABLE: ClassVar[str] = "slurm"
@@ -192,19 +192,19 @@ AnyTable = TypeVar("AnyTable", bound=Table)
 
 
 def read_table(config_file: Path, table: type[AnyTable]) -> AnyTable:
-    """Read one table of config.toml; its defaults where the file or the table is not there.
+    """Read one table of config.toml; its defaults if the file or the table is missing.
 
     Raises:
-        UsageProblem: the file can't be read, or something in the table is not understood.
+        UsageProblem: the file can't be read, or the table is not valid.
     """
     return _read_as(table, read_values(config_file, table.TABLE), f"{config_file}: [{table.TABLE}]")
 
 
 def slurm_profiles(config_file: Path) -> dict[str, SlurmProfile]:
-    """Read the tables `[slurm.NAME]`, by their names; the one named `default` is always there.
+    """Read the tables `[slurm.NAME]` by name; `default` always exists.
 
     Raises:
-        UsageProblem: the file can't be read, or something in one of them is not understood.
+        UsageProblem: the file can't be read, or one of the tables is not valid.
     """
     tables = {"default": {}} | read_values(config_file, SlurmProfile.TABLE)
     return {
@@ -222,14 +222,14 @@ def _read_as(table: type[AnyTable], values: Any, name: str) -> AnyTable:
         if error.expected:
             raise UsageProblem(f"{name} {error.name} is not {error.expected}") from error
         known = ", ".join(sorted(error.known))
-        raise UsageProblem(f"{name} has no '{error.name}'", "", f"Known are: {known}.") from error
+        raise UsageProblem(f"{name} has no '{error.name}'", "", f"Choose one of {known}.") from error
 
 
 def read_values(config_file: Path, table: str) -> dict[str, Any]:
-    """Read one table as it stands; empty where the file or the table is not there.
+    """Read one table without checking its values; empty if the file or the table is missing.
 
     Raises:
-        UsageProblem: the file can't be read, or what has the table's name is none.
+        UsageProblem: the file can't be read, or the value of this name is not a table.
     """
     try:
         values = tomllib.loads(config_file.read_text(encoding="utf-8")).get(table, {})
@@ -249,10 +249,10 @@ _NOT_FILTERS = frozenset({"save", "remove", "clear"})
 
 
 def read_filters(config_file: Path) -> dict[str, str]:
-    """Read the operator's saved filters of runs, what each shows by its name.
+    """Read the operator's saved filters of runs, by their names.
 
     Raises:
-        UsageProblem: the file can't be read, or something in the table is no filter.
+        UsageProblem: the file can't be read, or a value of the table is not a filter.
     """
     found = read_values(config_file, FILTERS)
     for name, text in found.items():
@@ -262,10 +262,10 @@ def read_filters(config_file: Path) -> dict[str, str]:
 
 
 def save_filter(config_file: Path, name: str, text: str | None) -> None:
-    """Keep a filter of runs under a name, or remove the one of this name if the text is None.
+    """Save a filter of runs under a name, or remove the one of this name if the text is None.
 
     Raises:
-        UsageProblem: it can't be kept so.
+        UsageProblem: it can't be saved.
     """
     if text is not None:
         check_filter(name, text)
@@ -273,24 +273,29 @@ def save_filter(config_file: Path, name: str, text: str | None) -> None:
 
 
 def check_filter(name: str, text: str) -> None:
-    """Refuse what can't be kept as a filter.
+    """Check the name and text of a filter.
 
     Raises:
-        UsageProblem: the name or the text can't be kept.
+        UsageProblem: the name or the text is not valid.
     """
     if name in _NOT_FILTERS:
-        raise UsageProblem(f"'{name}' can't name a filter", f"':filter {name}' means something else")
+        raise UsageProblem(
+            f"'{name}' is not a valid name of a filter", f"':filter {name}' has another meaning"
+        )
     if not _FILTER_NAME.fullmatch(name):
         raise UsageProblem(
-            f"'{name}' can't name a filter", "", "Use letters, digits, '.', '_', '+' and '-', at most 40."
+            f"'{name}' is not a valid name of a filter",
+            "",
+            "Use letters, digits, '.', '_', '+' and '-', at most 40.",
         )
     if not text.strip() or not text.isprintable() or len(text) > _LONGEST_FILTER:
         raise UsageProblem(
-            f"the filter '{name}' can't be saved", f"it must have 1 to {_LONGEST_FILTER} letters"
+            f"the filter '{name}' can't be saved",
+            f"it must have 1 to {_LONGEST_FILTER} printable characters",
         )
 
 
-# Tables that are read elsewhere, whose keys are names that operators give.
+# Tables that are read elsewhere, whose keys are chosen by operators.
 _TABLES_OF_NAMES = frozenset({FILTERS, "keys", "providers", "model_prices"})
 _TABLES: tuple[type[Table], ...] = (
     *(PlaceSettings, EngineSettings, ConsoleSettings, NotificationSettings),
@@ -298,11 +303,11 @@ _TABLES: tuple[type[Table], ...] = (
 )
 
 
-def require_understood(config_file: Path) -> None:
-    """Read every table that has keys of its own.
+def require_valid(config_file: Path) -> None:
+    """Check every table with known keys.
 
     Raises:
-        UsageProblem: the file can't be read, or something in it is not understood.
+        UsageProblem: the file can't be read, or is not valid.
     """
     for table in _TABLES:
         if table is not SlurmProfile:
@@ -312,9 +317,9 @@ def require_understood(config_file: Path) -> None:
 
 
 def unknown_settings(config_file: Path) -> tuple[str, ...]:
-    """Say of each table and key in the file that nothing reads it, with the nearest name that there is.
+    """List the tables and keys of the file that nothing reads, each with the most similar known name.
 
-    What can't be read at all is the problem of whoever reads it.
+    An unreadable file is reported by those who read it.
     """
     try:
         content = tomllib.loads(config_file.read_text(encoding="utf-8"))
@@ -325,8 +330,8 @@ def unknown_settings(config_file: Path) -> tuple[str, ...]:
     found = []
     for name, values in content.items():
         if name in tables and isinstance(values, dict):
-            of_profile = [part for part in values.values() if isinstance(part, dict)]
-            parts = of_profile if tables[name] is SlurmProfile else [values]
+            profiles = [part for part in values.values() if isinstance(part, dict)]
+            parts = profiles if tables[name] is SlurmProfile else [values]
             known = [field.name for field in fields(tables[name])]  # type: ignore[arg-type]  # all are dataclasses
             found += [
                 f"{config_file.name}: [{name}] has no '{key}', which is ignored{_nearest(key, known)}"
@@ -353,22 +358,22 @@ def write_value(
     *,
     check: Callable[[Path], object] | None = None,
 ) -> None:
-    """Set `name` in `[table]`, or take it out if the value is None; all else stays as it is written.
+    """Set `name` in `[table]`, or remove it if the value is None; everything else stays as it is written.
 
-    With `check` the whole file, as it would become, is judged first under a name of its own.
+    `check` is called with the path of the changed file before it replaces the old one.
 
     Raises:
-        UsageProblem: the file can't be read or written, or the check refuses it; then it is as before.
+        UsageProblem: the file can't be read or written, or the check refuses it; then it is unchanged.
     """
     try:
-        # A link to the file, as people keep them among their dotfiles, stays a link.
+        # A link to the file, as in collections of dotfiles, stays a link.
         place = config_file.resolve()
         before = place.read_text(encoding="utf-8") if place.exists() else ""
         after = with_value(before, table, name, value)
         place.parent.mkdir(parents=True, exist_ok=True)
         mode = place.stat().st_mode & 0o777 if place.exists() else 0o600
         with files.replacing(place) as stream:
-            # Addresses for notifications hold tokens: nobody may read more than before.
+            # Addresses for notifications contain tokens, so the file must not become more readable.
             Path(stream.name).chmod(mode)
             stream.write(after.encode())
             stream.flush()
@@ -382,7 +387,7 @@ def write_value(
 
 
 def with_value(text: str, table: str, name: str, value: Value) -> str:
-    """The text of a TOML file with one value set, or taken out if it is None.
+    """Return the text of a TOML file with one value set, or removed if it is None.
 
     Raises:
         ValueError: the text is not TOML.

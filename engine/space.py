@@ -17,28 +17,28 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class DiskFull(EnvironmentProblem):
-    """There is not enough space; what was being done can go on when there is."""
+    """There is not enough space; the work can continue when there is."""
 
 
 def free_bytes(folder: Path) -> int:
-    """Return how many bytes are free where a folder is or would be made."""
+    """Return the free bytes on the disk of a folder, which need not exist."""
     return shutil.disk_usage(existing(folder)).free
 
 
 def existing(folder: Path) -> Path:
-    """Return the folder, or the nearest one above it that exists, in which it would be made."""
+    """Return the folder, or its nearest existing parent."""
     return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def require_space(folder: Path, needed: int, *, keep_free: int = 0) -> None:
-    """Make sure that something fits.
+    """Check that `needed` bytes fit on the disk of a folder.
 
     Raises:
-        DiskFull: it does not.
+        DiskFull: they don't.
     """
     free = free_bytes(folder)
     if needed + keep_free > free:
-        kept = f", of which {gigabytes(keep_free)} are to stay free" if keep_free else ""
+        kept = f", of which {gigabytes(keep_free)} must stay free" if keep_free else ""
         raise DiskFull(
             "the disk is full",
             f"{gigabytes(needed)} are needed in {folder}, {gigabytes(free)} are free{kept}",
@@ -48,10 +48,10 @@ def require_space(folder: Path, needed: int, *, keep_free: int = 0) -> None:
 
 @contextmanager
 def naming_full_disks(folder: Path) -> Iterator[None]:
-    """Turn the error of a full disk, or a used-up quota, into a problem that names the folder.
+    """Turn the error of a full disk or an exceeded quota into a problem that names the folder.
 
     Raises:
-        DiskFull: something could not be written for want of space.
+        DiskFull: something could not be written for lack of space.
     """
     try:
         yield
@@ -64,12 +64,12 @@ def naming_full_disks(folder: Path) -> Iterator[None]:
 
 
 def growth(zip_bytes: int) -> int:
-    """Estimate what a zip inflates to without looking into it: images and sounds hardly grow, tables do."""
+    """Estimate the extracted size of a zip from its size alone: images and sounds hardly grow, tables do."""
     return int(zip_bytes * _USUAL_GROWTH)
 
 
 def size_on_disk(folder: Path) -> int:
-    """Return how many bytes the files of a folder take, each counted once however many names it has."""
+    """Return the total size of the files in a folder; a file with several hard links counts once."""
     seen: set[tuple[int, int]] = set()
     total = 0
     for base, _, names in os.walk(folder):

@@ -170,7 +170,7 @@ def export_(
     found = get_agent(agent, agents_folders(str(agents_dir or "")))
     client = images.connect()
     own, _ = images.images_of_runs(found)
-    images.require_meant(client, own, str(agents_dir or ""))
+    images.require_needed(client, own, str(agents_dir or ""))
     folder = images_folder(places_of(context))
     _say_files([images.export(client, own.name, folder, form, output)], json=json)
 

@@ -16,7 +16,7 @@ from engine.settings import (
     read_filters,
     read_table,
     read_values,
-    require_understood,
+    require_valid,
     unknown_settings,
 )
 from foundation.problems import UsageProblem
@@ -48,7 +48,7 @@ def require_usable(config_file: Path) -> None:
     Raises:
         UsageProblem: one of them could not use it.
     """
-    require_understood(config_file)
+    require_valid(config_file)
     all_providers(config_file)
     model_prices(config_file)
     read_settings(config_file, theme=None, ascii_only=False)

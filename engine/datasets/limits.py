@@ -117,7 +117,7 @@ class Limits:
         if free < self.keep_free:
             raise DiskFull(
                 "the disk is full",
-                f"{gigabytes(free)} are free in {folder}, {gigabytes(self.keep_free)} are to stay free",
+                f"{gigabytes(free)} are free in {folder}, {gigabytes(self.keep_free)} must stay free",
                 "Free some space; it then continues by itself.",
             )
 

@@ -23,13 +23,13 @@ _MODULES = {
     "spooky-author-identification": "authors",
 }
 DEMO_COMPETITIONS = tuple(_MODULES)
-# Lies in every folder of raw data made here, wherever that is copied to: what is prepared of it is marked by it.
+# A file in every folder of demo data, also in copies of it; datasets prepared from such a folder are marked as demo.
 NOTICE = "SYNTHETIC-DEMO-DATA.txt"
 _NOTICE_TEXT = "This is made up for the demo of mlebench-console. Nothing that is scored on it is a result.\n"
 
 
 def generate(competition_id: str, raw_folder: Path) -> None:
-    """Write made-up raw data to `raw_folder`; a folder that is there already is whole and stays.
+    """Write made-up raw data to `raw_folder`; an existing folder is complete and stays.
 
     Raises:
         UsageProblem: there is no demo data for that competition.
@@ -55,7 +55,7 @@ def generate(competition_id: str, raw_folder: Path) -> None:
 
 
 def _random(competition_id: str) -> np.random.Generator:
-    """The same numbers for a competition on every machine and in every run."""
+    """Return a generator with the same numbers for a competition on every machine and in every run."""
     import numpy as np
 
     return np.random.default_rng(list(competition_id.encode()))

@@ -1,6 +1,6 @@
-"""Demo data of spooky-author-identification: gloomy sentences of three imaginary hands.
+"""Demo data of spooky-author-identification: gloomy sentences by three imaginary authors.
 
-Every hand uses the same words, each with its own liking; sentences are put together, none is quoted.
+All authors use the same words, each with other frequencies; sentences are generated, none is quoted.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Numbers = npt.NDArray[Any]
 
 LABELLED = 6000
 UNLABELLED = 1000
-LIKING = 0.634
-"""How far the hands differ in their choice of words: less makes them harder to tell apart."""
+WORD_PREFERENCE = 0.634
+"""How much the authors differ in their choice of words: a lower value makes the task harder."""
 
 _AUTHORS = ("EAP", "HPL", "MWS")
 _SHARES = (0.4035, 0.2878, 0.3087)
@@ -69,7 +69,7 @@ def _passages(author: Numbers, random: np.random.Generator) -> list[str]:
 
 def _draw(slot: str, author: Numbers, places: int, random: np.random.Generator) -> Numbers:
     choices = np.array(_SLOTS[slot].split("|"), dtype=object)
-    weights = np.exp(LIKING * random.normal(0, 1, (len(_AUTHORS), len(choices))))
+    weights = np.exp(WORD_PREFERENCE * random.normal(0, 1, (len(_AUTHORS), len(choices))))
     bounds = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)[author]
     drawn = (random.random((len(author), places, 1)) > bounds[:, None, :]).sum(axis=2)
     chosen: Numbers = choices[np.minimum(drawn, len(choices) - 1)]
@@ -77,11 +77,11 @@ def _draw(slot: str, author: Numbers, places: int, random: np.random.Generator) 
 
 
 def _passage(words: dict[str, Numbers], clauses: int) -> str:
-    told = []
+    parts = []
     for place in range(clauses):
         subject = f"the {words['adjective'][2 * place]} {words['noun'][2 * place]} {words['verb'][place]}"
         where = (
             f"{words['link'][place]} the {words['adjective'][2 * place + 1]} {words['noun'][2 * place + 1]}"
         )
-        told.append(f"{subject} {where}")
-    return f"{words['opening'][0]} {', and '.join(told)}, {words['tail'][0]}."
+        parts.append(f"{subject} {where}")
+    return f"{words['opening'][0]} {', and '.join(parts)}, {words['tail'][0]}."

@@ -40,7 +40,7 @@ def _pictures(has_cactus: Numbers, random: np.random.Generator) -> Numbers:
     y, x = np.mgrid[0:_SIDE, 0:_SIDE].astype(np.float32)
 
     def each(low: float, high: float) -> Numbers:
-        """One number for each picture."""
+        """Return one random number for each picture."""
         return random.uniform(low, high, (count, 1, 1)).astype(np.float32)
 
     ground = each(0.45, 0.7) + 0.04 * _smooth(random.normal(0, 1, (count, _SIDE, _SIDE)).astype(np.float32))

@@ -1,6 +1,6 @@
-"""Demo data of detecting-insults-in-social-commentary: made-up comments, mild in words, some at the reader.
+"""Demo data of detecting-insults-in-social-commentary: made-up comments with mild words, some of them insults.
 
-Rude words alone do not make an insult here either: they may be meant for somebody who is not in the room.
+As in the real data, rude words alone are not an insult: they may be about somebody who is not part of the conversation.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ TRAIN = 3947
 TEST = 2647
 VERIFICATION = 600
 VEILED = 0.5
-"""Share of insults that no reader of words alone can see: more of them makes the task harder."""
+"""Share of insults that can't be recognised by their words: a higher value makes the task harder."""
 SLY = 0.15
-"""Share of insults that are only hinted at."""
+"""Share of insults that are only implied."""
 
 _TOPICS = "the match|this phone|the new bridge|that recipe|the tax plan|the election|my old bike|the weather|the film|"
 _TOPICS += "the garden show|that guitar|the train line|the school board|this game|the museum|the coach"
@@ -47,7 +47,7 @@ _JOINTS = (". ", ", ", "! ", " - ", "\\n", "...\\xa0")
 
 
 def write(folder: Path, random: np.random.Generator) -> None:
-    """Write all six files that Kaggle gave out, the labelled test set among them."""
+    """Write all six files that Kaggle published, including the labelled test set."""
     table = _comments(TRAIN + TEST + VERIFICATION, random)
     train, test = table.iloc[:TRAIN], table.iloc[TRAIN : TRAIN + TEST]
     verification = table.iloc[TRAIN + TEST :]
@@ -61,7 +61,7 @@ def write(folder: Path, random: np.random.Generator) -> None:
 
 
 def _comments(count: int, random: np.random.Generator) -> pd.DataFrame:
-    # Comments are keys of a submission, so each may occur once: some more are made than needed.
+    # Comments are the keys of a submission, so each may occur only once; more are made than needed.
     spare = count + count // 4
     insult = (random.random(spare) < 0.27).astype(int)
     texts = [_comment(bool(flag), random) for flag in insult]
@@ -97,4 +97,4 @@ def _dates(count: int, random: np.random.Generator) -> list[str | None]:
         for d, s in zip(days, seconds, strict=True)
     ]
     known = random.random(count) < 0.8
-    return [stamp if there else None for stamp, there in zip(stamps, known, strict=True)]
+    return [stamp if is_known else None for stamp, is_known in zip(stamps, known, strict=True)]

@@ -17,14 +17,14 @@ Numbers = npt.NDArray[Any]
 LEAVES_A_SPECIES = 16
 LABELLED_A_SPECIES = 10
 NOISE = 0.58
-"""Spread of the leaves of one species, where species lie 1 apart: more of it makes the task harder."""
+"""Spread of the leaves of one species, relative to the distance of species: a higher value makes the task harder."""
 
 _SIDE = 24
 
 
 def write(folder: Path, random: np.random.Generator) -> None:
     """Write the two tables, the images and the sample submission, each zipped."""
-    # The names are the columns that the grader asks for, so they come from where the benchmark keeps them.
+    # The names are the columns that the grader requires, so they come from the benchmark's facts.
     species = registry.get("leaf-classification").classes
     kind = np.repeat(np.arange(len(species)), LEAVES_A_SPECIES)
     numbers = random.permutation(len(kind)) + 1
@@ -59,7 +59,7 @@ def _descriptors(kind: Numbers, species: int, random: np.random.Generator) -> pd
 
 
 def _pictures(kind: Numbers, species: int, random: np.random.Generator) -> Numbers:
-    """White leaves on black: an outline of a few waves, different for each species."""
+    """Draw white leaves on black, with an outline of a few waves that differs between species."""
     waves = random.normal(0, 0.12, (species, 4))[kind] + random.normal(0, 0.02, (len(kind), 4))
     y, x = np.mgrid[-1 : 1 : _SIDE * 1j, -1 : 1 : _SIDE * 1j]
     angle, radius = np.arctan2(y, x), np.hypot(x, y)

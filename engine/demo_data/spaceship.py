@@ -1,4 +1,4 @@
-"""Demo data of spaceship-titanic: travel records whose outcome follows spending, sleep and place on board."""
+"""Demo data of spaceship-titanic: passengers whose outcome depends on spending, sleep and cabin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.demo_data.writing import write_csv
 LABELLED = 8693
 UNLABELLED = 4277
 SIGNAL = 1.2
-"""How far features decide the outcome: with this the best possible accuracy is about 0.83."""
+"""How strongly features determine the outcome: with this value the best possible accuracy is about 0.83."""
 
 _AMENITIES = ("RoomService", "FoodCourt", "ShoppingMall", "Spa", "VRDeck")
 _SYLLABLES = "al|ber|cor|da|el|fin|gor|hu|im|jo|ka|lun|mi|nor|ose|pra"
@@ -56,7 +56,7 @@ def _passengers(count: int, random: np.random.Generator) -> pd.DataFrame:
         - 0.25 * level[:, 0]
         - 0.27 * level[:, 3]
         - 0.25 * level[:, 4]
-        # What a straight line cannot see, and trees can: dining counts only for some, youth only up to an age.
+        # Effects that trees can model and linear models can't: dining counts for some planets, youth up to an age.
         + np.where(europa, 0.32, 0.05) * level[:, 1]
         + 0.06 * level[:, 2]
         + 0.9 * ((age < 13) & ~europa)

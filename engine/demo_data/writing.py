@@ -1,4 +1,4 @@
-"""Write tables and zips of the demo, the same bytes each time."""
+"""Write tables and zips of the demo reproducibly, with the same bytes each time."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def csv_bytes(table: pd.DataFrame) -> bytes:
-    """A table as Kaggle ships them: comma, header, no index."""
+    """Return a table as Kaggle's CSV: comma, header, no index."""
     text: str = table.to_csv(index=False, lineterminator="\n")
     return text.encode()
 
 
 def write_csv(path: Path, table: pd.DataFrame) -> None:
-    """Write a table as it is."""
+    """Write a table as a CSV file."""
     path.write_bytes(csv_bytes(table))
 
 
 def write_zip(path: Path, members: Iterable[tuple[str, bytes]]) -> None:
-    """Write an archive whose bytes depend on its members alone."""
+    """Write a zip whose bytes depend only on its members."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members:
             entry = zipfile.ZipInfo(name, _EPOCH)
@@ -43,8 +43,8 @@ def write_zipped_csv(path: Path, table: pd.DataFrame) -> None:
 def bitmap(pixels: npt.NDArray[np.uint8]) -> bytes:
     """Encode height x width x 3 RGB as an uncompressed 24-bit BMP; the width must be a multiple of four.
 
-    BMP, because agents can then decode the demo's images with numpy alone; the files keep the
-    names that Kaggle's have, since image readers go by content.
+    BMP, so that agents can decode the demo's images with numpy alone; the files keep Kaggle's names,
+    because image readers go by content.
     """
     height, width, _ = pixels.shape
     body = pixels[::-1, :, ::-1].tobytes()

@@ -1,11 +1,11 @@
-"""Container images: building them, listing them, and checking that an agent's image can hold a run."""
+"""Container images: building, listing and exporting them, and checking that an agent's image works for runs."""
 
 from engine.images.building import (
     ENV_IMAGE,
     GRADER_IMAGE,
     NOT_BUILT,
     Image,
-    MeantImage,
+    NeededImage,
     Recipe,
     build,
     completed,
@@ -15,7 +15,7 @@ from engine.images.building import (
     make_base,
     recipes_for,
     require_image,
-    require_meant,
+    require_needed,
 )
 from engine.images.builds import BuildStatus, ImageBuilds, build_status, follow_build
 from engine.images.checking import CheckResult, check
@@ -31,7 +31,7 @@ __all__ = [
     "CheckResult",
     "Image",
     "ImageBuilds",
-    "MeantImage",
+    "NeededImage",
     "Recipe",
     "bring",
     "build",
@@ -49,5 +49,5 @@ __all__ = [
     "make_base",
     "recipes_for",
     "require_image",
-    "require_meant",
+    "require_needed",
 ]

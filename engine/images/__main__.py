@@ -1,4 +1,4 @@
-"""`python -m engine.images FOLDER`: build the images that are ordered in a folder."""
+"""`python -m engine.images FOLDER`: build the images of the order in a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find and build images; the operator's own builder builds, because the SDK can't pass secrets."""
+"""Find and build images, with the operator's own builder, because the SDK can't pass secrets to builds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PROBE_SECONDS = 30
 _BUILDKIT = {"DOCKER_BUILDKIT": "1", "BUILDKIT_PROGRESS": "plain"}
 _TAIL_LINES = 3
 _STEP_LENGTH = 200
-# How programs say that a host can't be reached.
+# Matches messages of programs that a host can't be reached.
 _UNREACHED = re.compile(
     r"(?:resolve host(?:name)?:?|resolve|resolving|connect to|host=|unable to access 'https?://|request for url \(https?://)"
     r"[ ']*([a-z0-9-]+(?:\.[a-z0-9-]+)+)",
@@ -43,8 +43,8 @@ _OURS = re.compile(r"--mount=type=secret,\S+ ")
 _UNNAMED = "<none>:<none>"
 ENV_IMAGE = "mlebench-env"
 GRADER_IMAGE = "mlebench-grader"
-# Labels of images: what one was built from; what mlebench-env was, which all that start from it inherit; and how
-# that was built, to build it likewise again.
+# Labels of images: the hash of what it was built from; the same of its mlebench-env, inherited by all images on top
+# of it; and the choices for mlebench-env, so that it can be built again with them.
 RECIPE_LABEL = "mlebench.recipe"
 ENVIRONMENT_LABEL = "mlebench.environment"
 _BASE_LABEL = "mlebench.base-image"
@@ -55,7 +55,7 @@ _DIGITS = 12
 _DEFAULT_BASE = "ubuntu:24.04"
 PACKAGES_OF_THE_GRADER = ("msgspec", "numpy", "pandas", "rapidfuzz", "scipy")
 _NOT_COPIED = IGNORED | {"agents"}
-# What agents' Dockerfiles expect to be given, as in MLE-bench.
+# The build arguments that agents' Dockerfiles expect, as in MLE-bench.
 _AGENT_ARGUMENTS = (
     ("SUBMISSION_DIR", "/home/submission"),
     ("LOGS_DIR", "/home/logs"),
@@ -66,15 +66,15 @@ _AGENT_ARGUMENTS = (
 
 @dataclass(frozen=True)
 class Image:
-    """One image of ours.
+    """One of our images.
 
     Attributes:
-        name: as given when it was built.
-        digest: of its contents and settings; it names an image for ever.
-        created: as the daemon tells it, ISO 8601.
-        bytes: its size with all that it starts from.
-        recipe: hash of the files that it was built from; empty for one that was not built here.
-        environment: the same of the mlebench-env that it starts from; empty for one that starts from another.
+        name: its tag.
+        digest: of its contents and settings, which identifies it for ever.
+        created: as the daemon reports it, ISO 8601.
+        bytes: its size including its base images.
+        recipe: the hash of the files that it was built from; empty if it was not built here.
+        environment: the same of the mlebench-env that it starts from; empty if it starts from another image.
     """
 
     name: str
@@ -91,10 +91,10 @@ class Recipe:
 
     Attributes:
         name: of the image.
-        folders: what the build sees: this folder itself if it is one, else all of them side by side.
-        dockerfile: what is followed.
+        folders: the build context: the folder itself if there is one, otherwise all of them side by side.
+        dockerfile: the Dockerfile.
         arguments: build arguments.
-        on_a_base: whether it starts from an operating system's image and not from one of ours.
+        on_a_base: whether it starts from an operating system's image instead of one of ours.
     """
 
     name: str
@@ -104,7 +104,7 @@ class Recipe:
     on_a_base: bool = False
 
     def version(self) -> str:
-        """A hash of all files that decide what is in the image; not an agent's config.yaml, which this host reads."""
+        """Return a hash of all files that affect the image, without an agent's config.yaml, which only hosts read."""
         if not self.on_a_base:
             config = self.folders[0] / CONFIG_NAME
             return content_digest(self.folders[0], ignored=IGNORED, left_out=[config])[:_DIGITS]
@@ -122,7 +122,7 @@ class Recipe:
 
     @contextmanager
     def context(self) -> Iterator[Path]:
-        """Provide the folder that the build sees, put together of several where it has to be."""
+        """Provide the build context, copied together if there are several folders."""
         if len(self.folders) == 1:
             yield self.folders[0]
             return
@@ -133,7 +133,7 @@ class Recipe:
 
 
 def completed(order: BuildImages, operator: Mapping[str, str]) -> BuildImages:
-    """The order with files as the operator's environment names them where it names none, found from anywhere."""
+    """Return the order with absolute paths, and with files from the operator's environment where it has none."""
 
     def absolute(given: str, *variables: str) -> str:
         named = given or next((operator[name] for name in variables if operator.get(name)), "")
@@ -147,14 +147,14 @@ def completed(order: BuildImages, operator: Mapping[str, str]) -> BuildImages:
     )
 
 
-def build(client: APIClient, recipe: Recipe, order: BuildImages, tell: Callable[[str], None]) -> Image:
-    """Build one image and find it.
+def build(client: APIClient, recipe: Recipe, order: BuildImages, on_line: Callable[[str], None]) -> Image:
+    """Build and return one image.
 
     Args:
-        client: of the daemon that the builder builds with.
+        client: of the daemon that the builder uses.
         recipe: what to build.
         order: the operator's choices.
-        tell: gets each line that the builder prints.
+        on_line: called with each line that the builder prints.
 
     Raises:
         EnvironmentProblem: there is no builder, or the build failed.
@@ -166,26 +166,26 @@ def build(client: APIClient, recipe: Recipe, order: BuildImages, tell: Callable[
     }
     with recipe.context() as context, _followed(recipe.dockerfile, secrets) as dockerfile:
         try:
-            _run([*builder, *_arguments(recipe, order, dockerfile, secrets), str(context)], doing, tell)
+            _run([*builder, *_arguments(recipe, order, dockerfile, secrets), str(context)], doing, on_line)
         except EnvironmentProblem as problem:
             base = order.base_image or _DEFAULT_BASE
-            # The builder names the base in its last words only where it could not get it.
+            # The builder's last lines contain the base image only if it could not be pulled.
             if not recipe.on_a_base or base not in problem.why or find_image(client, base) is not None:
                 raise
             raise EnvironmentProblem(
                 doing,
                 f"its base image {base} is not on this machine and could not be pulled: {problem.why}",
-                "Name one that is here with --base-image, or make one of this machine's own packages: "
+                "Give an existing one with --base-image, or make one from this machine's packages: "
                 "sudo mlebench-console images base",
             ) from problem
     return require_image(client, recipe.name)
 
 
-def make_base(client: APIClient, name: str, tell: Callable[[str], None]) -> Image:
-    """Make a base image of this machine's own Debian or Ubuntu packages, where no image registry has to be reached.
+def make_base(client: APIClient, name: str, on_line: Callable[[str], None]) -> Image:
+    """Make a base image from this machine's Debian or Ubuntu packages, for hosts without an image registry.
 
     Raises:
-        EnvironmentProblem: it takes root or a program that is missing, or it failed.
+        EnvironmentProblem: it needs root or a program that is missing, or it failed.
     """
     doing = f"the base image {name} could not be made"
     if os.geteuid() != 0:
@@ -195,12 +195,12 @@ def make_base(client: APIClient, name: str, tell: Callable[[str], None]) -> Imag
     for program, package in (("debootstrap", "debootstrap"), ("docker", "docker-cli or docker.io")):
         if shutil.which(program) is None:
             raise EnvironmentProblem(doing, f"{program} is not installed", f"Install {package}.")
-    _run(["bash", str(_package("environment") / "base-image.sh"), name], doing, tell)
+    _run(["bash", str(_package("environment") / "base-image.sh"), name], doing, on_line)
     return require_image(client, name)
 
 
 def recipes_for(names: Iterable[str], agents: Iterable[Agent]) -> list[Recipe]:
-    """Return the recipes of images in the order in which they must be built; all of them if none is named.
+    """Return the recipes of images in the order in which they must be built; by default of all images.
 
     Raises:
         UsageProblem: there is no such image, or nothing to build it from.
@@ -212,12 +212,12 @@ def recipes_for(names: Iterable[str], agents: Iterable[Agent]) -> list[Recipe]:
     wanted = set(names) or set(known)
     unknown = sorted(wanted - known.keys())
     if unknown:
-        raise UsageProblem(f"there is no image '{unknown[0]}'", "", f"Known are: {', '.join(known)}.")
+        raise UsageProblem(f"there is no image '{unknown[0]}'", "", f"Choose one of {', '.join(known)}.")
     return [recipe for name, recipe in known.items() if name in wanted]
 
 
 def find_image(client: APIClient, name: str) -> Image | None:
-    """Find an image by its name.
+    """Return an image by its name; None where there is none.
 
     Raises:
         EnvironmentProblem: the daemon refuses.
@@ -230,15 +230,15 @@ def find_image(client: APIClient, name: str) -> Image | None:
         except ImageNotFound:
             return None
     labels = (found.get("Config") or {}).get("Labels") or {}
-    told = (labels.get(label, "") for label in (RECIPE_LABEL, ENVIRONMENT_LABEL))
-    return Image(name, found["Id"], found["Created"], found["Size"], *told)
+    recipe, environment = (labels.get(label, "") for label in (RECIPE_LABEL, ENVIRONMENT_LABEL))
+    return Image(name, found["Id"], found["Created"], found["Size"], recipe, environment)
 
 
 def require_image(client: APIClient, name: str) -> Image:
-    """Find an image that something needs.
+    """Return an image that is needed.
 
     Raises:
-        EnvironmentProblem: it is not there.
+        EnvironmentProblem: it does not exist.
     """
     found = find_image(client, name)
     if found is None:
@@ -247,12 +247,12 @@ def require_image(client: APIClient, name: str) -> Image:
 
 
 @dataclass(frozen=True)
-class MeantImage:
-    """An image as a run needs it.
+class NeededImage:
+    """An image that a run needs, built from the current files.
 
     Attributes:
-        labels: that it has when it was built from the files that are meant.
-        files: which those are, in words.
+        labels: of the image that was built from these files.
+        files: a description of these files.
     """
 
     name: str
@@ -260,7 +260,7 @@ class MeantImage:
     files: str
 
     def fault(self, client: APIClient) -> str:
-        """Say what is wrong with the image that has its name; empty where that is the one that is meant.
+        """Return what is wrong with the existing image of this name; empty if it is the needed one.
 
         Raises:
             EnvironmentProblem: the daemon refuses.
@@ -269,7 +269,7 @@ class MeantImage:
         return NOT_BUILT if found is None else self.fault_of(found.recipe, found.environment)
 
     def fault_of(self, recipe: str, environment: str) -> str:
-        """Say what is wrong with an image that was built from these; empty where it is the one that is meant."""
+        """Return what is wrong with an image of this recipe and environment; empty if it is the needed one."""
         if not recipe:
             return "was not built by this program"
         has = {RECIPE_LABEL: recipe, ENVIRONMENT_LABEL: environment}
@@ -281,12 +281,12 @@ class MeantImage:
         return f"was built from other files than {self.files}"
 
 
-def images_of_runs(agent: Agent, *, kept: bool = False) -> tuple[MeantImage, MeantImage]:
-    """Say which images an agent's runs need: its own and the grader's.
+def images_of_runs(agent: Agent, *, kept: bool = False) -> tuple[NeededImage, NeededImage]:
+    """Return the images that an agent's runs need: its own and the grader's.
 
     Args:
-        agent: as its folder is now.
-        kept: whether that is a snapshot, which never changes.
+        agent: the agent.
+        kept: whether its folder is a snapshot, which never changes.
     """
     recipe = _agent_recipe(agent)
     environment, grader = _versions_within_a_minute(int(time.monotonic() // 60))
@@ -295,8 +295,8 @@ def images_of_runs(agent: Agent, *, kept: bool = False) -> tuple[MeantImage, Mea
         (ENVIRONMENT_LABEL, environment),
     )
     return (
-        MeantImage(agent.image_name, own, f"those in {agent.folder}"),
-        MeantImage(GRADER_IMAGE, ((RECIPE_LABEL, grader),), "those of this version"),
+        NeededImage(agent.image_name, own, f"those in {agent.folder}"),
+        NeededImage(GRADER_IMAGE, ((RECIPE_LABEL, grader),), "those of this version"),
     )
 
 
@@ -307,12 +307,12 @@ def _version_of_kept(recipe: Recipe) -> str:
 
 @lru_cache(maxsize=1)
 def _versions_within_a_minute(_minute: int) -> tuple[str, str]:
-    # Hashing all competitions takes a tenth of a second, too long for each start of a run.
+    # Hashing all competitions takes a tenth of a second, which is too long for each start of a run.
     return _env_recipe().version(), _grader_recipe().version()
 
 
-def require_meant(client: APIClient, image: MeantImage, agents_dir: str) -> None:
-    """Refuse an image that is not the one that is meant.
+def require_needed(client: APIClient, image: NeededImage, agents_dir: str) -> None:
+    """Check that an image exists and was built from the current files.
 
     Raises:
         EnvironmentProblem: it is missing, or was built from other files.
@@ -325,7 +325,7 @@ def require_meant(client: APIClient, image: MeantImage, agents_dir: str) -> None
 def with_environment(
     client: APIClient, recipes: list[Recipe], order: BuildImages
 ) -> list[tuple[Recipe, BuildImages]]:
-    """Put mlebench-env before what starts from it where that is missing or stale, built as it was the last time.
+    """Prepend mlebench-env to images that start from it, if it is missing or stale, with its last choices.
 
     Raises:
         EnvironmentProblem: the daemon refuses.
@@ -363,7 +363,7 @@ def list_images(client: APIClient) -> list[Image]:
 
 
 def find_builder(operator: Mapping[str, str], *, podman: bool) -> list[str]:
-    """Find the daemon's own builder on the PATH; another builder's images would lie where the daemon does not look.
+    """Return the daemon's own builder on the PATH; the daemon would not see the images of another builder.
 
     Raises:
         EnvironmentProblem: there is none, or it can't build with secrets.
@@ -396,7 +396,7 @@ def _takes_secrets(program: Path) -> bool:
 
 @contextmanager
 def _followed(dockerfile: Path, secrets: Mapping[str, str]) -> Iterator[Path]:
-    """Provide the Dockerfile that the builder follows: the same, where there is no secret to give to its steps."""
+    """Provide the Dockerfile with the secrets in each step; without secrets, the original one."""
     if not secrets:
         yield dockerfile
         return
@@ -404,7 +404,7 @@ def _followed(dockerfile: Path, secrets: Mapping[str, str]) -> Iterator[Path]:
         followed = Path(place, dockerfile.name)
         followed.write_text(with_secrets(dockerfile.read_text(encoding="utf-8"), secrets), encoding="utf-8")
         ignore = dockerfile.with_name(f"{dockerfile.name}.dockerignore")
-        if ignore.is_file():  # the builder looks for it beside the file that it follows
+        if ignore.is_file():  # the builder looks for it beside the Dockerfile
             shutil.copy(ignore, place)
         yield followed
 
@@ -433,7 +433,7 @@ def _arguments(recipe: Recipe, order: BuildImages, dockerfile: Path, secrets: Ma
     ]
 
 
-def _run(command: list[str], doing: str, tell: Callable[[str], None]) -> None:
+def _run(command: list[str], doing: str, on_line: Callable[[str], None]) -> None:
     last: deque[str] = deque(maxlen=_TAIL_LINES)
     step = host = ""
     with subprocess.Popen(
@@ -441,7 +441,7 @@ def _run(command: list[str], doing: str, tell: Callable[[str], None]) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        # The builder must find the daemon that we have found.
+        # The builder must use the same daemon as we do.
         env={**os.environ, **_BUILDKIT, "DOCKER_HOST": find_host(os.environ)},
     ) as process:
         assert process.stdout is not None
@@ -450,19 +450,19 @@ def _run(command: list[str], doing: str, tell: Callable[[str], None]) -> None:
                 line = raw.decode("utf-8", "replace").rstrip()
                 if line:
                     last.append(line)
-                    tell(line)
+                    on_line(line)
                     found = _UNREACHED.search(line)
                     host = found.group(1) if found else host
                     found = _STEP.match(line)
                     step = _OURS.sub("", found.group(1)) if found else step
-        except BaseException:  # an interrupted build must not go on behind our back
+        except BaseException:  # an interrupted build must not continue in the background
             process.terminate()
             raise
     if process.returncode != 0 and host and step:
         raise EnvironmentProblem(
             doing,
             f"its step '{step[:_STEP_LENGTH]}' needs {host}, which could not be reached",
-            "Build it where that can be reached, or let the step use what this machine reaches.",
+            "Build it where this host can be reached, or change the step to use another host.",
         )
     if process.returncode != 0:
         raise EnvironmentProblem(doing, " | ".join(last))
@@ -486,7 +486,7 @@ def _agent_recipe(agent: Agent) -> Recipe:
 
 
 def _package(name: str) -> Path:
-    """Return where one of our packages lies, installed or in a working tree."""
+    """Return the folder of one of our packages, installed or in a working tree."""
     from importlib.util import find_spec
 
     spec = find_spec(name)

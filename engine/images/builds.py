@@ -1,7 +1,7 @@
-"""Image builds that the engine starts: one at a time, each a process of its own that outlives the engine.
+"""Image builds that the engine starts: one at a time, each in a process of its own that outlives the engine.
 
-Below `image-build` in the state directory lie what was asked for, the build's log, how it ended, and the lock
-that a living build holds; whoever asked follows it there.
+The folder `image-build` in the state directory has the order, the build's log, its outcome, and the lock of a running
+build; consoles and commands follow the build there.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ImageBuilds:
         self._child: subprocess.Popen[bytes] | None = None
 
     def build(self, order: BuildImages, _by: str) -> Answer:
-        """Start a build, unless one is under way."""
+        """Start a build, unless one is running."""
         self._folder.mkdir(exist_ok=True)
         lock = FileLock(self._folder / _LOCK)
         if not lock.acquire():
@@ -58,14 +58,14 @@ class ImageBuilds:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                # The lock is the child's from now on: the kernel drops it when the child ends, however it ends.
+                # The child inherits the lock: the kernel releases it when the child ends, however it ends.
                 pass_fds=(lock.descriptor,),
             )
             os.pwrite(lock.descriptor, str(self._child.pid).encode(), 0)
         return Answer(f"building {', '.join(order.names) or 'all images'}")
 
     def stop(self, _arguments: NoArguments, _by: str) -> Answer:
-        """End the build that is under way."""
+        """Stop the running build."""
         if not is_held(self._folder / _LOCK):
             raise UsageProblem("no image is being built")
         with suppress(ProcessLookupError):  # it has ended by itself
@@ -73,20 +73,20 @@ class ImageBuilds:
         return Answer("the build is being stopped")
 
     def step(self) -> None:
-        """Take note that the build has ended, which the kernel waits for."""
+        """Reap the build's process if it has ended."""
         if self._child is not None and self._child.poll() is not None:
             self._child = None
 
 
 @dataclass(frozen=True)
 class BuildStatus:
-    """How the newest build is, whoever asked for it.
+    """The status of the newest build.
 
     Attributes:
-        started_at: None where nothing was ever built here.
-        names: of the images; all that are known if none.
+        started_at: None where nothing was ever built.
+        names: of the images; empty: all known images.
         line: the last line of its log.
-        problem: why it has failed; None where it has not.
+        problem: why it failed; None if it did not.
     """
 
     is_running: bool = False
@@ -97,10 +97,10 @@ class BuildStatus:
 
 
 def build_status(state_dir: Path) -> BuildStatus:
-    """Read how the newest build is."""
+    """Read the status of the newest build."""
     folder = state_dir / _FOLDER
     try:
-        # Looked at first: a build that ends meanwhile has left its outcome by then.
+        # Read first: if the build ends after this, its outcome is read as running, and if before, it exists.
         is_running = is_held(folder / _LOCK)
         order = json.loads((folder / _ORDER).read_bytes())
         started_at = (folder / _ORDER).stat().st_mtime
@@ -120,7 +120,7 @@ def build_status(state_dir: Path) -> BuildStatus:
 
 
 def follow_build(state_dir: Path, on_line: Callable[[str], None]) -> list[Image]:
-    """Wait until the build has ended; `on_line` gets each line of its log as it comes.
+    """Wait until the build has ended, and call `on_line` with each line of its log.
 
     Raises:
         Problem: the build failed.
@@ -129,7 +129,7 @@ def follow_build(state_dir: Path, on_line: Callable[[str], None]) -> list[Image]
     with (folder / _LOG).open(encoding="utf-8", errors="replace") as log:
         line, building = "", True
         while building:
-            building = is_held(folder / _LOCK)  # looked at before the log is read to its end
+            building = is_held(folder / _LOCK)  # checked before the log is read to its end
             while piece := log.readline():
                 line += piece
                 if line.endswith("\n"):
@@ -146,13 +146,13 @@ def _outcome(folder: Path) -> list[Image]:
     except FileNotFoundError:
         raise problems.EnvironmentProblem("the build was killed", "", f"See {folder / _LOG}.") from None
     if outcome["problem"] is not None:
-        kind, *told = outcome["problem"]
-        raise getattr(problems, kind)(*told)
+        kind, *texts = outcome["problem"]
+        raise getattr(problems, kind)(*texts)
     return [Image(**image) for image in outcome["images"]]
 
 
 def main(folder: Path) -> None:
-    """Build what was ordered, and write down how that ended."""
+    """Build the images of the order in a folder, and write the outcome there."""
 
     def stop(_number: int, _frame: object) -> None:
         raise problems.EnvironmentProblem("the build was stopped")

@@ -1,4 +1,4 @@
-"""Check that an image can hold a run, by a short run that is made exactly as a real one."""
+"""Check that an agent's image works for runs, by a short run with the same containers as a real one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SECONDS = 60.0
 _MAX_LOG = 64 << 10
 _PASSED = "ok "
 _COMPETITION = "spaceship-titanic"
-# Each line that begins with "ok NAME" is one check passed; what follows the name is shown.
+# Each line "ok NAME DETAIL" reports a passed check; the detail is shown.
 _SCRIPT = """
 [ "$(id -un)" = nonroot ] && echo "ok user $(id -un), id $(id -u)"
 grep -q '^CapBnd:.0*$' /proc/self/status && echo "ok rights none"
@@ -43,7 +43,7 @@ echo id > /tmp/probe.csv
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One thing that an image must be able to do."""
+    """The result of one check of an image."""
 
     name: str
     passed: bool
@@ -57,7 +57,7 @@ def check(
 
     Args:
         client: of the daemon.
-        image: to be checked.
+        image: the image to check.
         start: start script, relative to the agent's folder; empty for an image without an agent.
         gpu_uuids: devices that a run in it would get.
 
@@ -84,7 +84,7 @@ def check(
         own = f"mlebench-check-{uuid4().hex[:10]}"
         with (
             temporary_containers(
-                client, attempt, order, own, lambda plan: _looking_around(plan, start, gpu_uuids)
+                client, attempt, order, own, lambda plan: _with_checks(plan, start, gpu_uuids)
             ) as container,
             daemon_problems(f"{image} can't be checked"),
         ):
@@ -101,13 +101,13 @@ def check(
         if line.startswith(_PASSED):
             name, _, detail = line.removeprefix(_PASSED).partition(" ")
             passed[name] = detail
-    told = [line for line in text.splitlines() if line and not line.startswith(_PASSED)]
-    why = (ending.problem if ending is not None else "its container did not start") or " | ".join(told[-3:])
+    others = [line for line in text.splitlines() if line and not line.startswith(_PASSED)]
+    why = (ending.problem if ending is not None else "its container did not start") or " | ".join(others[-3:])
     return [CheckResult(name, name in passed, passed.get(name, why)) for name in wanted]
 
 
-def _looking_around(plan: Plan, start: str, gpu_uuids: tuple[str, ...]) -> Plan:
-    """Return the same plan with the script of checks in the place of the agent's."""
+def _with_checks(plan: Plan, start: str, gpu_uuids: tuple[str, ...]) -> Plan:
+    """Return the plan with the script of checks in place of the agent's."""
     options = plan.command[: plan.command.index("--")]
     known = f"START={shlex.quote(start)} GPUS={shlex.quote(' '.join(gpu_uuids))}"
     return replace(plan, command=(*options, "--", "bash", "-c", f"{known}\n{_SCRIPT}"))

@@ -1,4 +1,4 @@
-"""Dockerfiles, read as far as builds need: what is copied into an image, and secrets for all of their steps."""
+"""Parse Dockerfiles as far as builds need it: which files they copy, and adding secrets to all of their steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-# What each secret of a build is called, and the variables by which programs find it.
+# The secrets of builds by name, with the variables by which programs find them.
 SECRETS = {
     "ca": (
         "SSL_CERT_FILE",
@@ -26,16 +26,16 @@ _OF_ANOTHER_STAGE = "--from="
 
 @dataclass(frozen=True)
 class _Part:
-    """An instruction with all of its lines, or a comment or empty line with no keyword."""
+    """An instruction with all of its lines, or a comment or empty line without a keyword."""
 
     keyword: str
     text: str
 
 
 def with_secrets(dockerfile: str, names: Collection[str]) -> str:
-    """Give every step of a Dockerfile these secrets, so that one that knows nothing of them can use the network.
+    """Return a Dockerfile whose steps all have these secrets, so that they can use the network unchanged.
 
-    Nothing of a secret gets into the image, but for where it lay.
+    The image contains the paths of the secrets, but not their content.
     """
     mounts = "".join(f"--mount=type=secret,id={name},target={_PLACE}{name},mode=0444 " for name in names)
     variables = "".join(f"ARG {variable}={_PLACE}{name}\n" for name in names for variable in SECRETS[name])
@@ -52,7 +52,7 @@ def with_secrets(dockerfile: str, names: Collection[str]) -> str:
 
 
 def copied(dockerfile: str) -> tuple[str, ...]:
-    """Name the files and folders of the context that a Dockerfile copies, as it names them."""
+    """List the files and folders of the context that a Dockerfile copies, as written there."""
     found: list[str] = []
     for part in _parts(dockerfile):
         if part.keyword in ("ADD", "COPY"):
@@ -71,7 +71,7 @@ def _parts(dockerfile: str) -> Iterator[_Part]:
             yield _Part("", line)
             continue
         text, last = line, line
-        # Comments and empty lines do not end an instruction that goes on.
+        # Comments and empty lines don't end a continued instruction.
         while last.rstrip().endswith("\\") or (text != last and last.lstrip().startswith("#")):
             last = next(lines, "")
             if not last:

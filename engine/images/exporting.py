@@ -1,4 +1,4 @@
-"""Images as one file, for hosts without a daemon: exporting one, bringing one along, and finding those of an agent."""
+"""Images as single files, for hosts without a daemon: exporting, importing and finding them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
-from engine.images.building import ENVIRONMENT_LABEL, RECIPE_LABEL, MeantImage
+from engine.images.building import ENVIRONMENT_LABEL, RECIPE_LABEL, NeededImage
 from environment.runner import protocol
 from environment.runner.docker.daemon import daemon_problems
 from environment.runner.process.image_files import ARCHIVE, SIF, SQUASHFS, SUFFIXES
@@ -39,7 +39,7 @@ _SQUASHED = (
     *("-tar", "-noappend", "-all-root", "-comp", "zstd", "-Xcompression-level", "3"),
     *("-no-progress", "-quiet"),
 )
-# The form that each runtime takes without more work comes first.
+# The formats by preference: the first needs the least work by the runtime.
 _PREFERRED = {protocol.APPTAINER: (SIF, SQUASHFS, ARCHIVE)}
 _OTHERS = (SQUASHFS, ARCHIVE, SIF)
 
@@ -47,22 +47,22 @@ _OTHERS = (SQUASHFS, ARCHIVE, SIF)
 def export(
     client: APIClient, name: str, folder: Path, form: str = "", output: Path | None = None
 ) -> ImageFile:
-    """Write an image into one file, with what is known of it beside that.
+    """Write an image to a single file, with its metadata in a file beside it.
 
     Args:
         client: of the daemon that has the image.
         name: of the image.
-        folder: where files of images are looked for, and where this one goes if `output` does not say.
-        form: `squashfs`, `archive` or `sif`; squashed where that can be done here, if not given.
+        folder: the folder of exported images, used without `output`.
+        form: `squashfs`, `archive` or `sif`; by default squashfs where that is possible here, else archive.
         output: the file.
 
     Raises:
         UsageProblem: there is no such format.
-        EnvironmentProblem: the image is not there, or a program is missing or fails.
+        EnvironmentProblem: the image is missing, or a program is missing or fails.
     """
     form = form or (SQUASHFS if shutil.which("mksquashfs") else ARCHIVE)
     if form not in FORMATS:
-        raise UsageProblem(f"there is no format '{form}'", "", f"Known are: {', '.join(FORMATS)}.")
+        raise UsageProblem(f"there is no format '{form}'", "", f"Choose one of {', '.join(FORMATS)}.")
     with daemon_problems(f"the image {name} can't be exported"):
         known: dict[str, Any] = client.inspect_image(name)
     config = known.get("Config") or {}
@@ -92,10 +92,10 @@ def export(
 
 
 def bring(file: Path, folder: Path) -> ImageFile:
-    """Copy an exported file, made elsewhere, to where they are looked for; its digest must be the one beside it.
+    """Copy an image file from elsewhere into the folder of exported images, after checking its digest.
 
     Raises:
-        DataProblem: it is no such file, or another.
+        DataProblem: it is not such a file, or does not match its description.
     """
     known = protocol.read(_sidecar(file), ImageFile)
     if known.format not in FORMATS or "/" in known.name or not known.name.strip("."):
@@ -109,29 +109,29 @@ def bring(file: Path, folder: Path) -> ImageFile:
             digest.update(piece)
             copy.write(piece)
         if digest.hexdigest() != known.sha256:
-            told = f"its SHA-256 is {digest.hexdigest()[:_DIGITS]}, not {known.sha256[:_DIGITS]}"
+            why = f"its SHA-256 is {digest.hexdigest()[:_DIGITS]}, not {known.sha256[:_DIGITS]}"
             raise DataProblem(
-                f"{file} is not the file that {_sidecar(file).name} describes", told, "Copy it again."
+                f"{file} is not the file that {_sidecar(file).name} describes", why, "Copy it again."
             )
     return _describe(replace(known, path=str(target.absolute()), bytes=target.stat().st_size))
 
 
 def exported(folder: Path) -> list[ImageFile]:
-    """List the exported files that are there, the newest first."""
+    """List the exported images of a folder, the newest first."""
     found = []
     for sidecar in folder.glob("*.json"):
         file = sidecar.with_name(sidecar.name.removesuffix(".json"))
         try:
             known = protocol.read(sidecar, ImageFile)
         except Problem:
-            continue  # half copied, or no description of an image
+            continue  # half copied, or not a description of an image
         if file.is_file() and known.format in FORMATS:
             found.append(replace(known, path=str(file.absolute())))
     return sorted(found, key=lambda one: -one.created)
 
 
-def find_exported(image: MeantImage, folder: Path, runtime: str) -> ImageFile:
-    """Return the file of the image that is meant, in the form that suits a runtime best.
+def find_exported(image: NeededImage, folder: Path, runtime: str) -> ImageFile:
+    """Return the file of a needed image, in the format that suits a runtime best.
 
     Raises:
         EnvironmentProblem: there is none, or it was made from other files.
@@ -152,7 +152,7 @@ def _recipe(image: ImageFile) -> tuple[str, str]:
 
 
 def _describe(image: ImageFile) -> ImageFile:
-    """Write what is known of a file beside it; only then is it found."""
+    """Write the metadata of an image file beside it, after which it is listed."""
     protocol.write(_sidecar(Path(image.path)), image)
     return image
 
@@ -168,7 +168,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 @contextmanager
 def _container(client: APIClient, name: str) -> Iterator[str]:
-    """Create a container that is never started, and remove it."""
+    """Create a container that is never started, and remove it at the end."""
     with daemon_problems(f"the image {name} can't be exported"):
         container = str(
             client.create_container(name, ["true"], name=f"mlebench-export-{uuid4().hex[:10]}")["Id"]
@@ -181,7 +181,7 @@ def _container(client: APIClient, name: str) -> Iterator[str]:
 
 
 def _user_in(client: APIClient, container: str) -> dict[str, Any]:
-    """Find the agent's user in an image's table of users.
+    """Read the agent's user from an image's /etc/passwd.
 
     Raises:
         EnvironmentProblem: there is none.
@@ -198,7 +198,7 @@ def _user_in(client: APIClient, container: str) -> dict[str, Any]:
         if fields[0] == _USER:
             return {"user": _USER, "uid": int(fields[2]), "gid": int(fields[3]), "home": fields[5]}
     raise EnvironmentProblem(
-        "the image can't hold an agent",
+        "the image can't run an agent",
         f"it has no user '{_USER}'",
         "Let its Dockerfile start from mlebench-env.",
     )
@@ -212,9 +212,9 @@ def _write(pieces: Iterable[bytes], form: str, place: Path, stream: IO[bytes]) -
     program = shutil.which("mksquashfs")
     if program is None:
         raise EnvironmentProblem("images can't be squashed here", "mksquashfs is not installed", _TOOLS)
-    place.unlink()  # it would be added to what is there
+    place.unlink()  # mksquashfs would append to an existing file
     with subprocess.Popen(
-        # Quickly: a level higher saves little of an image and takes minutes.
+        # A low compression level: a higher one saves little space and takes minutes.
         [program, "-", str(place), *_SQUASHED],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
@@ -225,11 +225,11 @@ def _write(pieces: Iterable[bytes], form: str, place: Path, stream: IO[bytes]) -
             for piece in pieces:
                 squashing.stdin.write(piece)
         except BrokenPipeError:
-            pass  # why is in its last words
+            pass  # its standard error says why
         squashing.stdin.close()
-        told = squashing.stderr.read().decode(errors="replace")
+        message = squashing.stderr.read().decode(errors="replace")
     if squashing.returncode != 0:
-        raise EnvironmentProblem("the image can't be squashed", " ".join(told.split())[-300:])
+        raise EnvironmentProblem("the image can't be squashed", " ".join(message.split())[-300:])
 
 
 def _write_sif(client: APIClient, name: str, place: Path) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from competitions.model import edition_named
 from competitions.registry import is_own
 from engine.agents import Agent, required_secrets
-from engine.images import GRADER_IMAGE, connect, images_of_runs, require_meant
+from engine.images import GRADER_IMAGE, connect, images_of_runs, require_needed
 from engine.layout import dataset_folder, unprepared
 from environment.runner.docker.daemon import find_host, is_podman
 from environment.runner.docker.plans import AGENT_USER, OPEN_HOME, OUTPUT, Plan
@@ -58,7 +58,7 @@ def open_shell(
     """
     client = connect()
     for image in images_of_runs(agent):
-        require_meant(client, image, spec.agents_dir)
+        require_needed(client, image, spec.agents_dir)
     prepared = dataset_folder(competition, spec.data_dir, edition_named(spec.edition))
     if not prepared.public.is_dir():
         raise unprepared(competition.id)

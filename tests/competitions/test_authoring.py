@@ -112,7 +112,7 @@ class Harbours:
             "noted.",
             "noted. TODO",
             "facts",
-            r"TODO is still there: description\.md, line 3",
+            r"TODO is left in description\.md, line 3",
             "",
         ),
         (
@@ -120,7 +120,7 @@ class Harbours:
             "from competitions.kit import",
             "import sklearn.metrics\nfrom competitions.kit import",
             "imports",
-            "containers that grade have no sklearn: import it inside prepare",
+            "grading containers have no sklearn: import it inside prepare",
             "",
         ),
         ("task.py", "def grade", "def score", "task", r"task\.py has no function grade", ""),
@@ -169,7 +169,7 @@ class Harbours:
             'hidden=["height"]',
             "hidden=[]",
             "secrecy, edition v1",
-            r"public/test\.csv tells the height of 18 test rows",
+            r"public/test\.csv reveals the height of 18 test rows",
             "",
         ),
         (
@@ -193,7 +193,7 @@ class Harbours:
             'checks.numbers(case.submission, "height")[rows]',
             'case.submission["height"].astype(float).to_numpy()[rows]',
             "hostile submissions, edition v1",
-            r"of 10 get neither a score nor a reason of one line: .*ValueError: .*\(task\.py, line 19\)",
+            r"of 10 get neither a score nor a one-line reason: .*ValueError: .*\(task\.py, line 19\)",
             "Traceback",
         ),
         (
@@ -247,7 +247,7 @@ def test_a_grade_that_needs_more_of_the_answers_gets_the_function_to_write_which
     fault = harbours.fault()
     assert fault.what == "validation, edition v1"
     assert (
-        "what the sample submission, which stands for them, does not have: KeyError: 'harbour'" in fault.found
+        "that the sample submission, which replaces them, does not have: KeyError: 'harbour'" in fault.found
     )
     advice, _, function = fault.detail.partition("\n\n")
     assert advice.endswith("import PublicData from competitions.task:")
@@ -270,7 +270,7 @@ def test_verdicts_that_depend_on_the_answers_are_found(harbours: Harbours, in_sh
     )
     fault = harbours.fault()
     assert fault.what == "secrecy of answers, edition v1"
-    assert "what agents are told changes with the answers" in fault.found
+    assert "the validation for agents depends on the answers" in fault.found
 
 
 def test_a_preparation_that_writes_to_the_raw_data_is_found(harbours: Harbours, in_short: None) -> None:

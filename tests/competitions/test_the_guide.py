@@ -149,7 +149,7 @@ def test_one_of_the_benchmark_must_be_named_in_its_split(
     first = next(check(VISITS, home / EXAMPLES[VISITS]))
     assert (first.health, first.found) == (
         "fail",
-        "complexity is 'dev', and dev in splits.toml does not name it",
+        "complexity is 'dev', but dev in splits.toml does not list it",
     )
     entry = re.search(r"^```toml\n(dev = \[\n.*?)\]\n```", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
     assert entry is not None

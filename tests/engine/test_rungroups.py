@@ -48,14 +48,14 @@ def test_groups_are_found_in_the_order_of_their_names(tmp_path: Path) -> None:
     for name in ("2024-10-08T02-00-00-GMT_run-group_b", "2024-10-08T01-00-00-GMT_run-group_a"):
         make_group(tmp_path, name, {})
     assert [group.name[-1] for group in find_groups(tmp_path)] == ["a", "b"]
-    with pytest.raises(DataProblem, match="holds no run group"):
+    with pytest.raises(DataProblem, match="has no run group"):
         find_groups(tmp_path / "none")
 
 
 def test_folders_without_metadata_are_called_by_name(tmp_path: Path) -> None:
     for name in ("g", "h", ".hidden"):
         (tmp_path / name).mkdir()
-    with pytest.raises(DataProblem, match=r"holds no run group: there is no metadata\.json in g, h"):
+    with pytest.raises(DataProblem, match=r"has no run group: there is no metadata\.json in g, h"):
         find_groups(tmp_path)
     make_group(tmp_path, "i", {})
     assert folders_without_metadata(tmp_path) == ("g", "h")
@@ -112,7 +112,7 @@ def test_a_link_that_an_agent_left_is_no_submission(tmp_path: Path, linked: str)
 @pytest.mark.parametrize("log", ["/etc/passwd", "../../secret"])
 def test_a_path_that_leads_out_of_a_run_is_refused(tmp_path: Path, log: str) -> None:
     folder = make_group(tmp_path, "g", {RUN: {}})
-    with pytest.raises(DataProblem, match="leads out"):
+    with pytest.raises(DataProblem, match="is outside"):
         submissions_of(read_group(folder), log=log)
 
 

@@ -20,7 +20,7 @@ from engine.settings import (
     Prices,
     Value,
     read_table,
-    require_understood,
+    require_valid,
     unknown_settings,
     with_value,
     write_value,
@@ -170,5 +170,5 @@ def test_a_file_that_a_change_would_make_unusable_stays_as_it_is(tmp_path: Path)
     config = tmp_path / "config.toml"
     config.write_text("[engine]\ncpus = 4\n")
     with pytest.raises(UsageProblem, match=re.escape(f"{config}: [engine] cpus is not a number above 0")):
-        write_value(config, "engine", "cpus", 0, check=require_understood)
+        write_value(config, "engine", "cpus", 0, check=require_valid)
     assert config.read_text() == "[engine]\ncpus = 4\n" and list(tmp_path.iterdir()) == [config]

@@ -22,7 +22,7 @@ from console.views.host import host_use
 from console.views.launch import Composed, Draft, compose, draft_of_file, draft_text
 from engine.control import Answer, EngineStatus
 from engine.control.status import publish
-from engine.images import NOT_BUILT, BuildStatus, MeantImage
+from engine.images import NOT_BUILT, BuildStatus, NeededImage
 from engine.options.requests import BuildImages
 from engine.options.sweep import read_duration, read_toml, resolve
 from engine.places import Places
@@ -315,7 +315,7 @@ async def test_missing_images_are_built_by_the_engine_and_a_failure_stays_until_
         builds.append(BuildStatus(True, 1.0, names, "Step 3/9 : RUN pip install"))
 
     monkeypatch.setattr("engine.sweeps.checks.connect", lambda _seconds: None)
-    monkeypatch.setattr(MeantImage, "fault", lambda self, _client: "" if self.name in images else NOT_BUILT)
+    monkeypatch.setattr(NeededImage, "fault", lambda self, _client: "" if self.name in images else NOT_BUILT)
     monkeypatch.setattr("console.screens.launch.start_build", start)
     monkeypatch.setattr("console.screens.launch.build_status", lambda _folder: builds[-1])
     async with opened(screen="launch") as console:

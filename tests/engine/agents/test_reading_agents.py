@@ -85,8 +85,8 @@ def test_an_unknown_id_suggests_the_nearest(agents: Path) -> None:
     [
         ("bad: [", "while parsing"),
         ("- a list", "no agent ids"),
-        ("bad: {start: bad/nowhere.sh}", "is not there"),
-        ("bad: {start: ../../etc/passwd}", "outside of its folder"),
+        ("bad: {start: bad/nowhere.sh}", "does not exist"),
+        ("bad: {start: ../../etc/passwd}", "outside its folder"),
         ("bad: {start: bad/start.sh, kwargs: {a: 1}}", "no 'kwargs_type'"),
         ("bad: {start: bad/start.sh, kwargs_type: 3}", "'kwargs_type' is not a word"),
         ("bad: {start: bad/start.sh, kwargs_type: argparse, kwargs: {a: [1]}}", "not a single value"),
@@ -107,7 +107,9 @@ def test_a_broken_config_is_a_problem_and_hides_no_other_agent(
 
 def test_an_id_that_is_missing_beside_a_config_that_nobody_can_read_names_the_config(agents: Path) -> None:
     write_agent(agents, "bad", "bad: [")
-    with pytest.raises(UsageProblem, match=r"'bad' is not known: it may be where .*bad/config\.yaml"):
+    with pytest.raises(
+        UsageProblem, match=r"'bad' is not known: some agents can't be read: .*bad/config\.yaml"
+    ):
         get_agent("bad", [agents])
 
 
@@ -143,7 +145,7 @@ def test_anchors_and_keys_of_forks_are_taken_and_a_broken_entry_spoils_only_itse
     assert start_arguments(forked) == ()
     assert leaves_out_kwargs(forked)
     for agent_id, reason in (
-        ("broken", "is not there"),
+        ("broken", "does not exist"),
         ("usual", "no 'start'"),
         ("models", "not a mapping"),
     ):

@@ -132,7 +132,7 @@ def test_what_is_to_stay_free_stays_free_in_every_step_that_writes(tmp_path: Pat
         report(step, "", 1, 10)
     free[0] = 199
     for step in (DOWNLOAD, EXTRACT, PREPARE):
-        with pytest.raises(DiskFull, match="are to stay free"):
+        with pytest.raises(DiskFull, match="must stay free"):
             report(step, "", 2, 10)
     report(CHECKSUM, "", 2, 10)
 

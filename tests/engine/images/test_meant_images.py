@@ -9,7 +9,7 @@ import pytest
 from docker.errors import ImageNotFound
 
 from engine.agents import Agent, get_agent
-from engine.images import images_of_runs, recipes_for, require_meant
+from engine.images import images_of_runs, recipes_for, require_needed
 from engine.images.building import with_environment
 from engine.options.requests import BuildImages
 from foundation.problems import EnvironmentProblem
@@ -52,7 +52,7 @@ def test_an_image_is_right_only_if_its_folder_and_its_environment_are_those_of_n
         assert fault in own.fault(client)
         assert bool(own.fault(client)) == bool(fault)
     with pytest.raises(EnvironmentProblem, match="the image mine was built from other files") as caught:
-        require_meant(client, own, "/my agents")
+        require_needed(client, own, "/my agents")
     assert caught.value.next_step == "Build it: mlebench-console images build mine --agents-dir '/my agents'"
     client.labels["mine"] = right
     # What this host alone reads takes no other image; everything else does.

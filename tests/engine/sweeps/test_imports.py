@@ -83,7 +83,7 @@ def test_what_can_not_be_graded_is_not_imported_and_leaves_nothing(harness: Harn
         harness.ask("sweep.import", place=place, name="again", agent_id="aide")
     assert harness.runs() == []
     assert not list((harness.places.state_dir / ARRIVING).iterdir())
-    with pytest.raises(DataProblem, match="holds no run group"), staged(harness.places, tmp_path / "none"):
+    with pytest.raises(DataProblem, match="has no run group"), staged(harness.places, tmp_path / "none"):
         pass
 
 
