@@ -24,7 +24,7 @@ from aiohttp import web
 
 from benchmarks.measuring import Comparison, Reading
 from environment.runner import protocol, secrets
-from environment.runner.docker.temporary import order_of_no_run
+from environment.runner.docker.temporary import order_without_run
 from environment.runner.protocol import ModelProvider
 
 _STREAMS = 64
@@ -129,7 +129,7 @@ def _gateways(folder: Path, port: int) -> Iterator[list[Path]]:
             attempt = folder / str(number)
             (attempt / protocol.GRADER).mkdir(parents=True)
             served = ModelProvider("openai", "openai", f"http://127.0.0.1:{port}/v1")
-            order = order_of_no_run(
+            order = order_without_run(
                 competition_id="",
                 prepared_dir="",
                 time_limit_seconds=1.0,

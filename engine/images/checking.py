@@ -14,7 +14,7 @@ from environment.container.output import Ending
 from environment.runner import protocol
 from environment.runner.docker.daemon import daemon_problems
 from environment.runner.docker.plans import Plan
-from environment.runner.docker.temporary import order_of_no_run, temporary_containers
+from environment.runner.docker.temporary import order_without_run, temporary_containers
 from foundation import files
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def check(
         prepared = Path(place, "prepared")
         for name in ("public", "private"):
             (prepared / name).mkdir(parents=True)
-        order = order_of_no_run(
+        order = order_without_run(
             competition_id=_COMPETITION,
             prepared_dir=str(prepared),
             time_limit_seconds=_SECONDS,

@@ -19,7 +19,7 @@ from engine.layout import dataset_folder, unprepared
 from environment.runner.docker.daemon import find_host, is_podman
 from environment.runner.docker.plans import AGENT_USER, OPEN_HOME, OUTPUT, Plan
 from environment.runner.docker.temporary import (
-    order_of_no_run,
+    order_without_run,
     remove_temporary_containers,
     temporary_containers,
 )
@@ -100,7 +100,7 @@ def _name(folder: Path) -> str:
 
 def _order(competition: Competition, spec: SweepSpec, agent: Agent, prepared: str) -> Order:
     hidden = {f"${{{{ secrets.{name} }}}}" for name in required_secrets(agent)}
-    return order_of_no_run(
+    return order_without_run(
         competition_id=competition.id,
         agent_folder=str(agent.folder),
         start=str(agent.start_below_folder),

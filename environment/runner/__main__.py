@@ -1,4 +1,4 @@
-"""`python -m environment.runner`: look after one host's attempts, or one attempt, until that is done."""
+"""`python -m environment.runner`: supervise one host's attempts, or a single attempt, until they have ended."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ _IDLE_SECONDS = 5.0
 
 
 def main() -> int:
-    """Look after attempts.
+    """Supervise attempts.
 
-    With an inbox, until that has been empty and no engine there for a while; with a single attempt, until that
-    has ended and everything is gathered. A signal ends the runner, never an agent: the next runner adopts it.
+    With an inbox, run until it has been empty and no engine has run for a while; with a single attempt, until it
+    has ended and everything is collected. A signal ends the runner, never an agent: the next runner adopts it.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m environment.runner", description="Look after this host's attempts."
+        prog="python -m environment.runner", description="Supervise this host's attempts."
     )
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--state-dir", type=Path, metavar="DIR", help="look after the inbox in this directory")
-    which.add_argument("--once", type=Path, metavar="DIR", help="look after the attempt in this directory")
+    which.add_argument(
+        "--state-dir", type=Path, metavar="DIR", help="supervise the attempts in this directory's inbox"
+    )
+    which.add_argument("--once", type=Path, metavar="DIR", help="supervise the attempt in this directory")
     parser.add_argument(
         "--job",
         action="store_true",
-        help="be the job of a batch system: claim the attempt, write heartbeats, end it when told to end",
+        help="run as the job of a batch system: claim the attempt, write heartbeats, end it on SIGTERM",
     )
     parser.add_argument("--scratch", type=Path, metavar="DIR", help="a job's folder on this node's own disk")
     parser.add_argument(
@@ -45,12 +47,12 @@ def main() -> int:
         type=float,
         default=300.0,
         metavar="SECONDS",
-        help="end a job's agent when nothing could be written for so long",
+        help="end a job's agent when nothing could be written for this long",
     )
     options = parser.parse_args()
     single: Path | None = options.once.absolute() if options.once is not None else None
     if single is not None and not (single / protocol.ORDER).is_file():
-        parser.error(f"{single} holds no {protocol.ORDER}")
+        parser.error(f"{single} has no {protocol.ORDER}")
     if options.job:
         if single is None:
             parser.error("--job needs --once DIR")
@@ -71,7 +73,7 @@ def main() -> int:
     with closing(Runner(home, clock, _log, read_nvidia, single=single)) as runner:
         while not ended.wait(LOOK_SECONDS):
             if not lock.is_in_place():
-                break  # what was made anew where the state was is another's
+                break  # the state was replaced, and its new directory has another runner
             runner.tick()
             if not runner.holds_nothing or locks.is_held(home / protocol.ENGINE_LOCK):
                 needed_at = clock.monotonic()

@@ -1,4 +1,4 @@
-"""One attempt on this host: started or adopted, watched, ended on time, gathered; all from its directory."""
+"""One attempt on this host: start or adopt it, watch it, end it on time and collect its results, by its directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from environment.runner import protocol, secrets
 from environment.runner.code_snapshots import CodeSnapshots
 from environment.runner.gateway import GatewayKeeper
 from environment.runner.host.disk import DiskMeter, DiskUse, WriteMeter
-from environment.runner.host.problems import HostWitness
+from environment.runner.host.problems import HostMonitor
 from environment.runner.host.readings import Gpu, GpuReader, hardware_of
 from environment.runner.host.usage import UsageMeter, limit_exceeded
 from environment.runner.protocol import (
@@ -45,7 +45,7 @@ from foundation.problems import DataProblem
 _INCOMPLETE_TOLD = 3
 OVERDUE_SECONDS = 15.0
 ROOM_SECONDS = 2.0  # in which a main process that waited for room on the disk finds it
-# For how long the other attempts wait while one that has ended is gathered.
+# For how long the other attempts wait while the results of one are collected.
 _TURN_SECONDS = 0.1
 _MOST_PROBLEMS_TOLD = 3
 _CODE_SECONDS = 20.0
@@ -58,9 +58,9 @@ _SHARE_OF_IDLE_LIMIT = 1 / 3
 
 
 def seconds_between_walks(order: Order, entries: int, idle_seconds: float) -> float:
-    """Return how long a job leaves its directory unmeasured after a walk that has looked at so many entries.
+    """Return how long a job waits before it measures its directory again, after a walk over so many entries.
 
-    Before an end for idleness it is looked whether there is something new.
+    Before an agent is ended for idleness it is measured once more for changes.
     """
     rest = min(entries * _REST_SECONDS_PER_ENTRY, _LONGEST_REST_SECONDS)
     if order.idle_limit_seconds is not None:
@@ -70,7 +70,7 @@ def seconds_between_walks(order: Order, entries: int, idle_seconds: float) -> fl
 
 
 class Stage(Enum):
-    """How far an attempt is."""
+    """The stage of an attempt."""
 
     NEW = "new"
     RUNNING = "running"
@@ -78,11 +78,11 @@ class Stage(Enum):
 
 
 class RunnerAttempt:
-    """An attempt under this runner; each step may be done again by another runner after a kill at any point.
+    """An attempt under this runner; after a kill at any point another runner can repeat each step.
 
     Attributes:
-        names: what lay in its directory when it was last looked at while its agent ran.
-        events_bytes, usage_bytes: how large the files are that this runner alone appends to, as far as it has written.
+        names: the names in its directory when it was last listed while its agent ran.
+        events_bytes, usage_bytes: the sizes of the files that only this runner appends to, as far as it has written.
     """
 
     def __init__(
@@ -103,10 +103,10 @@ class RunnerAttempt:
         self._order = protocol.read_order(folder)
         self._sandbox = sandbox_for(folder, self._order)
         self._gateway = GatewayKeeper(folder, self._order)
-        told = jsonlines.read(folder / protocol.EVENTS)
-        self.events_bytes, self.usage_bytes = told.offset, 0
+        events = jsonlines.read(folder / protocol.EVENTS)
+        self.events_bytes, self.usage_bytes = events.offset, 0
         self._reported = [
-            event for line in told.values if (event := protocol.event_from_line(line)) is not None
+            event for line in events.values if (event := protocol.event_from_line(line)) is not None
         ]
         self._unwritten: list[RunEvent] = []
         self._refusals = Refusals(event for event in self._reported if isinstance(event, SubmissionRefused))
@@ -129,7 +129,7 @@ class RunnerAttempt:
         self._kill_at: float | None = None
         self._removal: Generator[None, None, list[str]] | None = None
         self._meter = UsageMeter(folder, self._order)
-        self._host = HostWitness(folder, self._order, gpus)
+        self._host = HostMonitor(folder, self._order, gpus)
         self._disk = DiskMeter(
             folder,
             self._sandbox.bytes_outside,
@@ -151,7 +151,7 @@ class RunnerAttempt:
         return bool(self._order.gpu_uuids)
 
     def step(self) -> None:
-        """Do what is to be done now."""
+        """Take the next step."""
         if self.stage is Stage.DONE:
             return
         self._write_events()
@@ -166,7 +166,7 @@ class RunnerAttempt:
                 pass
 
     def measure(self, tree: ProcessTree, *, with_disk: bool, gpus: Sequence[Gpu] = ()) -> None:
-        """Add a line to usage.jsonl if the attempt is running, and have it ended where it is over a limit."""
+        """Add a line to usage.jsonl if the attempt is running, and end it if it exceeds a limit."""
         if self._root is None or self.stage is not Stage.RUNNING:
             return
         disk = self._disk.take()
@@ -192,10 +192,10 @@ class RunnerAttempt:
             protocol.write(self.folder / protocol.LIMIT, exceeded)
 
     def _measure_disk(self, root: int, processes: Sequence[int]) -> None:
-        """Have the disk measured where that is due; on this host's own it always is.
+        """Start a measurement of the disk if one is due; on this host's own disk it always is.
 
-        A job with a limit measures each minute what lies on its node. Its directory, which is between hosts, is walked
-        through when its processes may have written more than is left of the limit, and as often as without one.
+        A job with a limit measures the files on its node every minute. Its directory on the shared file system is
+        walked when its processes may have written more than is left of the limit, and as often as without one.
         """
         now, limit = self._clock.monotonic(), self._order.disk_limit_bytes
         if not self._as_job:
@@ -215,10 +215,10 @@ class RunnerAttempt:
                 self._whole_at, self._written_bytes = now, written or 0
 
     def _note_unmeasured(self, disk: DiskUse) -> None:
-        """Tell once what was not measured several times in a row: what was closed for a moment only does not matter."""
+        """Report once what could not be measured several times in a row; a single failure does not matter."""
         self._incomplete = self._incomplete + 1 if disk.unseen else 0
         if self._incomplete >= _INCOMPLETE_TOLD and not self._has_reported(Unmeasured):
-            text = f"its disk limit can't be held to the full: {'; '.join(disk.unseen)}"
+            text = f"its disk limit can't be fully enforced: {'; '.join(disk.unseen)}"
             self._report(Unmeasured(self._clock.now(), text))
 
     def _start(self) -> None:
@@ -234,17 +234,17 @@ class RunnerAttempt:
         (self.folder / protocol.SNAPSHOTS).mkdir(exist_ok=True)
         why_not = self._gateway.start()
         if not self._gateway.is_ready and not why_not:
-            return  # the next step goes on once it listens
+            return  # continued by the next step once it listens
         self._host.note_start()
         why_not = why_not or self._sandbox.start()
         if why_not:
             self._give_up("unstarted", why_not)
 
     def _give_up(self, reason: str, problem: str) -> None:
-        """End an attempt before its agent has run; claimed by us, so that nothing on its way starts it."""
+        """End an attempt before its agent has run, claiming it so that nothing can start it."""
         self._given_up = (reason, problem)
         if not self._gateway.end():
-            return  # the next step goes on once it is gone
+            return  # continued by the next step once it has ended
         if output.claim(self.folder / protocol.CLAIM):
             self._gather(Ending.unseen(reason, problem))
 
@@ -282,7 +282,7 @@ class RunnerAttempt:
             self._sandbox.keep_serving()
 
     def _is_overdue(self, started: Started) -> bool:
-        """Return whether the agent should long have been ended; by the monotonic clock, so within one boot only."""
+        """Return whether the agent should have ended long ago, by the monotonic clock, so within one boot only."""
         patience = self._order.grace_seconds + OVERDUE_SECONDS
         if not self._is_late(started, patience):
             return False
@@ -296,7 +296,7 @@ class RunnerAttempt:
         return started.boot_id == output.boot_id() and self._elapsed(started) > limit
 
     def _end_overdue(self) -> None:
-        """Kill what its main process did not end, such as a storm of forks that leaves it no time."""
+        """Kill an agent that its main process did not end, such as a fork bomb that leaves it no processor time."""
         if self._overdue is None:
             self._overdue = LimitExceeded(
                 "deadline", "it had to be killed after its deadline", self._clock.now()
@@ -304,7 +304,7 @@ class RunnerAttempt:
         try:
             self._write_overdue()
         except OSError:
-            # On a full disk its main process may be waiting for room to say how the agent has ended.
+            # On a full disk its main process may be waiting for room to write how the agent has ended.
             if self._sandbox.agent_lives():
                 self._sandbox.kill()
             raise
@@ -317,19 +317,19 @@ class RunnerAttempt:
             protocol.write(self.folder / protocol.LIMIT, self._overdue)
 
     def _elapsed(self, started: Started) -> float:
-        """Compute how long ago the agent started; setting the clock changes it only after a reboot."""
+        """Return how long ago the agent started; setting the clock affects it only after a reboot."""
         if started.boot_id == output.boot_id():
             return time.monotonic() - started.monotonic
         return max(0.0, self._clock.now() - started.at)
 
     def _gather(self, seen: Ending | None) -> None:
-        """Take what an agent that is gone has left, report how it ended, and leave nothing of it running.
+        """Collect the results of an agent that has ended, report how it ended, and leave nothing of it running.
 
-        How it ended is told before anything is removed: how long that takes, and what of it can't be done, is the
-        agent's own work.
+        How it ended is reported before anything is removed, because the agent decides how long removing takes and
+        whether it succeeds.
         """
         if not self._sandbox.end_leftovers() or not self._gateway.end():
-            return  # the next step goes on once it is gone
+            return  # continued by the next step once it has ended
         ending = self._reported_ending() or self._conclude(seen)
         if not self._is_code_kept(ending):
             return
@@ -341,7 +341,7 @@ class RunnerAttempt:
         self.stage = Stage.DONE
 
     def _is_code_kept(self, ending: Ending) -> bool:
-        """Have the code of the final submission kept, which nobody writes any more; a disk that hangs is left alone."""
+        """Keep the code of the final submission, which nobody writes any more; stop waiting for a disk that hangs."""
         if ending.submission_sequence is not None:
             self._code.keep(ending.submission_sequence)
         self._code_until = self._code_until or time.monotonic() + _CODE_SECONDS
@@ -364,7 +364,7 @@ class RunnerAttempt:
             self._report_started(started)
             self._report_unsearched()
         self._report_restarts()
-        for refused in self._refusals.untold():
+        for refused in self._refusals.unreported():
             self._report(refused)
         now = self._clock.now()
         sequence, problem, is_too_large = self._final_submission(started, now)
@@ -380,9 +380,9 @@ class RunnerAttempt:
         return ending
 
     def _is_removed(self) -> bool:
-        """Go on removing what only served the run, for a moment; the other attempts wait for that long."""
+        """Continue removing what only served the run, for a moment, since the other attempts wait meanwhile."""
         removal = self._removal or self._sandbox.removing()
-        self._removal = None  # what fails is begun anew
+        self._removal = None  # after a failure it starts again
         give_up = time.monotonic() + _TURN_SECONDS
         try:
             while time.monotonic() < give_up:
@@ -396,10 +396,10 @@ class RunnerAttempt:
         return False
 
     def give_up(self, problem: str) -> bool:
-        """End an attempt that can't be looked after as lost, but not while its agent may live; tell whether it is done.
+        """End an attempt that can't be supervised as lost, unless its agent may live, and return whether it has ended.
 
         Raises:
-            Unreachable: its runtime can't say whether it lives.
+            Unreachable: its runtime does not answer whether it lives.
         """
         if self._sandbox.status() in (AgentStatus.ALIVE, AgentStatus.STARTING):
             return False
@@ -414,7 +414,7 @@ class RunnerAttempt:
         return True
 
     def _explained(self, seen: Ending | None) -> Ending:
-        """Conclude how the attempt ended from what its main process has seen of it, if it has."""
+        """Return how the attempt ended, from the main process's record if there is one."""
         limit = protocol.read_if_there(self.folder / protocol.LIMIT, LimitExceeded)
         if limit is not None and (
             seen is None or seen.reason in ("stopped", protocol.LOST) or limit.kind == protocol.LOST
@@ -458,7 +458,7 @@ class RunnerAttempt:
             )
 
     def _report_restarts(self) -> None:
-        """Report what of ours has died beside the agent since the last look."""
+        """Report the services for the agent that have died since the last call."""
         lines = jsonlines.read(self.folder / protocol.RESTARTS, self._restarts_offset)
         known = {event for event in self._reported if isinstance(event, ServiceRestarted)}
         for line in lines.values:
@@ -468,7 +468,7 @@ class RunnerAttempt:
         self._restarts_offset = lines.offset
 
     def _killed_services(self) -> str:
-        """Tell what served the agent and was ended by nothing that the agent can do; empty where nothing was."""
+        """Return the services that were killed in a way that an agent cannot cause, in words; empty where none was."""
         killed = [
             event.service
             for event in self._reported
@@ -477,15 +477,17 @@ class RunnerAttempt:
         return f"{' and '.join(dict.fromkeys(killed))} was killed from outside while it ran" if killed else ""
 
     def _report_unsearched(self) -> None:
-        """Tell what its main process could not look through after the end of its agent."""
+        """Report what its main process could not search after the end of its agent."""
         tidied = protocol.read_if_there(self.folder / protocol.TIDIED, Tidied)
         if tidied is None and self._order.secret:
-            tidied = Tidied(("its main process was gone before it was searched",))
+            tidied = Tidied(("its main process ended before the search",))
         if tidied is None or not tidied.problems:
             return
         more = len(tidied.problems) - _MOST_PROBLEMS_TOLD
-        told = "; ".join(tidied.problems[:_MOST_PROBLEMS_TOLD]) + (f"; and {more} more" if more > 0 else "")
-        text = f"what it has left may hold secrets, or files that can't be read: {told}"
+        problems = "; ".join(tidied.problems[:_MOST_PROBLEMS_TOLD]) + (
+            f"; and {more} more" if more > 0 else ""
+        )
+        text = f"its files may contain secrets, or can't all be read: {problems}"
         self._report_once(Unsearched(self._clock.now(), text))
 
     def _report_once(self, event: RunEvent) -> None:
@@ -501,7 +503,7 @@ class RunnerAttempt:
         self._write_events()
 
     def _write_events(self) -> None:
-        """Write what has not been written, as when the disk was full; nothing else is done before."""
+        """Write the events that could not be written before, as on a full disk, before anything else is done."""
         while self._unwritten:
             line = protocol.event_to_line(self._unwritten[0])
             self.events_bytes = jsonlines.append(self.folder / protocol.EVENTS, [line], durable=True)

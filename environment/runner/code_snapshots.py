@@ -1,7 +1,7 @@
-"""An agent's code as it was at each submission: what `code/` held, each content once, without secrets, within bounds.
+"""Snapshots of an agent's code at each submission: the files of `code/`, each content once, without secrets, limited.
 
-The writing side belongs to the runner and works in another thread, so that no submission waits for it; the reading
-side is for consoles. The folder is hostile while it is copied, and where nothing isolates an agent, so is the copy.
+The runner writes them in another thread, so that no submission waits for it; consoles read them. The folder is
+untrusted while it is copied, and so is the copy of an agent that is not isolated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from foundation.problems import DataProblem, Problem
 
 VERSION = 1
 OBJECTS = "objects"
-# Folders of what others have written or programs have made; each is named among what is left out.
+# Folders of third-party or generated files; each is listed among what is left out.
 NOT_CODE = frozenset(
     {
         ".git",
@@ -47,22 +47,22 @@ _LONGEST_PATH = 400
 _MOST_MANIFEST_BYTES = 4 << 20
 _TEXT_LOOK = 8192
 _NEWEST_KEPT = 2
-# Of what may be held, so that not every snapshot has all manifests read again.
+# The share of the limit that is kept, so that not every snapshot needs to read all manifests again.
 _THINNED_TO = 0.75
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class CodeLimits:
-    """What snapshots of code may hold.
+    """The limits of snapshots of code.
 
     Attributes:
-        file_bytes: a longer file is left out.
+        file_bytes: larger files are left out.
         files, bytes: of one snapshot.
-        total_bytes: of all snapshots of an attempt; then those that are missed least are removed.
+        total_bytes: of all snapshots of an attempt; beyond it the least useful ones are removed.
         depth: of folders below `code/`.
-        seen: names that are looked at for one snapshot.
-        seconds: that one snapshot may take.
+        seen: the entries that one snapshot may examine.
+        seconds: the time that one snapshot may take.
     """
 
     file_bytes: int = 1 << 20
@@ -85,7 +85,7 @@ class KeptFile:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What a snapshot does not hold, and why; `bytes` is -1 for what is no file."""
+    """A file that a snapshot does not contain, and why; `bytes` is -1 for anything but a file."""
 
     path: str
     bytes: int
@@ -101,7 +101,7 @@ class CodeSnapshot:
         at: when copying began.
         seconds: how long that took.
         more_left_out: how many more were left out than are named.
-        cut: why what follows was not looked at; empty where everything was.
+        cut: why the rest was not examined; empty where everything was.
     """
 
     version: int
@@ -115,7 +115,7 @@ class CodeSnapshot:
 
 
 class CodeSnapshots:
-    """Takes the snapshots of one attempt, in their order, in another thread."""
+    """Takes the snapshots of one attempt in order, in another thread."""
 
     def __init__(
         self,
@@ -130,9 +130,9 @@ class CodeSnapshots:
 
         Args:
             attempt: its directory.
-            hidden: returns the secrets that are taken out; raises a Problem where they are not known any more.
+            hidden: returns the secrets to remove; raises a Problem where they are not known any more.
             worker: does the copying.
-            clock: tells when.
+            clock: for the time of each snapshot.
             limits: what may be kept.
         """
         self._copy = _Copy(attempt, hidden, clock, limits or CodeLimits())
@@ -143,14 +143,14 @@ class CodeSnapshots:
         self._sequence = 0
 
     def keep(self, sequence: int) -> None:
-        """Begin to keep the code as it is now for a submission, unless that has been done or was tried before."""
+        """Start to keep the current code for a submission, unless that was done or tried before."""
         if sequence not in self._asked:
             self._asked.add(sequence)
             self._waiting.append(sequence)
             self._begin_next()
 
     def advance(self, seconds: float = 0.0) -> str:
-        """Go on with what waits, for so long; return why the last one could not be kept, or nothing."""
+        """Continue with what waits, for so long, and return why the last one could not be kept, or nothing."""
         problem = ""
         if self._turn is not None and seconds:
             wait([self._turn], seconds)
@@ -165,7 +165,7 @@ class CodeSnapshots:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is being kept, or waits to be."""
+        """Whether nothing is being kept or waiting."""
         return self._turn is None and not self._waiting
 
     def _begin_next(self) -> None:
@@ -176,7 +176,7 @@ class CodeSnapshots:
 
 @dataclass(frozen=True)
 class _Look:
-    """By what a file is known not to have changed: nothing can set the last of these back."""
+    """Identifies a version of a file; no program can set `changed` back."""
 
     device: int
     inode: int
@@ -186,7 +186,7 @@ class _Look:
 
 
 class _Store(Protocol):
-    """Where the contents of files are kept, each once."""
+    """A store of files' contents, each once."""
 
     def has(self, kept: KeptFile) -> bool:
         """Return whether it is there."""
@@ -196,7 +196,7 @@ class _Store(Protocol):
 
 
 class _Folder:
-    """Looks through an agent's folder, within bounds, and puts what it finds into a store, secrets taken out."""
+    """Reads an agent's folder, within limits, and puts the files without secrets into a store."""
 
     def __init__(self, attempt: Path, store: _Store, limits: CodeLimits) -> None:
         self._source = attempt / protocol.CODE
@@ -205,10 +205,10 @@ class _Folder:
         self._known: dict[str, tuple[_Look, KeptFile]] = {}
 
     def look(self, sequence: int, at: float, hidden: tuple[str, ...]) -> CodeSnapshot:
-        """Keep what is there now, and return the manifest.
+        """Store the current files, and return the manifest.
 
         Raises:
-            OSError: the store can't take it.
+            OSError: the store can't be written to.
         """
         began = time.monotonic()
         found = _Found()
@@ -249,7 +249,7 @@ class _Folder:
         )
 
     def _looked_at(self, path: str, entry: Entry) -> tuple[_Look, bytes | KeptFile]:
-        """Return what a file holds; of one that has not changed since the last look what was kept of it then.
+        """Return a file's content, or what was kept of it if it has not changed since the last snapshot.
 
         Raises:
             _LeftOutError: it is not kept.
@@ -264,7 +264,7 @@ class _Folder:
         return look, content
 
     def _files(self, found: _Found, give_up: float) -> Iterator[tuple[str, Entry]]:
-        """Yield the regular files that are looked at, each with its path, and note all others as left out."""
+        """Yield the regular files to keep, each with its path, and record all others as left out."""
         limits = self._limits
 
         def refused(place: str, error: OSError) -> None:
@@ -308,7 +308,7 @@ class _Folder:
                 yield path, entry
 
     def _read(self, entry: Entry) -> tuple[_Look, bytes]:
-        """Read a file as it was at one moment; tried twice where it is written to meanwhile."""
+        """Read a consistent version of a file; try twice if it is written to meanwhile."""
         for _ in range(2):
             descriptor = open_file(entry)
             with os.fdopen(descriptor, "rb") as stream:
@@ -325,7 +325,7 @@ class _Folder:
 
 
 class _Copy:
-    """Copies the folder into objects by digest and one manifest a submission; used by one thread at a time."""
+    """Copies the folder into objects by digest and one manifest per submission; only for one thread at a time."""
 
     def __init__(
         self, attempt: Path, hidden: Callable[[], tuple[str, ...]], clock: Clock, limits: CodeLimits
@@ -340,7 +340,7 @@ class _Copy:
         self._held = 0
 
     def take(self, sequence: int) -> None:
-        """Take a snapshot for a submission, unless it is there.
+        """Take a snapshot for a submission, unless it exists.
 
         Raises:
             Problem: the secrets that it may hold are not known.
@@ -360,7 +360,7 @@ class _Copy:
             self._thin_out()
 
     def _recover(self) -> None:
-        """Find what an earlier runner has kept, and remove what it had not finished."""
+        """Find the snapshots of an earlier runner, and remove unfinished ones."""
         (self._folder / OBJECTS).mkdir(parents=True, exist_ok=True)
         files.remove_partials(self._folder)
         self._settle(set(self._manifests()))
@@ -371,7 +371,7 @@ class _Copy:
         return {int(path.stem): path.stat().st_size for path in found}
 
     def _settle(self, sequences: set[int]) -> None:
-        """Remove all objects but those of some snapshots, and count what is held."""
+        """Remove all objects but those of some snapshots, and add up the size of the rest."""
         wanted = {each.sha256 for one in self._read_all(sequences) for each in one.files}
         self._held = sum(self._manifests().values())
         for path in (self._folder / OBJECTS).iterdir():
@@ -386,14 +386,14 @@ class _Copy:
         return (one for one in found if one is not None)
 
     def has(self, kept: KeptFile) -> bool:
-        """Return whether an object is there, and not one that a power cut has emptied."""
+        """Return whether an object exists with its full size, which a power cut may have emptied."""
         try:
             return self._object(kept).lstat().st_size == kept.bytes
         except FileNotFoundError:
             return False
 
     def put(self, kept: KeptFile, content: bytes) -> None:
-        """Write an object; many small ones are not forced to the disk, as readers compare the digest."""
+        """Write an object, without syncing it to disk, as readers verify the digest."""
         files.write_bytes(self._object(kept), content, durable=False)
         self._held += kept.bytes
 
@@ -401,7 +401,7 @@ class _Copy:
         return self._folder / OBJECTS / kept.sha256
 
     def _thin_out(self) -> None:
-        """Remove snapshots until the rest is small enough: the first stays, and fewer of what is older."""
+        """Remove snapshots until the rest is small enough, keeping the first, and more recent ones more densely."""
         sizes, order = self._manifests(), list(self._read_all(self._manifests()))
         used = Counter(each.sha256 for one in order for each in one.files)
         held = self._held
@@ -417,11 +417,11 @@ class _Copy:
 
 
 class _LeftOutError(Exception):
-    """A file is not kept, for a reason."""
+    """A file is not kept; the message says why."""
 
 
 class _Found:
-    """What one look at the folder has found so far."""
+    """The files found so far for one snapshot."""
 
     def __init__(self) -> None:
         self.files: list[KeptFile] = []
@@ -446,13 +446,13 @@ def _look(status: os.stat_result) -> _Look:
 
 
 def _path(entry: Entry) -> str | None:
-    """Return the path of what was found below `code/`, as text; None where it is too long."""
+    """Return an entry's path below `code/` as text; None where it is too long."""
     found = entry.path(_LONGEST_PATH)
     return None if found is None else _text(str(found))
 
 
 def _text(name: str) -> str:
-    """Return a name as text, what is not UTF-8 in it as escapes."""
+    """Return a name as text, with escapes for what is not UTF-8."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
@@ -467,9 +467,9 @@ def manifest_path(attempt: Path, sequence: int) -> Path:
 
 
 def read_snapshot(attempt: Path, sequence: int) -> CodeSnapshot | None:
-    """Read the manifest of the code at a submission; None where none is there, or what is there is none.
+    """Read the manifest of the code at a submission; None where it is missing or invalid.
 
-    Paths that would lead out of a folder are left away: without isolation an agent may have written it.
+    Paths that would lead outside a folder are dropped: without isolation an agent may have written it.
     """
     import msgspec  # as in protocol
 
@@ -486,13 +486,13 @@ def read_snapshot(attempt: Path, sequence: int) -> CodeSnapshot | None:
 
 
 def read_now(attempt: Path, hidden: tuple[str, ...], at: float) -> tuple[CodeSnapshot, dict[str, bytes]]:
-    """Return what `code/` holds now, within the bounds of a snapshot, and the contents by their digests."""
+    """Return a snapshot of `code/` as it is now, and the contents by their digests."""
     store = _Memory()
     return _Folder(attempt, store, CodeLimits()).look(0, at, hidden), store.contents
 
 
 class _Memory:
-    """A store that nobody else reads."""
+    """A store in memory."""
 
     def __init__(self) -> None:
         self.contents: dict[str, bytes] = {}
@@ -510,7 +510,7 @@ def read_kept(attempt: Path, kept: KeptFile) -> bytes:
     """Read a file of a snapshot.
 
     Raises:
-        DataProblem: it is not there any more, or is not what was kept.
+        DataProblem: it is missing or has changed.
     """
     place = attempt / protocol.CODE_SNAPSHOTS / OBJECTS / kept.sha256
     with files.reading_untrusted(place, max_bytes=CodeLimits().file_bytes * 2) as stream:

@@ -1,4 +1,4 @@
-"""The runner's care for an attempt's model gateway: started before the agent, again when it dies, ended after it."""
+"""Supervise an attempt's model gateway: start it before the agent, restart it when it dies, end it after the agent."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _FIRST_WAIT_SECONDS = 0.5
 _LONGEST_WAIT_SECONDS = 60.0
 _END_SECONDS = 5.0
 _OOM_COUNTERS = (Path("/proc/vmstat"),)
-# The operator's other variables may be secrets, and are not the gateway's to know.
+# The operator's other variables may be secrets, and are kept from the gateway.
 _VARIABLES = ("PATH", "LANG", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 _PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 
 class GatewayKeeper:
-    """Keeps one attempt's gateway running; a gateway outlives the runner, and the next runner finds it by its lock."""
+    """Keeps one attempt's gateway running; it outlives the runner, and the next runner finds it by its lock."""
 
     def __init__(self, attempt: Path, order: Order) -> None:
         self._attempt = attempt
@@ -48,11 +48,11 @@ class GatewayKeeper:
 
     @property
     def is_ready(self) -> bool:
-        """Whether an agent that is started now finds it, or needs none."""
+        """Whether the gateway listens, or is not needed."""
         return not self._order.providers or (self._lives() and self._socket().exists())
 
     def start(self) -> str:
-        """Start it where it is not running; return why that can't be, or nothing."""
+        """Start the gateway if it does not run, and return why that is impossible, or nothing."""
         if self.is_ready or self._is_starting():
             return ""
         if self._tries == START_TRIES:
@@ -62,7 +62,7 @@ class GatewayKeeper:
         return ""
 
     def keep(self) -> None:
-        """Start it again where it has died beside an agent that has not ended, ever later if it goes on dying."""
+        """Restart the gateway if it has died before its agent, with growing delays if it keeps dying."""
         if not self._order.providers or self._is_starting():
             return
         if self._lives():
@@ -81,7 +81,7 @@ class GatewayKeeper:
         self._spawn()
 
     def end(self) -> bool:
-        """End it after its agent, and have all calls counted; False when that takes another call."""
+        """End the gateway after its agent, and have all calls counted; return False if this must be called again."""
         if not self._order.providers:
             return True
         if self._lives():
@@ -93,13 +93,13 @@ class GatewayKeeper:
             self._signal_child(signal.SIGKILL)
             return False
         if (self._attempt / protocol.OPEN_CALLS).exists():
-            Journal(self._attempt)  # counts what a killed gateway has left open
+            Journal(self._attempt)  # records the open calls of a killed gateway as lost
         return True
 
     def _spawn(self) -> None:
         (self._attempt / protocol.GRADER).mkdir(exist_ok=True)
         self._oom_kills = output.oom_kills(_OOM_COUNTERS)
-        # On a node nobody would find it again.
+        # On a node no later runner would find it.
         ends_with = os.getpid() if (self._attempt / protocol.JOB_CLAIM).exists() else None
         with open_log(self._attempt / protocol.GATEWAY_LOG) as log:
             self._process = subprocess.Popen(
@@ -121,11 +121,11 @@ class GatewayKeeper:
 
     def _lives(self) -> bool:
         if self._process is not None:
-            self._process.poll()  # a dead child is no zombie for longer than this
+            self._process.poll()  # reaps a dead child
         return locks.is_held(self._lock)
 
     def _end(self) -> tuple[str, bool]:
-        """Say how it has ended, and whether nothing that an agent does can have brought that about."""
+        """Return how the gateway has ended, and whether an agent cannot have caused that."""
         code = None if self._process is None else self._process.poll()
         if code is None:
             return "has ended", False
@@ -137,10 +137,10 @@ class GatewayKeeper:
         return f"was killed by {signal.Signals(-code).name}", from_outside
 
     def _signal(self, number: int) -> None:
-        """Signal the process that holds its lock, which can be no other."""
+        """Signal the process that holds the lock, which must be the gateway."""
         text = self._lock.read_text().strip()
         if text.isdigit() and self._lives():
-            with suppress(ProcessLookupError):  # it ended in between, which is what was wanted
+            with suppress(ProcessLookupError):  # it has just ended
                 os.kill(int(text), number)
 
     def _signal_child(self, number: int) -> None:

@@ -1,7 +1,7 @@
-"""One attempt as a job of a batch system: claimed once for all nodes, with heartbeats, fenced where they fail.
+"""One attempt as a job of a batch system: claimed once among all nodes, with heartbeats, and ended where they fail.
 
-What only this node needs (locks, sockets, the agent's own system) lies on its own disk, where links lead; the
-attempt's directory is on a file system that the engine's host sees too, later and without locks.
+What only this node needs (locks, sockets, the agent's own files) is on its own disk, behind links; the
+attempt's directory is on a file system that the engine's host shares, with delays and without locks.
 """
 
 from __future__ import annotations
@@ -37,39 +37,42 @@ from foundation.problems import EnvironmentProblem
 EXIT_CLAIMED = 75
 EXIT_FENCED = 76
 BEAT_SECONDS = 10.0
-# Each look costs some calls to a file system that hundreds of nodes share, so that a run of hours gets fewer.
+# Each poll makes some calls to a file system that hundreds of nodes share, so that long runs are polled less often.
 _POLL_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 30.0
 _SHARE_OF_SNAPSHOTS, _SHARE_OF_SILENCE = 1 / 2, 1 / 4
 _SHARE_OF_AGE, _SHARE_OF_STAGING = 1 / 60, 1 / 30
 _MOST_SIGNALS = 1024
-_EARLY_SECONDS = 1.0  # by which a heartbeat may be early, so that it is not put off until the next look
-# A dataset that is there already takes no longer than the first of these.
+_EARLY_SECONDS = 1.0  # by which a heartbeat may be early, so that it is not delayed until the next poll
+# The first interval is enough for a dataset that is already on the node.
 _STAGING_LOOK_SECONDS, _LONGEST_STAGING_LOOK_SECONDS = 0.25, 10.0
-# An agent that ended so shortly before its runner was told to end got the same signal.
+# An agent that ended so shortly before its runner's signal got the same signal.
 _SAME_SIGNAL_SECONDS = 2.0
-_FOLDERS, _LIVES = "mlebench-job-", "job.lock"  # on a node's own disk, and held while the job of one lives
+_FOLDERS, _LIVES = (
+    "mlebench-job-",
+    "job.lock",
+)  # folders on a node's own disk, and the lock that a running job holds
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _LOCKS = (protocol.LOCK, protocol.GATEWAY_LOCK)
 
 
 def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> int:
-    """Run the attempt of a directory to its end, unless it is another job's; return the job's exit code.
+    """Run the attempt of a directory to its end, unless another job has claimed it, and return the job's exit code.
 
     Args:
         folder: the attempt's directory.
-        scratch: a folder on this node's own disk; what TMPDIR names if not given.
-        silent_seconds: for how long it may write nothing before its agent is ended.
-        log: takes what goes wrong.
+        scratch: a folder on this node's own disk; by default that of TMPDIR.
+        silent_seconds: how long heartbeats may fail before its agent is ended.
+        log: receives errors.
     """
     if not output.claim(folder / protocol.JOB_CLAIM):
         return EXIT_CLAIMED
     began_at = time.monotonic()
     fence = Fence(silent_seconds)
     fence.start()
-    told = Told()
+    end_signal = EndSignal()
     kept = secrets.receive(folder)
     order = protocol.read(folder / protocol.ORDER, Order)
-    heart = Heart(folder, order, min(BEAT_SECONDS, silent_seconds * _SHARE_OF_SILENCE))
+    heart = HeartbeatWriter(folder, order, min(BEAT_SECONDS, silent_seconds * _SHARE_OF_SILENCE))
     try:
         local = Path(tempfile.mkdtemp(prefix=f"{_FOLDERS}{order.name}-", dir=scratch))
         lives = FileLock(local / _LIVES)
@@ -80,13 +83,13 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
         protocol.write(folder / protocol.EXIT, Ending.unseen(protocol.LOST, problem))
         heart.beat(None, ended=True)
         return 0
-    # Of jobs that were killed, in the background: an agent may have left millions of files.
+    # In the background, since the agents of killed jobs may have left millions of files.
     threading.Thread(target=_remove_leftovers, args=(local.parent, log), daemon=True).start()
     staging = Staging(folder, order, local / protocol.DATASET / "public", local.parent)
     try:
-        lead_there(folder, local)
-        _stage(folder, staging, heart, fence, told)
-        _note_gpus(folder, order)
+        link_node_folders(folder, local)
+        _stage(folder, staging, heart, fence, end_signal)
+        _write_gpus(folder, order)
         runner = Runner(
             folder,
             SystemClock(),
@@ -99,14 +102,14 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
         with closing(runner):
             while True:
                 runner.tick()
-                if told.at is not None:
-                    _ask_to_end(folder, told.at)
+                if end_signal.at is not None:
+                    _ask_to_end(folder, end_signal.at)
                 ended = runner.is_done
                 if heart.beat(runner.single_attempt, ended=ended):
                     fence.note_beat()
                 if ended:
                     return 0
-                told.wait(seconds_between_looks(time.monotonic() - began_at, order, silent_seconds))
+                end_signal.wait(seconds_between_looks(time.monotonic() - began_at, order, silent_seconds))
     finally:
         heart.close()
         staging.end()
@@ -119,7 +122,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
 
 
 def _remove_leftovers(scratch: Path, log: Log) -> None:
-    """Remove what jobs of ours that were killed have left on this node's disk."""
+    """Remove the folders of this user's killed jobs from this node's disk."""
     for folder in scratch.glob(f"{_FOLDERS}*"):
         try:
             lives = folder / _LIVES
@@ -128,23 +131,27 @@ def _remove_leftovers(scratch: Path, log: Log) -> None:
                 if left := files.remove_tree(folder):
                     log(f"a killed job's folder can't be removed: {'; '.join(left)}", None)
         except OSError as error:
-            log(f"{folder} can't be looked at", error)
+            log(f"{folder} can't be removed", error)
 
 
-def _stage(folder: Path, staging: Staging, heart: Heart, fence: Fence, told: Told) -> None:
-    """Bring the dataset to this node, unless somebody wants the attempt to end before that is done."""
+def _stage(
+    folder: Path, staging: Staging, heart: HeartbeatWriter, fence: Fence, end_signal: EndSignal
+) -> None:
+    """Copy or mount the dataset on this node, unless the attempt must end before that is done."""
     began_at = time.monotonic()
     staging.start()
     while not staging.is_done and not staging.problem:
-        if told.at is not None:
-            _ask_to_end(folder, told.at)
+        if end_signal.at is not None:
+            _ask_to_end(folder, end_signal.at)
         if protocol.was_asked_to_end(protocol.names_in(folder)):
             return
         if heart.beat(None, staging=staging):
             fence.note_beat()
         staging.check_time()
         passed = time.monotonic() - began_at
-        told.wait(min(_LONGEST_STAGING_LOOK_SECONDS, max(_STAGING_LOOK_SECONDS, passed * _SHARE_OF_STAGING)))
+        end_signal.wait(
+            min(_LONGEST_STAGING_LOOK_SECONDS, max(_STAGING_LOOK_SECONDS, passed * _SHARE_OF_STAGING))
+        )
     if not staging.problem:
         staging.put_in_place()
     if staging.problem:
@@ -155,8 +162,8 @@ def _stage(folder: Path, staging: Staging, heart: Heart, fence: Fence, told: Tol
         jsonlines.append(folder / protocol.EVENTS, [protocol.event_to_line(staged)], durable=True)
 
 
-def _note_gpus(folder: Path, order: Order) -> None:
-    """Write down which devices the batch system gave to this job."""
+def _write_gpus(folder: Path, order: Order) -> None:
+    """Write gpus.json with the devices that the batch system gave to this job."""
     if not order.gpus:
         return
     try:
@@ -169,12 +176,12 @@ def _note_gpus(folder: Path, order: Order) -> None:
         protocol.write(folder / protocol.GPUS, given)
 
 
-class Told:
-    """Notes when the batch system has asked this job to end: before its time is up, or for others."""
+class EndSignal:
+    """Records the batch system's SIGTERM, which ends this job before its time is up, or for other jobs."""
 
     def __init__(self) -> None:
         self.at: float | None = None
-        # By a pipe, as a handler may come at any moment, also while a lock is held that it would need.
+        # By a pipe, as a handler may run at any moment, even while a lock is held that it would need.
         self._woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, lambda _number, _frame: self._note())
@@ -184,15 +191,15 @@ class Told:
         self.at = self.at or time.time()
 
     def wait(self, seconds: float) -> None:
-        """Wait so long, or until that signal comes, or the end of a process that this one has started."""
+        """Wait so long, or until that signal comes or a child process ends."""
         select.select([self._woken], [], [], seconds)
         with suppress(BlockingIOError):
             while os.read(self._woken, _MOST_SIGNALS):
                 pass
 
 
-class Heart:
-    """Appends to the heartbeats, from which the engine learns that this job lives and how much there is to read."""
+class HeartbeatWriter:
+    """Writes heartbeats, which tell the engine that this job is alive and how much there is to read."""
 
     def __init__(self, folder: Path, order: Order, every_seconds: float) -> None:
         self._folder = folder
@@ -207,12 +214,12 @@ class Heart:
     def beat(
         self, attempt: RunnerAttempt | None, *, ended: bool = False, staging: Staging | None = None
     ) -> bool:
-        """Write a heartbeat where one is due, and return whether that was so and worked.
+        """Write a heartbeat if one is due, and return whether it was written.
 
         Args:
-            attempt: as its runner has seen it last; None before there is one.
+            attempt: in the state of its runner's last step; None before there is one.
             ended: whether this is the last heartbeat.
-            staging: what brings its data to this node, while that goes on.
+            staging: the staging of its data, while that is under way.
         """
         now, news = time.monotonic(), self._look(attempt)
         if not ended and news == self._news and now - self._beat_at < self._every_seconds - _EARLY_SECONDS:
@@ -238,7 +245,7 @@ class Heart:
         try:
             self._file.append([asdict(beat)], durable=True)
         except OSError:
-            return False  # the fence counts from the last one that worked
+            return False  # the fence counts from the last successful one
         self._number += 1
         self._beat_at, self._news = now, news
         return True
@@ -248,7 +255,7 @@ class Heart:
         self._file.close()
 
     def _look(self, attempt: RunnerAttempt | None) -> tuple[int, int]:
-        """Return what the engine is to hear of soon: the size of the events, and what the gateway has asked for."""
+        """Return what triggers a heartbeat: the size of the events, and the version of the gateway's request."""
         if attempt is None:
             return 0, 0
         asked = 0
@@ -258,7 +265,7 @@ class Heart:
         return attempt.events_bytes, asked
 
     def _measure(self) -> None:
-        """Look how far others have written: when usage was measured too, which a job of hours does less often."""
+        """Read the sizes of other processes' files; as often as usage is measured, which is less often in long jobs."""
         if self._has_gateway:
             self._model_calls = _size(self._folder / protocol.MODEL_CALLS)
         if self._has_proxy and not self._has_traffic:
@@ -266,10 +273,10 @@ class Heart:
 
 
 class Fence(threading.Thread):
-    """Ends everything of this job when nothing could be written for too long: the engine launches it elsewhere then.
+    """Kills all processes of this job when no heartbeat was written for too long, since the engine then relaunches it.
 
-    A thread of its own, as a file system that hangs holds whoever writes. A batch system may suspend a job for hours,
-    as for one of more priority, and lets it go on then: that time does not count.
+    It is a thread, because a hanging file system blocks writers. A batch system may suspend a job for hours,
+    for a job of higher priority, and resume it then: that time does not count.
     """
 
     def __init__(self, silent_seconds: float) -> None:
@@ -278,11 +285,11 @@ class Fence(threading.Thread):
         self._counts_from = time.monotonic()
 
     def note_beat(self) -> None:
-        """Note that something was written."""
+        """Record that a heartbeat was written."""
         self._counts_from = time.monotonic()
 
     def run(self) -> None:
-        """Look now and then."""
+        """Check at intervals."""
         every = min(_POLL_SECONDS, self._silent_seconds * _SHARE_OF_SILENCE)
         now = time.monotonic()
         while now - self._counts_from < self._silent_seconds:
@@ -297,9 +304,9 @@ class Fence(threading.Thread):
 
 
 def seconds_between_looks(age: float, order: Order, silent_seconds: float) -> float:
-    """Return how long to wait until the next look at an attempt of this age.
+    """Return how long to wait until the next poll of an attempt of this age.
 
-    A submission that has settled is seen twice between two snapshots, and no job is silent for as long as ends it.
+    A settled submission is seen twice between two snapshots, and heartbeats are never late enough to end the job.
     """
     longest = min(
         _LONGEST_LOOK_SECONDS,
@@ -309,28 +316,28 @@ def seconds_between_looks(age: float, order: Order, silent_seconds: float) -> fl
     return min(max(_POLL_SECONDS, age * _SHARE_OF_AGE), max(_POLL_SECONDS, longest))
 
 
-def lead_there(folder: Path, local: Path) -> None:
-    """Put links into the attempt's directory to what lies on this node."""
+def link_node_folders(folder: Path, local: Path) -> None:
+    """Create links in the attempt's directory to what is on this node."""
     for name in protocol.ON_THE_NODE:
         (local / name).mkdir()
     for name in (*protocol.ON_THE_NODE, *_LOCKS):
         (folder / name).symlink_to(local / name)
 
 
-def _ask_to_end(folder: Path, told_at: float) -> None:
-    """Have the attempt ended for the batch system, unless somebody wants that anyway or its agent was done before."""
+def _ask_to_end(folder: Path, signalled_at: float) -> None:
+    """Have the attempt ended for the batch system, unless it is being ended anyway or its agent had ended before."""
     if protocol.was_asked_to_end(protocol.names_in(folder)):
         return
     ending = protocol.read_if_there(folder / protocol.ENDING, Ending)
-    if ending is not None and ending.ended_at < told_at - _SAME_SIGNAL_SECONDS:
+    if ending is not None and ending.ended_at < signalled_at - _SAME_SIGNAL_SECONDS:
         return
     job = os.environ.get("SLURM_JOB_ID", "")
     problem = f"the batch system ended its job {job} on {_node()}".replace("  ", " ")
-    protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, problem, told_at))
+    protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, problem, signalled_at))
 
 
 def _node() -> str:
-    """Name this node as its batch system does."""
+    """Return the batch system's name of this node."""
     return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 

@@ -1,4 +1,4 @@
-"""What an agent finds where: its folders and variables, in a sandbox and without one."""
+"""The layout that an agent sees: its folders and variables, in a sandbox and without one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from environment.runner.protocol import ModelProvider, Order
 
 _ARGUMENTS = "MLEBENCH_ARGUMENTS"
 _NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]")
-# The script is read by the same bash, so that it finds its name in $0 and its arguments in $@ as ever.
+# The script is sourced by the same bash, so that its name is in $0 and its arguments are in $@ as usual.
 _WITH_HIDDEN_ARGUMENTS = f'eval "set -- ${_ARGUMENTS}"; unset {_ARGUMENTS}; . "$0"'
 HOME = Path("/home")
 TOOLS = Path("/opt/mlebench")
@@ -23,7 +23,7 @@ SANDBOX_PORT = 5000
 MODEL_PORT = 5001
 PROXY_PORT = 3128
 PROXY_SOCKET = "proxy.sock"
-# Left to an image: it knows where its programs and environments are.
+# Variables that an image defines itself, for its own programs and environments.
 _OF_THE_IMAGE = ("PATH", "MLEBENCH_ENV_AGENT", "HOME", "TMPDIR")
 
 
@@ -38,7 +38,7 @@ class Bind:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where an agent's things are, as the agent itself sees them."""
+    """The paths of an agent's files and folders, as the agent sees them."""
 
     data: Path
     submission: Path
@@ -56,17 +56,17 @@ class Layout:
 
 
 def own_files() -> Path:
-    """Find the folder with instructions, validation script, relay and conda."""
+    """Return the folder with instructions, validation script, relay and conda."""
     return Path(environment.__path__[0])
 
 
 def instructions(order: Order) -> Path:
-    """Find the text that an agent gets as its instructions."""
+    """Return the file with an agent's instructions."""
     return own_files() / ("instructions_obfuscated.txt" if order.obfuscated else "instructions.txt")
 
 
 def sandboxed() -> Layout:
-    """Lay everything out as in a container."""
+    """Return the layout in a container."""
     return Layout(
         data=HOME / "data",
         submission=HOME / "submission",
@@ -85,13 +85,13 @@ def sandboxed() -> Layout:
 
 
 def in_an_image_file() -> Layout:
-    """Lay everything out as in a container, but for what Docker's images bring along: that lies in /run."""
+    """Return the layout in an exported image: as in a container, but with the relay and the grader's socket in /run."""
     here = Path("/run/mlebench")
     return replace(sandboxed(), relay=here / "relay.py", socket=here / "grader" / protocol.GRADER_SOCKET)
 
 
 def binds_in_an_image_file(attempt: Path, order: Order) -> list[Bind]:
-    """List what an agent gets of the host where the rest is its image's; the relay lies in what becomes /run."""
+    """Return the folders and files of the host for an agent in an exported image; the relay is in /run."""
     here = in_an_image_file()
     scratch = attempt / protocol.SCRATCH
     return [
@@ -113,7 +113,7 @@ def _obfuscated_texts(attempt: Path, order: Order, here: Layout) -> tuple[Bind, 
 
 
 def plain(attempt: Path, order: Order) -> Layout:
-    """Name the real places, for an agent without a sandbox."""
+    """Return the layout without a sandbox, with the host's own paths."""
     tools = own_files()
     return Layout(
         data=attempt / protocol.SCRATCH / "data"
@@ -135,7 +135,7 @@ def plain(attempt: Path, order: Order) -> Layout:
 
 
 def start_command(order: Order, layout: Layout) -> list[str]:
-    """Make the command that starts the agent by bash; it has no secrets in it, since `ps` shows it."""
+    """Return the command that starts the agent with bash, without secrets, since `ps` shows it."""
     script = str(layout.agent / order.start)
     if order.secret and order.arguments:
         return ["bash", "-c", _WITH_HIDDEN_ARGUMENTS, script]
@@ -151,13 +151,13 @@ def with_hidden_arguments(
 
 
 def key_variables(provider: ModelProvider) -> tuple[str, ...]:
-    """Name the variables in which a provider's official clients look for a key."""
+    """Return the variables from which a provider's official clients read their key."""
     own = f"{_NOT_IN_A_VARIABLE.sub('_', provider.name.upper())}_API_KEY"
     return (own, "GOOGLE_API_KEY") if provider.dialect == "gemini" else (own,)
 
 
 def model_addresses(provider: ModelProvider, port: int) -> dict[str, str]:
-    """Return where a provider's official clients find the gateway, by the variables that they read."""
+    """Return the variables that direct a provider's official clients to the gateway."""
     name = _NOT_IN_A_VARIABLE.sub("_", provider.name.upper())
     address = f"http://localhost:{port}/{provider.name}"
     if provider.dialect == "openai":
@@ -170,7 +170,7 @@ def model_addresses(provider: ModelProvider, port: int) -> dict[str, str]:
 
 
 def _model_variables(order: Order, port: int) -> dict[str, str]:
-    """Point the official clients of all providers at the gateway, with the run's token for a key."""
+    """Return the variables that direct official clients to the gateway, with the run's token as key."""
     found: dict[str, str] = {}
     for provider in order.providers:
         found |= model_addresses(provider, port)
@@ -181,7 +181,7 @@ def _model_variables(order: Order, port: int) -> dict[str, str]:
 def variables(
     order: Order, layout: Layout, own: tuple[tuple[str, str], ...], *, port: int, model_port: int
 ) -> dict[str, str]:
-    """Make all variables of an agent; what its config.yaml sets wins over ours, nothing else gets in."""
+    """Return all variables of an agent; those of its config.yaml override ours, and there are no others."""
     threads = str(max(1, int(order.cpus)))
     return {
         "COMPETITION_ID": order.competition_id,
@@ -213,21 +213,21 @@ def variables(
 def variables_in_an_image(
     order: Order, layout: Layout, own: tuple[tuple[str, str], ...], *, port: int, model_port: int
 ) -> dict[str, str]:
-    """Make what an agent's variables are beside those of its image."""
+    """Return an agent's variables in addition to those of its image."""
     found = variables(order, layout, own, port=port, model_port=model_port)
     proxy = proxy_variables() if order.network == "models" else {}
     return {name: value for name, value in found.items() if name not in _OF_THE_IMAGE} | proxy
 
 
 def proxy_variables() -> dict[str, str]:
-    """Point programs at the proxy, which is the only way out of a network `models`."""
+    """Return the variables that direct programs to the proxy, the only way out of the network `models`."""
     proxy, own = f"http://localhost:{PROXY_PORT}", "localhost,127.0.0.1"
     both = {"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "NO_PROXY": own}
     return both | {name.lower(): value for name, value in both.items()}
 
 
 def proxy_rules(order: Order) -> list[str]:
-    """Return the proxy's options: what it lets through, and the hosts of the gateway, which would not count there."""
+    """Return the proxy's options: allowed hosts, and denied ones, which the gateway serves and counts."""
     served = (urlsplit(provider.url).hostname for provider in order.providers)
     denied = dict.fromkeys(host for host in served if host)
     return [*(f"--allow={host}" for host in order.allowed_hosts), *(f"--deny={host}" for host in denied)]

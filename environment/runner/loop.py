@@ -1,4 +1,4 @@
-"""The runner's loop: attempts are started or adopted, watched and gathered, each apart from the others."""
+"""The runner's loop: start or adopt attempts, watch them and collect their results, each isolated from the others."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from foundation.problems import EnvironmentProblem, Problem
 
 LOOK_SECONDS = 0.25
 USAGE_SECONDS = 2.0
-USAGE_SECONDS_PER_ATTEMPT = 0.05  # so that two hundred cost no more of a core than forty
-# What a job measures and writes lies on a file system that many hosts share, so that one of hours does so less often.
+USAGE_SECONDS_PER_ATTEMPT = 0.05  # so that two hundred attempts use no more processor time than forty
+# A job measures and writes on a file system that many hosts share, so that long ones do it less often.
 USAGE_SECONDS_OF_JOB, LONGEST_USAGE_SECONDS_OF_JOB = 9.0, 59.0
 _SHARE_OF_AGE = 1 / 30
-DISK_EVERY = 6  # of the usage looks: walking a directory costs more than reading a counter
+DISK_EVERY = 6  # usage measurements: walking a directory costs more than reading a counter
 LEFTOVERS_SECONDS = 15.0
 _BACK_OFF_SECONDS = 5.0
 _GIVE_UP_AFTER = 12
@@ -63,14 +63,14 @@ class Runner:
         """Prepare.
 
         Args:
-            state_dir: whose inbox is looked after, and whose name the containers bear.
+            state_dir: the directory with the inbox, which also labels the containers.
             clock: of this host.
-            log: takes what goes wrong.
+            log: receives errors.
             gpus: reads the driver.
-            single: the directory of the one attempt to look after, in place of an inbox.
-            as_job: whether a batch system gave this process its limits, in which all that it starts must stay, and with
-                which it must end.
-            image_cache: where this host keeps images that attempts share; in the state directory if not given.
+            single: the directory of a single attempt to supervise instead of an inbox.
+            as_job: whether a batch system limits this process; then all that it starts must stay within these limits
+                and end with it.
+            image_cache: the folder of images that attempts share; by default in the state directory.
         """
         self._state_dir = state_dir
         self._inbox = protocol.inbox(state_dir)
@@ -99,10 +99,10 @@ class Runner:
         self._began_at = clock.monotonic()
 
     def tick(self) -> None:
-        """Look at everything once."""
+        """Take one step with every attempt, and measure those whose turn it is."""
         names = self._names()
         for name in self._held.keys() - names:
-            del self._held[name]  # the engine has taken everything in
+            del self._held[name]  # the engine has read everything
         for name in sorted(names):
             held = self._held.setdefault(name, _Held())
             if self._clock.monotonic() >= held.retry_at:
@@ -120,7 +120,7 @@ class Runner:
             self._measure_at = self._clock.monotonic() + every
 
     def close(self) -> None:
-        """Stop what is done in the background, and leave no container behind that serves nothing."""
+        """Stop the background threads, and remove containers without an attempt."""
         for worker in (self._disk_worker, self._code_worker):
             worker.shutdown(wait=False, cancel_futures=True)
         if self._docker is not None:
@@ -139,7 +139,7 @@ class Runner:
         assert self._single is not None
         held = self._held.get(self._single.name)
         if held is not None and held.attempt is not None:
-            return held.attempt.stage is Stage.DONE  # which nobody else can bring about
+            return held.attempt.stage is Stage.DONE  # only this runner can set it
         return (self._single / protocol.EXIT).exists()
 
     @property
@@ -160,7 +160,7 @@ class Runner:
         return self._state_dir / protocol.read(self._inbox / name, InboxEntry).directory
 
     def _look(self, name: str, held: _Held) -> None:
-        """Look at one attempt; trouble with it is logged and tried again later, and keeps no other waiting."""
+        """Take one step with an attempt; errors are logged and retried later, without delaying other attempts."""
         try:
             if held.folder is None:
                 held.folder = self._folder(name)
@@ -191,7 +191,7 @@ class Runner:
                 self._give_up(name, held.folder, held.attempt, error)
 
     def _give_up(self, name: str, folder: Path, attempt: RunnerAttempt | None, error: Exception) -> None:
-        """End an attempt that can't be looked after, unless its agent may live: that ends by its own deadline."""
+        """End an attempt that can't be supervised, unless its agent may live: that ends at its own deadline."""
         text = f"it can't be looked after: {error}".replace("\n", " ")
         try:
             if attempt is not None:
@@ -209,31 +209,31 @@ class Runner:
         """
         (folder / protocol.OUTPUT).mkdir(exist_ok=True)
         if output.claim(folder / protocol.CLAIM):
-            return False  # nothing has started it, and from now on nothing does
+            return False  # nothing has started it, and nothing can start it now
         if (folder / protocol.LOCK).exists():
             return locks.is_held(folder / protocol.LOCK)
         return not self._docker_host().end(name.removesuffix(".json"))
 
     def _remove_leftovers(self, *, ending: bool = False) -> bool:
-        """Remove containers of attempts that are over; return whether the daemon has none of them."""
+        """Remove containers of attempts that have ended, and return whether none is left."""
         if self._docker is None:
             return True
         try:
             for name in self._docker.remove_leftovers(self._serving, network_too=ending):
-                self._log(f"removed the container {name}, which served nothing any more", None)
+                self._log(f"removed the container {name}, whose attempt has ended", None)
         except Exception as error:  # noqa: BLE001 - isolated from the attempts, logged, tried again
             if str(error) != self._leftovers_problem:  # a daemon may be away for days
                 self._leftovers_problem = str(error)
-                self._log("containers that serve nothing any more can't be looked for", error)
+                self._log("containers of ended attempts can't be removed", error)
             return False
         self._leftovers_problem = ""
         return True
 
     def _serving(self) -> list[str]:
-        """Name all attempts that may have containers, by what these are labelled with.
+        """Return all attempts that may have containers, by the name in these containers' labels.
 
         Raises:
-            OSError: the inbox can't be read; one that is gone for a moment must not look empty.
+            OSError: the inbox can't be read; then it must not look empty.
         """
         if self._single is None:
             return [path.stem for path in self._inbox.iterdir()]
@@ -270,7 +270,7 @@ class Runner:
         return child
 
     def _measure(self) -> int:
-        """Measure what is running; return how many those are."""
+        """Measure the running attempts, and return how many they are."""
         running = [
             held.attempt
             for held in self._held.values()
@@ -279,11 +279,11 @@ class Runner:
         if not running:
             return 0
         tree = process_tree()
-        # One look for all: asking the driver takes longer than everything else here.
+        # Once for all attempts: calling the driver takes longer than everything else here.
         gpus = self._gpus() if any(attempt.has_gpus for attempt in running) else ()
         for attempt in running:
             try:
-                # A job's disk is measured when it has rested from the last time.
+                # A job's attempt decides itself when its disk is measured again.
                 with_disk = self._as_job or self._measured % DISK_EVERY == 0
                 attempt.measure(tree, with_disk=with_disk, gpus=gpus)
             except Exception as error:  # noqa: BLE001 - isolated from the other attempts, logged
@@ -293,6 +293,6 @@ class Runner:
 
 
 def _is_of_the_host(error: Exception) -> bool:
-    """Tell trouble that passes, as on a full or failing disk, from that of what lies in an attempt's directory."""
+    """Return whether an error comes from the host, such as a full disk, and not from an attempt's directory."""
     cause = error.__cause__ if isinstance(error, Problem) else error
     return isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError)

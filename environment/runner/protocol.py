@@ -1,6 +1,6 @@
-"""What lies in an attempt's directory: names, records and their JSON; docs/run-directory.md is its manual.
+"""The files of an attempt's directory: names, records and their JSON; docs/run-directory.md is the manual.
 
-Engine, runner and shim meet here and nowhere else. The records of an attempt's main process, which has the
+Engine, runner and shim share these files and nothing else. The records of an attempt's main process, which has the
 standard library alone, are in `environment/container/output.py`.
 """
 
@@ -92,11 +92,11 @@ AUTO = "auto"  # the first that works where the attempt runs, which its main pro
 OF_AN_IMAGE_FILE = (ROOTFS, APPTAINER, PODMAN)
 
 
-# How a dataset comes to a node's own disk.
+# How a dataset is brought to a node's own disk.
 COPY = "copy"
 SQUASHFS = "squashfs"
 
-# That one attempt may have at once, threads included.
+# The most processes and threads of one attempt.
 MOST_PROCESSES = 4096
 
 _MAX_RECORD_BYTES = 1 << 20
@@ -108,12 +108,12 @@ class ModelProvider:
     """A provider of models that an attempt's gateway serves.
 
     Attributes:
-        name: what the agent's addresses and the records call it.
+        name: its name in the agent's addresses and in records.
         dialect: `openai`, `anthropic` or `gemini`.
-        url: where it is; of an OpenAI-compatible server the address at which its clients are pointed.
-        key: the operator's variable that holds the key; empty where none is asked for.
-        include_usage: whether streams may be asked to tell what they have used (`stream_options`).
-        requests_per_minute, tokens_per_minute: what all runs of a host together may send; None for any amount.
+        url: its address; of an OpenAI-compatible server the base address for its clients.
+        key: the operator's variable with the key; empty where none is needed.
+        include_usage: whether streams may be requested to report usage (`stream_options`).
+        requests_per_minute, tokens_per_minute: the limits of all runs of a host together; None for no limit.
     """
 
     name: str
@@ -127,7 +127,7 @@ class ModelProvider:
 
 @dataclass(frozen=True)
 class ImageFile:
-    """An agent's image as one file, and what its daemon knew of it; FILE.json beside the file holds the same.
+    """An agent's image as one file, with its daemon's facts about it; FILE.json beside the file contains the same.
 
     Attributes:
         name: of the image.
@@ -136,7 +136,7 @@ class ImageFile:
         sha256, bytes: of the file.
         image: the digest that the image had at its daemon.
         created: when the file was made.
-        labels: of the image; those that tell what it was built from are compared with the files that are meant.
+        labels: of the image; those that identify its sources are compared with the expected ones.
         variables: of the image.
         user, uid, gid, home: of the agent's user in it.
     """
@@ -158,7 +158,7 @@ class ImageFile:
 
 @dataclass(frozen=True)
 class HostTraffic:
-    """What has passed by the proxy to the hosts of one rule, and back, so far."""
+    """The proxy's traffic with the hosts of one rule so far."""
 
     connections: int = 0
     sent_bytes: int = 0
@@ -167,10 +167,10 @@ class HostTraffic:
 
 @dataclass(frozen=True)
 class Traffic:
-    """traffic.json: what has passed by the proxy, by the rule that let it through.
+    """traffic.json: the proxy's traffic by the rule that allowed it.
 
     Attributes:
-        refused: how often well-known hosts were asked for in vain, and all others together.
+        refused: the number of refused requests by well-known host, and of all other hosts together.
     """
 
     hosts: dict[str, HostTraffic]
@@ -179,38 +179,38 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Order:
-    """run.json: what to do, complete and for ever; secrets are in it by name only.
+    """run.json: the complete order of an attempt, which never changes; secrets are in it by name only.
 
     Attributes:
-        token: names the attempt and no other, ever; empty in what older versions have written.
-        agent_version: the digest of what is in `agent_folder`; empty where a sweep was launched by an older version.
-        runtime: `bubblewrap`, `rootfs`, `apptainer`, `podman`, `plain`, `docker`, or `auto` for what works there.
+        token: a permanently unique id of the attempt; empty in files of older versions.
+        agent_version: the digest of `agent_folder`; empty where an older version launched the sweep.
+        runtime: `bubblewrap`, `rootfs`, `apptainer`, `podman`, `plain`, `docker`, or `auto` for the first that works.
         network: `none`, `models` (only to `allowed_hosts`, through a proxy) or `open`.
-        arguments, variables: of the start script; what is handed over as secrets takes their place.
-        secret: whether arguments or variables hold secrets and so are handed over apart.
+        arguments, variables: of the start script; those passed as secrets replace them.
+        secret: whether arguments or variables contain secrets and so are passed separately.
         image, grader_image: of the containers.
-        image_labels, grader_labels: that these images have where they were built from the files that are meant; empty
-            in what older versions have written.
+        image_labels, grader_labels: the labels of these images if they were built from the right files; empty
+            in files of older versions.
         agents_dir: the agents folder that the sweep was launched with, from which its image is built.
-        container_runtime: what the daemon runs containers with; empty for its default.
-        container_options: more that the agent's container is created with, each as the daemon's client calls it and a
+        container_runtime: the daemon's runtime for containers; empty for its default.
+        container_options: further options of the agent's container, each the daemon client's name for it and a
             JSON value, such as `cpuset_cpus="0-3"`.
-        gpus: how many devices the attempt is to have; which these are, a batch system says on its node.
+        gpus: the number of devices for the attempt; a batch system chooses them on its node.
         gpu_uuids: the devices that are leased to the attempt.
-        privileged: whether the container gets all rights over the host, as the operator agreed to.
-        keep_container: whether the agent's container stays when everything has been gathered.
-        idle_limit_seconds: how long nothing may happen before the attempt is ended; None for ever.
-        disk_limit_bytes: what the attempt may hold on disk before it is ended; None for any amount.
-        obfuscated: whether the attempt's own description takes the place of the dataset's, and the
-            obfuscated instructions that of the others.
-        own_competition: the folder of a competition that is the user's own; empty for those of the benchmark.
-        providers: the providers of models that the attempt reaches through its gateway; none without one.
-        model_token: what the agent has in place of their keys; worth nothing to anybody but its gateway.
-        model_grants: what providers may do for the agent beside answering.
-        budget_calls, budget_tokens, budget_usd: what its model calls may come to; None for any amount.
-        model_prices: the operator's own, by patterns of models' names.
-        record_calls: whether what is asked and answered is kept, too.
-        replay_of: the run whose recorded calls are served in place of providers; None for none.
+        privileged: whether the container is privileged, as the operator agreed to.
+        keep_container: whether the agent's container is kept after the attempt.
+        idle_limit_seconds: how long the attempt may be inactive before it is ended; None for no limit.
+        disk_limit_bytes: the disk usage beyond which the attempt is ended; None for no limit.
+        obfuscated: whether the attempt's own description replaces the dataset's, and the
+            obfuscated instructions the usual ones.
+        own_competition: the folder of a user's own competition; empty for the benchmark's.
+        providers: the model providers that the attempt reaches through its gateway; none without one.
+        model_token: the agent's substitute for their keys, valid only for its gateway.
+        model_grants: what providers may do for the agent besides answering.
+        budget_calls, budget_tokens, budget_usd: the limits of its model calls; None for no limit.
+        model_prices: the operator's own prices, by patterns of models' names.
+        record_calls: whether requests and answers are recorded.
+        replay_of: the run whose recorded calls are replayed instead of calling providers; None for none.
         image_file: the agent's image as one file, for runtimes that need no daemon; None without one.
     """
 
@@ -270,13 +270,13 @@ class Order:
 
     @property
     def name(self) -> str:
-        """What the attempt's containers and its file in the inbox are named after; its number in older versions."""
+        """The name of the attempt's containers and of its file in the inbox; its number in older versions."""
         return self.token or str(self.attempt_id)
 
 
 @dataclass(frozen=True)
 class Stop:
-    """stop.json: somebody wants the attempt to end."""
+    """stop.json: a person's request to end the attempt."""
 
     by: str
     at: float
@@ -284,11 +284,11 @@ class Stop:
 
 @dataclass(frozen=True)
 class LimitExceeded:
-    """limit.json: the runner wants the attempt to end, because it went over a limit.
+    """limit.json: the runner's request to end the attempt, because it exceeded a limit.
 
     Attributes:
-        kind: `idle`, `disk`, `deadline`, or `lost` where a batch system ends it, which becomes the reason of its end.
-        problem: the limit and what was measured, in words.
+        kind: `idle`, `disk`, `deadline`, or `lost` where a batch system ends it; it becomes the reason of the ending.
+        problem: the limit and the measurement, in words.
     """
 
     kind: str
@@ -298,7 +298,7 @@ class LimitExceeded:
 
 @dataclass(frozen=True)
 class StagingOrder:
-    """staging.json: how a job brings its public data to its node's own disk; without it they are read where they lie.
+    """staging.json: how a job brings its public data to its node's own disk; without it they are read in place.
 
     Attributes:
         mode: `copy` (the files that the dataset's manifest lists) or `squashfs` (an image of them, which is mounted).
@@ -318,9 +318,9 @@ class GivenGpus:
     """gpus.json: the devices that a batch system gave to a job.
 
     Attributes:
-        visible: as it names them, in CUDA_VISIBLE_DEVICES.
-        uuids: as the driver names them; empty where there is no driver to ask.
-        nodes: the files in /dev that a sandbox needs for them, and no other; empty likewise, and for parts of GPUs.
+        visible: its value of CUDA_VISIBLE_DEVICES.
+        uuids: the driver's ids of them; empty where there is no driver.
+        nodes: the files in /dev that a sandbox needs for them; empty without a driver, and for parts of GPUs.
     """
 
     visible: str
@@ -330,7 +330,7 @@ class GivenGpus:
 
 @dataclass(frozen=True)
 class CallAmounts:
-    """What model calls come to."""
+    """Amounts of model calls."""
 
     calls: int = 0
     tokens: int = 0
@@ -339,11 +339,11 @@ class CallAmounts:
 
 @dataclass(frozen=True)
 class RunAllowance:
-    """allowance.json: what all model calls of the attempt may come to by now; None for any amount.
+    """allowance.json: the amounts that all model calls of the attempt may reach for now; None for no limit.
 
     Attributes:
-        used_up: whether the budgets that it shares have no more, so that nothing has to be waited for.
-        of: whose budgets these are, in words.
+        used_up: whether the shared budgets are used up, so that waiting for more is useless.
+        of: the owner of the budgets, in words.
     """
 
     calls: int | None
@@ -355,11 +355,11 @@ class RunAllowance:
 
 @dataclass(frozen=True)
 class AllowanceRequest:
-    """allowance_wanted.json: what all model calls of the attempt would come to.
+    """allowance_wanted.json: the amounts that all model calls of the attempt would reach.
 
     Attributes:
-        least: with the next call, as far as it is known before it is answered.
-        wanted: with what it and another one may come to.
+        least: with the next call, as far as known before it is answered.
+        wanted: with the most that it and another one may cost.
     """
 
     least: CallAmounts
@@ -368,7 +368,7 @@ class AllowanceRequest:
 
 @dataclass(frozen=True)
 class InboxEntry:
-    """A file in the runner's inbox: an attempt that is the runner's until the engine takes the file away."""
+    """A file in the runner's inbox: an attempt that the runner supervises until the engine removes the file."""
 
     attempt_id: int
     directory: str
@@ -376,15 +376,15 @@ class InboxEntry:
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """A line of heartbeats.jsonl: the runner of a job lives, and how much it has written.
+    """A line of heartbeats.jsonl: a sign of life of a job's runner, with the sizes of its files.
 
     Attributes:
         number: counts them, since clocks of hosts differ.
         events, usage, model_calls: the sizes of these files.
-        ended: whether exit.json is there.
-        staged, to_stage: of the dataset's bytes, those that are on the node, and all; None when that is over.
-        has_traffic: whether there is a traffic.json.
-        asked: changes whenever the model gateway asks for more of a shared budget (`allowance_wanted.json`).
+        ended: whether exit.json has been written.
+        staged, to_stage: the dataset's bytes that are on the node, and all; None when staging is over.
+        has_traffic: whether traffic.json exists.
+        asked: changes whenever the model gateway requests more of a shared budget (`allowance_wanted.json`).
     """
 
     number: int
@@ -406,7 +406,7 @@ class Staged:
 
     Attributes:
         seconds: how long that took, before the agent's time began.
-        reused: whether an earlier job had brought it.
+        reused: whether an earlier job had staged it.
     """
 
     at: float
@@ -418,14 +418,14 @@ class Staged:
 
 @dataclass(frozen=True)
 class AgentStarted:
-    """Event: the agent's process is there.
+    """Event: the agent's process has been started.
 
     Attributes:
-        image: the digest of what it runs in; empty where there is none.
-        recipe: what that image and its mlebench-env were built from, by its labels; empty where nobody knows.
-        runtime: what it runs in; empty where that is the order's.
-        hardware: what it runs on; None in what older versions have written.
-        not_held: the limits that nothing holds there, in words.
+        image: the digest of its image; empty without one.
+        recipe: what that image and its mlebench-env were built from, by its labels; empty where unknown.
+        runtime: its runtime; empty where that is the order's.
+        hardware: of its host; None in files of older versions.
+        not_held: the limits that are not enforced there, in words.
     """
 
     at: float
@@ -439,7 +439,7 @@ class AgentStarted:
 
 @dataclass(frozen=True)
 class SubmissionTaken:
-    """Event: a snapshot of the submission lies in the attempt's directory, at `path` relative to it."""
+    """Event: a snapshot of the submission was taken, at `path` relative to the attempt's directory."""
 
     at: float
     sequence: int
@@ -451,10 +451,10 @@ class SubmissionTaken:
 
 @dataclass(frozen=True)
 class SubmissionRefused:
-    """Event: what lies where the submission should be can't be taken.
+    """Event: no snapshot can be taken of the file at the submission's path.
 
     Attributes:
-        times: how often that has been so; told the first time, the tenth, the hundredth and so on, and at the end.
+        times: how often this has happened; reported the first, tenth, hundredth time and so on, and at the end.
     """
 
     at: float
@@ -464,7 +464,7 @@ class SubmissionRefused:
 
 @dataclass(frozen=True)
 class Unsearched:
-    """Event: some of what the agent has left could not be opened, or searched for secrets."""
+    """Event: some of the agent's files could not be opened, or searched for secrets."""
 
     at: float
     text: str
@@ -472,7 +472,7 @@ class Unsearched:
 
 @dataclass(frozen=True)
 class Unmeasured:
-    """Event: some of what the agent holds on disk can't be measured, so that it does not count."""
+    """Event: some of the agent's disk usage can't be measured, so that it does not count."""
 
     at: float
     text: str
@@ -480,7 +480,7 @@ class Unmeasured:
 
 @dataclass(frozen=True)
 class Unremoved:
-    """Event: some of what only served the run is left, since it can't be removed."""
+    """Event: some files that only served the run can't be removed."""
 
     at: float
     text: str
@@ -488,7 +488,7 @@ class Unremoved:
 
 @dataclass(frozen=True)
 class CodeNotKept:
-    """Event: the code as it was at a submission could not be kept, and why."""
+    """Event: the code at a submission could not be kept, and why."""
 
     at: float
     text: str
@@ -496,7 +496,7 @@ class CodeNotKept:
 
 @dataclass(frozen=True)
 class Collected:
-    """Event: everything is gathered and exit.json is there."""
+    """Event: everything is collected and exit.json is written."""
 
     at: float
 
@@ -532,7 +532,7 @@ _KINDS = {event: kind for kind, event in _EVENTS.items()}
 
 
 class DamagedRecord(DataProblem):
-    """A record is there and can be read, but is none of its kind: trying again does not help."""
+    """A record exists and can be read, but is invalid: trying again does not help."""
 
 
 Record = TypeVar(
@@ -566,18 +566,18 @@ def write(
     | GivenGpus
     | ImageFile,
 ) -> None:
-    """Put a record in its place in one step."""
+    """Write a record atomically."""
     files.write_json(path, asdict(record))
 
 
 def read(path: Path, kind: type[Record]) -> Record:
-    """Read a record; fields that this version does not know are left out.
+    """Read a record, ignoring fields that this version does not know.
 
     Raises:
-        DamagedRecord: it is no record of this kind.
+        DamagedRecord: it is not a record of this kind.
         DataProblem: it is missing, can't be read, or is of a newer protocol.
     """
-    import msgspec  # takes longer than everything else here, and most who import this only need the names
+    import msgspec  # imported here, as it is slow and most importers only need the names
 
     with files.reading_untrusted(path, max_bytes=_MAX_RECORD_BYTES) as stream:
         content = stream.read()
@@ -597,7 +597,7 @@ def read_if_there(path: Path, kind: type[Record]) -> Record | None:
 
 
 def heartbeat_from_line(line: dict[str, Any]) -> Heartbeat | None:
-    """Read a line of heartbeats; None for one that is none."""
+    """Convert a line of heartbeats; None for an invalid one."""
     import msgspec
 
     try:
@@ -607,17 +607,17 @@ def heartbeat_from_line(line: dict[str, Any]) -> Heartbeat | None:
 
 
 def event_to_line(event: RunEvent) -> dict[str, Any]:
-    """Write an event as a line of events.jsonl."""
+    """Return an event as a line of events.jsonl."""
     at = event.ended_at if isinstance(event, Ending) else event.at
     return {"kind": _KINDS[type(event)], "at": at, **asdict(event)}
 
 
 def event_from_line(line: dict[str, Any]) -> RunEvent | None:
-    """Read a line; None for a kind or form that this version does not know."""
+    """Convert a line to an event; None for a kind or form that this version does not know."""
     import msgspec
 
     kind = _EVENTS.get(str(line.get("kind")))
-    if kind is Ending:  # older versions wrote how the agent ended, but of the times `at` alone
+    if kind is Ending:  # older versions wrote `at` instead of the two times
         line = {"started_at": None, "ended_at": line.get("at"), **line}
     if any(isinstance(value, int) and abs(value) > _LARGEST_INTEGER for value in line.values()):
         return None
@@ -628,19 +628,19 @@ def event_from_line(line: dict[str, Any]) -> RunEvent | None:
 
 
 def attempt_folder(sweep_id: str, competition_id: str, seed: int, attempt: int, token: str) -> str:
-    """Name the directory of an attempt, relative to the state directory; no other ever has the same."""
+    """Return the unique directory of an attempt, relative to the state directory."""
     return f"runs/{sweep_id}/{competition_id}/seed-{seed}/attempt-{attempt}-{token}"
 
 
 def snapshot_name(sequence: int) -> str:
-    """Name a snapshot, relative to the attempt's directory."""
+    """Return the path of a snapshot, relative to the attempt's directory."""
     return f"{SNAPSHOTS}/{sequence}.csv"
 
 
 def names_in(attempt: Path) -> frozenset[str]:
-    """List what lies in an attempt's directory; nothing where that is gone.
+    """Return the names in an attempt's directory; none where it does not exist.
 
-    One call to a file system that hosts may share, where a question for each file would be one each.
+    It makes a single call to a file system that hosts may share, instead of one for each file.
     """
     try:
         return frozenset(os.listdir(attempt))  # noqa: PTH208 - names are enough
@@ -649,12 +649,12 @@ def names_in(attempt: Path) -> frozenset[str]:
 
 
 def was_asked_to_end(names: frozenset[str]) -> bool:
-    """Tell by what lies in its directory whether somebody, or a limit, wants the attempt to end."""
+    """Return whether a person or a limit has requested the attempt's end, by the names in its directory."""
     return STOP in names or LIMIT in names
 
 
 def read_order(attempt: Path) -> Order:
-    """Read the order in an attempt's directory, with the devices that a batch system has given to it by now.
+    """Read the order in an attempt's directory, with the devices that a batch system has given to it.
 
     Raises:
         DamagedRecord, DataProblem: as `read`.
@@ -664,27 +664,27 @@ def read_order(attempt: Path) -> Order:
 
 
 def prepared_data(attempt: Path, order: Order) -> Path:
-    """Find the folder in which the dataset's `public` is: in a job one without answers, on its node's own disk."""
+    """Return the folder that contains the dataset's `public`: in a job one without answers, on its node's own disk."""
     staged = attempt / DATASET
     return staged.resolve() if staged.exists() else Path(order.prepared_dir)
 
 
 def make_folders(attempt: Path) -> None:
-    """Make the folders of an attempt that are there from its beginning."""
+    """Create the folders that an attempt has from its beginning."""
     for name in (SUBMISSION, LOGS, CODE, SNAPSHOTS, OUTPUT):
         (attempt / name).mkdir(parents=True, exist_ok=True)
 
 
 def needs_runner(state_dir: Path) -> bool:
-    """Return whether there is something that a runner has to look after."""
+    """Return whether a runner is needed."""
     return has_placed(state_dir) or (state_dir / CONTAINERS).exists()
 
 
 def has_placed(state_dir: Path) -> bool:
-    """Return whether an attempt is left for the runner."""
+    """Return whether an attempt is in the runner's inbox."""
     return any(inbox(state_dir).glob("[!.]*.json"))
 
 
 def inbox(state_dir: Path) -> Path:
-    """Name the folder where the engine leaves attempts for the runner, in files that are named after them."""
+    """Return the folder with a file for each attempt that the engine hands to the runner."""
     return state_dir / RUNNER / INBOX

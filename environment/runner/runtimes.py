@@ -1,4 +1,4 @@
-"""Which runtime an attempt gets on a host: the operator's word, or what works there."""
+"""Choose an attempt's runtime on a host: the requested one, or the best that works there."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ RUNTIMES = (
 
 
 def resolve(wanted: str) -> str:
-    """Turn what a sweep asks for into a runtime of the protocol; `process` takes the best that works.
+    """Return the protocol's runtime for a sweep's option; `process` chooses the best that works.
 
-    Those of image files are tried when an attempt starts, `auto` by its own main process: no engine waits for that.
+    Those of image files are tested when an attempt starts, `auto` by its main process, so that no engine waits for it.
 
     Raises:
         UsageProblem: there is no such runtime.
@@ -26,7 +26,7 @@ def resolve(wanted: str) -> str:
     if wanted in (protocol.PLAIN, protocol.DOCKER, protocol.AUTO, *protocol.OF_AN_IMAGE_FILE):
         return wanted
     if wanted not in RUNTIMES:
-        raise UsageProblem(f"there is no runtime '{wanted}'", "", f"Known are: {', '.join(RUNTIMES)}.")
+        raise UsageProblem(f"'{wanted}' is not a runtime (expected one of {', '.join(RUNTIMES)})")
     why_not = bubblewrap.why_unavailable()
     if not why_not:
         return protocol.BUBBLEWRAP

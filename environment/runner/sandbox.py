@@ -1,4 +1,4 @@
-"""What the runner needs of a runtime: the one interface between an attempt's life and where its agent runs."""
+"""The interface of a runtime: what the runner needs to start, watch and end an agent."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from foundation.problems import EnvironmentProblem
 
 
 class Unreachable(EnvironmentProblem):
-    """The runtime does not answer: nothing is known of its attempts, so nothing is decided about them."""
+    """The runtime does not answer, so that nothing can be decided about its attempts."""
 
 
 class AgentStatus(Enum):
-    """Where an attempt's agent is in its life; once gone it stays gone."""
+    """The status of an attempt's agent; `GONE` is final."""
 
     ABSENT = "absent"
     STARTING = "starting"
@@ -24,34 +24,34 @@ class AgentStatus(Enum):
 
 
 class Sandbox(Protocol):
-    """One attempt on one runtime; a new one, after any kill, finds what an earlier one made.
+    """One attempt on one runtime; after any kill, a new instance finds what an earlier one created.
 
-    A method that can't be carried out now raises and is called again later.
+    A method that fails raises and is called again later.
     """
 
     def status(self) -> AgentStatus:
-        """Find out where the agent is."""
+        """Return the status of the agent."""
 
     def start(self) -> str:
-        """Start the agent of an absent attempt, at most once for ever; return why that can't be, or nothing."""
+        """Start the agent of an absent attempt, at most once ever; return why that is impossible, or nothing."""
 
     def keep_serving(self) -> None:
-        """Start again what serves a living agent and has died, and note that in restarts.jsonl."""
+        """Restart services of a running agent that have died, and record that in restarts.jsonl."""
 
     def stop(self) -> None:
-        """Have the agent asked to end, and made to after its grace; again is harmless."""
+        """Send the agent SIGTERM, and SIGKILL after its grace; repeating it is harmless."""
 
     def kill(self) -> None:
         """End the agent at once, and its main process with it."""
 
     def agent_lives(self) -> bool:
-        """Return whether anything of the agent lives, of one whose main process does."""
+        """Return whether any process of the agent is alive, while its main process is."""
 
     def ending(self) -> Ending | None:
-        """Read how the agent ended, once it is gone; None when nobody saw it."""
+        """Return how the agent ended, once it is gone; None when that was not observed."""
 
     def end_leftovers(self) -> bool:
-        """Leave nothing running of an agent that is gone; False when that takes another call."""
+        """Kill all remaining processes of an agent that is gone; return False if this must be called again."""
 
     def removing(self) -> Generator[None, None, list[str]]:
         """Remove, in small steps, what only served the run, when its end is told; return what is left of it."""
@@ -60,13 +60,13 @@ class Sandbox(Protocol):
         """Return the digest of the image that the agent runs in; empty where there is none."""
 
     def bytes_outside(self) -> int:
-        """Measure what the agent holds on disk outside of its attempt's directory; called on another thread."""
+        """Return the agent's disk usage outside its attempt's directory; called on another thread."""
 
     def bytes_seen_by_root(self) -> int | None:
-        """Measure the agent's own folders as root, where this process is not; called on another thread.
+        """Return the size of the agent's own folders as measured by root; called on another thread.
 
-        None where that can't be done, or where it would see no more.
+        None where that is impossible, or would not find more.
         """
 
     def root_process(self) -> int | None:
-        """Return the host's process below which everything of the agent is, while it runs."""
+        """Return the host's id of the process of which all the agent's processes are descendants, while it runs."""

@@ -1,4 +1,4 @@
-"""Secrets of an attempt on their way to its main process: a file in memory, written once, read once."""
+"""Transfer of an attempt's secrets to its main process: files in memory, written once and read once."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _LAUNCH, _KEYS, _HIDDEN = ".json", ".keys.json", ".hidden.json"
 _KINDS = (_LAUNCH, _KEYS, _HIDDEN)
 _JOB = ".job"
 _SENT = "secrets.json"
-# What is written in memory is whole long before, unless who wrote it was killed.
+# Writing to memory takes far less, so an older partial file is that of a killed writer.
 _WRITING_SECONDS = 300.0
 _DEPTH = len(Path(protocol.attempt_folder("sweep", "competition", 1, 1, "token")).parts)
 
 
 @dataclass(frozen=True)
 class SecretLaunch:
-    """A start script's variables with the secrets in them, and what of it is kept out of its log."""
+    """A start script's variables including secrets, and the values to keep out of its log."""
 
     variables: tuple[tuple[str, str], ...] = field(repr=False)
     secrets: tuple[str, ...] = field(repr=False)
 
 
 def leave(attempt: Path, launch: SecretLaunch) -> None:
-    """Leave the secrets of an attempt for its main process, and their values for its runner to keep out of copies."""
+    """Store the secrets of an attempt for its main process, and their values for its runner to keep out of copies."""
     _leave(attempt, _HIDDEN, {"secrets": launch.secrets})
     _leave(attempt, _LAUNCH, {"variables": dict(launch.variables), "secrets": launch.secrets})
 
 
 def take(attempt: Path) -> SecretLaunch:
-    """Take the secrets of an attempt; afterwards they are in this process's memory alone.
+    """Read and remove the secrets of an attempt; afterwards they are only in this process's memory.
 
     Raises:
         EnvironmentProblem: they are not there, as after a reboot.
@@ -56,7 +56,7 @@ def take(attempt: Path) -> SecretLaunch:
 
 
 def read_hidden(attempt: Path) -> tuple[str, ...]:
-    """Read what is kept out of copies of an attempt's files; it stays until the attempt has ended.
+    """Read the values to keep out of copies of an attempt's files; they are stored until the attempt has ended.
 
     Raises:
         EnvironmentProblem: it is not there, as after a reboot.
@@ -67,12 +67,12 @@ def read_hidden(attempt: Path) -> tuple[str, ...]:
 
 
 def leave_keys(attempt: Path, keys: Mapping[str, str]) -> None:
-    """Leave the keys of an attempt's model providers, by their variables, for its gateway alone."""
+    """Store the keys of an attempt's model providers, by their variables, for its gateway only."""
     _leave(attempt, _KEYS, {"keys": dict(keys)})
 
 
 def read_keys(attempt: Path) -> dict[str, str]:
-    """Read the keys of an attempt's model providers; they stay until it has ended, for a gateway that follows.
+    """Read the keys of an attempt's model providers; they are stored until it has ended, for a restarted gateway.
 
     Raises:
         EnvironmentProblem: they are not there, as after a reboot.
@@ -83,7 +83,7 @@ def read_keys(attempt: Path) -> dict[str, str]:
 
 
 def send(attempt: Path, folder: Path) -> None:
-    """Move what was left for an attempt into a file of ours alone in its directory, for a job on another host."""
+    """Move an attempt's secrets to a private file in its directory, for a job on another host."""
     _remove_half_sent(folder)
     left = {kind: place.read_text() for kind in _KINDS if (place := _place(attempt, kind)).exists()}
     if left:
@@ -94,22 +94,22 @@ def send(attempt: Path, folder: Path) -> None:
 
 
 def withdraw(folder: Path) -> None:
-    """Remove what was sent for an attempt that no job will take."""
+    """Remove the secrets sent for an attempt that no job will run."""
     (folder / _SENT).unlink(missing_ok=True)
     _remove_half_sent(folder)
 
 
 def _remove_half_sent(folder: Path) -> None:
-    """Remove what an engine that was killed has half written; there is but one, and this is it."""
+    """Remove the partial file of a killed engine; there is only one engine, which is this process."""
     for left in folder.glob(f".{_SENT}.*{files.PARTIAL_SUFFIX}"):
         left.unlink(missing_ok=True)
 
 
 def receive(folder: Path) -> FileLock | None:
-    """Take what was sent to this host, once: it is in memory here afterwards, and nowhere else.
+    """Move the secrets that were sent to this host into its memory, once.
 
     Returns:
-        The lock for as long as which it stays there, whatever ends this process; None where nothing was sent.
+        The lock while which is held they stay there; None where nothing was sent.
     """
     sent = folder / _SENT
     if not sent.exists():
@@ -118,7 +118,7 @@ def receive(folder: Path) -> FileLock | None:
         left = json.load(stream)
     lock = FileLock(_place(folder, _JOB))
     while not (lock.acquire_soon() and lock.is_in_place()):
-        lock.release()  # it was removed in between, as that of a job that is over
+        lock.release()  # its file was removed meanwhile, as after the end of a job
     for kind, text in left.items():
         files.write_text(_place(folder, kind), text, durable=False)
     sent.unlink()
@@ -126,28 +126,28 @@ def receive(folder: Path) -> FileLock | None:
 
 
 def path_of(attempt: Path) -> Path:
-    """Find the secrets of an attempt, for a container's main process, which empties the file.
+    """Return the file with an attempt's secrets, for a container's main process, which truncates it.
 
     Raises:
         EnvironmentProblem: they are not there, as after a reboot.
     """
     place = _left(attempt, _LAUNCH)
-    # Its group is the engine's own; a container's root, which may have no other right, is put into it.
+    # Its group is the engine's, of which a container's root, without other permissions, is made a member.
     place.chmod(0o660)
     return place
 
 
 def discard(attempt: Path) -> None:
-    """Remove secrets that no main process took, what is kept out of copies, and the keys of model providers."""
+    """Remove all stored secrets of an attempt, including the keys of model providers."""
     for kind in (*_KINDS, _JOB):
         _place(attempt, kind).unlink(missing_ok=True)
 
 
 def discard_orphans() -> None:
-    """Remove what was left for attempts that are over, or whose state is gone: no kill keeps a secret for ever.
+    """Remove the secrets of attempts that have ended, or whose state was removed, so that no kill keeps them forever.
 
     Raises:
-        EnvironmentProblem: the folder in memory belongs to somebody else.
+        EnvironmentProblem: the folder in memory belongs to another user.
         OSError: something in it can't be removed.
     """
     for job in memory_folder().glob(f"*{_JOB}"):
@@ -161,14 +161,14 @@ def discard_orphans() -> None:
                 left.unlink()
     for place in memory_folder().glob("*.json"):
         if place.with_name(place.name.partition(".")[0] + _JOB).exists():
-            continue  # its job lives here, and the state that it is of may be on another host
+            continue  # its job runs here, and its state may be on another host
         try:
             with files.reading_untrusted(place, max_bytes=_MAX_BYTES) as stream:
                 attempt = Path(json.load(stream)["attempt"])
             state_dir = attempt.parents[_DEPTH - 1]
         except (DataProblem, ValueError, LookupError, TypeError):
-            continue  # emptied by whoever has taken it, or being taken now
-        # A run directory may be out of reach for a while, on a shared file system; the state is on this host.
+            continue  # read already, or being read now
+        # A run directory on a shared file system may be unavailable for a while; the state is on this host.
         if (attempt / protocol.EXIT).exists() or not state_dir.exists():
             place.unlink(missing_ok=True)
 
@@ -189,18 +189,18 @@ def _place(attempt: Path, kind: str) -> Path:
 
 
 def rate_file(url: str, key: str, alone: str = "") -> Path:
-    """Name the file by which gateways of this host share what a provider lets through for one key.
+    """Return the file by which gateways of this host share the rate limit of one key.
 
-    It is for all of them, or for the one that is `alone` with what was set apart for it.
+    It is for all of them, or for the one that `alone` names, with its own share.
     """
     return memory_folder() / f"{hashlib.sha256(f'{url} {key} {alone}'.encode()).hexdigest()[:32]}.rate"
 
 
 def memory_folder() -> Path:
-    """Return the folder in memory that is this user's alone.
+    """Return the folder in memory that only this user can access.
 
     Raises:
-        EnvironmentProblem: it belongs to somebody else.
+        EnvironmentProblem: it belongs to another user.
     """
     memory = Path("/dev/shm")  # noqa: S108 - shared memory: it never reaches a disk
     base = memory if memory.is_dir() else Path(tempfile.gettempdir())

@@ -1,6 +1,6 @@
-"""Snapshots of an agent's submission while it works: of regular files, settled, capped, each content once.
+"""Snapshots of an agent's submission while it works: of settled regular files, limited in size, each content once.
 
-Together they are capped too: older ones are thinned out, and what was graded of them stays known to the engine.
+Their total size is limited too: older ones are thinned out, while the engine keeps their grades.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from foundation import files
 from foundation.problems import DataProblem
 
 _BLOCK = 1 << 20
-# Of all snapshots of an attempt: one of 1 GiB a minute would be 1.4 TB a day.
+# The limit of all snapshots of an attempt: 1 GiB per minute would be 1.4 TB per day.
 MOST_BYTES = 5 << 30
-# Never thinned out: the newest is graded next, and may be the final submission; the one before may be being graded.
+# The newest ones are never removed: the last may be the final submission, the one before may be being graded.
 _NEWEST_KEPT = 2
 
 
@@ -31,49 +31,49 @@ class _Look(NamedTuple):
 
 
 class Refusals:
-    """Counts refusals by what is wrong, so that an agent that repeats itself a hundred thousand times fills nothing."""
+    """Counts refusals by cause, so that an agent that repeats itself a hundred thousand times does not fill the log."""
 
-    def __init__(self, told: Iterable[SubmissionRefused]) -> None:
-        """Count on from what an earlier runner has told."""
-        self._counted = {_kind(one.text): one for one in told}
-        self._told = {kind: one.times for kind, one in self._counted.items()}
+    def __init__(self, reported: Iterable[SubmissionRefused]) -> None:
+        """Continue counting from the events of earlier runners."""
+        self._counted = {_kind(one.text): one for one in reported}
+        self._reported = {kind: one.times for kind, one in self._counted.items()}
 
     def note(self, at: float, text: str) -> SubmissionRefused | None:
-        """Count a refusal; return what is to be told of it, if anything."""
+        """Count a refusal, and return the event to report, if any."""
         kind = _kind(text)
         before = self._counted.get(kind)
         now = SubmissionRefused(at, text, 1 if before is None else before.times + 1)
         self._counted[kind] = now
         # 1, 10, 100, 1000 ...
-        return self._tell(kind) if str(now.times).strip("0") == "1" else None
+        return self._report(kind) if str(now.times).strip("0") == "1" else None
 
-    def untold(self) -> list[SubmissionRefused]:
-        """Return what has been counted beyond what was told, as told now."""
-        kinds = [kind for kind, one in self._counted.items() if one.times > self._told.get(kind, 0)]
-        return [self._tell(kind) for kind in kinds]
+    def unreported(self) -> list[SubmissionRefused]:
+        """Return the events for counts that have grown since their last report."""
+        kinds = [kind for kind, one in self._counted.items() if one.times > self._reported.get(kind, 0)]
+        return [self._report(kind) for kind in kinds]
 
-    def _tell(self, kind: str) -> SubmissionRefused:
+    def _report(self, kind: str) -> SubmissionRefused:
         one = self._counted[kind]
-        self._told[kind] = one.times
+        self._reported[kind] = one.times
         return one
 
 
 def _kind(text: str) -> str:
-    """Return a refusal without its figures, which an agent can vary at will."""
+    """Return a refusal's text without its numbers, which an agent can vary at will."""
     return re.sub(r"\d[\d,]*", "#", text)
 
 
 def least_missed(times: Sequence[float], now: float, newest_kept: int) -> int:
-    """Return the place of the snapshot that leaves the smallest gap behind, measured by how long ago it is.
+    """Return the index of the snapshot whose removal leaves the smallest gap, relative to its age.
 
-    The first and the newest are never it, unless there are no others.
+    The first and the newest are not chosen unless there are no others.
     """
     between = range(1, len(times) - newest_kept)
     return min(between, key=lambda at: (times[at + 1] - times[at - 1]) / (now - times[at] + 1), default=0)
 
 
 class SubmissionWatch:
-    """Watches one attempt's submission.csv; `last` is the newest snapshot, also of an earlier runner."""
+    """Watches one attempt's submission.csv; `last` is the newest snapshot, even of an earlier runner."""
 
     def __init__(
         self,
@@ -88,10 +88,10 @@ class SubmissionWatch:
 
         Args:
             attempt: its directory.
-            limit_bytes: how large a submission may be.
-            every_seconds: how far apart snapshots are.
-            taken: the snapshots that were taken before, first to latest.
-            most_bytes: how much all snapshots may hold, the newest excepted.
+            limit_bytes: the largest submission.
+            every_seconds: the least time between snapshots.
+            taken: the earlier snapshots, oldest first.
+            most_bytes: the limit of all snapshots, the newest excepted.
         """
         self._attempt = attempt
         self._source = attempt / protocol.SUBMISSION / protocol.SUBMISSION_FILE
@@ -105,12 +105,12 @@ class SubmissionWatch:
         self._refused: _Look | None = None
 
     def check(self, now: float, elapsed: float) -> SubmissionTaken | None:
-        """Take a snapshot if the file is new, has settled since the last check, and it is time for one.
+        """Take a snapshot if the file is new, has settled since the last check, and a snapshot is due.
 
-        `now` is only written down; how far apart snapshots are goes by the seconds since the start.
+        `now` is only recorded; whether a snapshot is due depends on the seconds since the start.
 
         Raises:
-            DataProblem: what lies there can't be taken; raised once for each such thing.
+            DataProblem: the file can't be copied; raised once for each version of it.
         """
         current = self._current()
         settled = current is not None and current == self._seen
@@ -122,10 +122,10 @@ class SubmissionWatch:
         return self._take(current, now, elapsed, final=False)
 
     def take_final(self, now: float, elapsed: float) -> SubmissionTaken | None:
-        """Take what lies there now that nobody writes any more; the newest snapshot again if it is the same.
+        """Take the final snapshot, now that nobody writes any more; the newest one again if the file is the same.
 
         Raises:
-            DataProblem: what lies there can't be taken.
+            DataProblem: the file can't be copied.
         """
         folder = self._source.parent
         if folder.is_dir() and not folder.is_symlink():
@@ -137,7 +137,7 @@ class SubmissionWatch:
         try:
             found = self._source.lstat()
         except (FileNotFoundError, NotADirectoryError, PermissionError):
-            return None  # it may close its folder while it works; in the end we open it
+            return None  # the agent may make its folder inaccessible while it works; `take_final` opens it
         return _Look(found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _take(self, current: _Look, now: float, elapsed: float, *, final: bool) -> SubmissionTaken | None:
@@ -165,7 +165,7 @@ class SubmissionWatch:
         return self.last
 
     def _thin_out(self, now: float) -> None:
-        """Remove snapshots until the rest is small enough: the first stays, and fewer of what is older."""
+        """Remove snapshots until the rest is small enough, keeping the first, and more recent ones more densely."""
         while len(self._kept) > _NEWEST_KEPT and sum(one.bytes for one in self._kept) > self._most:
             place = least_missed([one.elapsed_seconds for one in self._kept], now, _NEWEST_KEPT)
             gone = self._kept.pop(place)

@@ -1,6 +1,6 @@
-"""What a host offers to runs and what it holds of their limits: `python -m environment.runner.survey [--output FILE]`.
+"""Survey of a host's runtimes and of the limits enforced there: `python -m environment.runner.survey [--output FILE]`.
 
-Everything is tried, nothing concluded from versions; what the tries leave behind is removed.
+Everything is tested instead of concluded from versions; leftovers of the tests are removed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from environment.runner.process import choosing, rootfs
 from environment.runner.process.containment import held_limits
 from foundation import files
 
-# What the runtimes are made of, and how each tells its version.
+# The programs that runtimes use.
 _TOOLS = (
     "bwrap",
     "podman",
@@ -48,7 +48,7 @@ class RuntimeOffer:
 
     Attributes:
         why_not: why it does not work there; empty where it does.
-        not_held: what it does not hold there, in words; empty where it holds everything.
+        not_held: the limits that it does not enforce there, in words; empty where it enforces all.
     """
 
     name: str
@@ -58,17 +58,17 @@ class RuntimeOffer:
 
 @dataclass(frozen=True)
 class HostOffer:
-    """What a host offers, and since when that is known.
+    """The result of a survey.
 
     Attributes:
-        at: when it was tried.
-        limits: what holds the limits of agents there, in words.
-        network: why the networks `none` and `models` can't be held; empty where they can.
-        overlay: why an image's root can't be written there; empty where it can.
+        at: when it was made.
+        limits: what enforces the limits of agents there, in words.
+        network: why the networks `none` and `models` can't be enforced; empty where they can.
+        overlay: why an image's root is read-only there; empty where it is writable.
         squashfs: why a squashed image has to be unpacked first; empty where it can be mounted.
-        tools: versions by program; an empty one where the program does not tell.
-        auto: which runtime `auto` takes there for an agent with an exported image; empty where none works.
-        scratch, scratch_free_bytes: the folder on its own disk, and how much room there is.
+        tools: versions by program; empty where a program does not report it.
+        auto: the runtime that `auto` chooses there for an agent with an exported image; empty where none works.
+        scratch, scratch_free_bytes: the folder on its own disk, and the free space there.
     """
 
     at: float
@@ -89,7 +89,7 @@ class HostOffer:
 
 
 def survey(scratch: Path, gpus: GpuReader = read_nvidia) -> HostOffer:
-    """Try out what this host offers, with a folder on its own disk."""
+    """Test what works on this host, with a folder on its own disk."""
     place = Path(tempfile.mkdtemp(prefix="mlebench-survey-", dir=scratch))
     try:
         mounts = rootfs.mounts(place)
@@ -124,13 +124,13 @@ def _offer(runtime: str, scratch: Path) -> RuntimeOffer:
 
 @cache
 def _version(program: str) -> str | None:
-    """Return the version of a program; None where it is not there."""
+    """Return the version of a program; None where it is not installed."""
     if shutil.which(program) is None:
         return None
-    asked = "-version" if program == "unsquashfs" else "--version"
+    option = "-version" if program == "unsquashfs" else "--version"
     try:
-        told = subprocess.run(
-            [program, asked],
+        done = subprocess.run(
+            [program, option],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_TOOL_SECONDS,
@@ -138,14 +138,14 @@ def _version(program: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = _VERSION.search((told.stdout + told.stderr).decode("utf-8", "replace"))
+    found = _VERSION.search((done.stdout + done.stderr).decode("utf-8", "replace"))
     return found.group() if found else ""
 
 
 def main() -> None:
-    """Write what this host offers."""
+    """Print or write the survey of this host."""
     parser = argparse.ArgumentParser(
-        prog="python -m environment.runner.survey", description="Try out this host."
+        prog="python -m environment.runner.survey", description="Test what works on this host."
     )
     parser.add_argument(
         "--scratch", type=Path, default=Path(tempfile.gettempdir()), help="on this host's own disk"

@@ -22,7 +22,7 @@ from environment.container.output import Ending
 from environment.runner import protocol, secrets
 from environment.runner.host.readings import processes_of_attempt
 from environment.runner.host.store import store_of_node
-from environment.runner.job import EXIT_CLAIMED, EXIT_FENCED, Heart, seconds_between_looks
+from environment.runner.job import EXIT_CLAIMED, EXIT_FENCED, HeartbeatWriter, seconds_between_looks
 from environment.runner.protocol import GivenGpus, ModelProvider, Order, StagingOrder, Stop
 from foundation import jsonlines
 from foundation.locks import FileLock
@@ -159,7 +159,7 @@ def test_a_job_that_was_suspended_for_long_goes_on() -> None:
 
 
 def test_a_heartbeat_that_can_not_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    heart = Heart(tmp_path, order_with(), every_seconds=0.0)
+    heart = HeartbeatWriter(tmp_path, order_with(), every_seconds=0.0)
     (tmp_path / protocol.HEARTBEATS).mkdir()
     assert not heart.beat(None)
     (tmp_path / protocol.HEARTBEATS).rmdir()

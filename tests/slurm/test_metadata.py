@@ -24,7 +24,7 @@ from environment.container.output import Started
 from environment.container.processes import ProcessTree
 from environment.container.redaction import TextRedactor
 from environment.runner import loop, protocol
-from environment.runner.job import Heart, lead_there, seconds_between_looks
+from environment.runner.job import HeartbeatWriter, link_node_folders, seconds_between_looks
 from environment.runner.loop import Runner
 from environment.runner.protocol import AgentStarted, Heartbeat, ModelProvider
 from foundation import jsonlines
@@ -180,7 +180,7 @@ def calls_of_a_node(
     attempt = folder / "shared" / "attempt"
     here.mkdir(parents=True)
     protocol.make_folders(attempt)
-    lead_there(attempt, here)
+    link_node_folders(attempt, here)
     providers = (ModelProvider("openai", "openai", "http://localhost", "KEY"),) if calls_models else ()
     order = order_with(
         providers=providers,
@@ -200,7 +200,7 @@ def calls_of_a_node(
     ):
         (attempt / name).write_text("x")
     monkeypatch.setattr(loop, "process_tree", lambda: ProcessTree({}))
-    heart, total = Heart(attempt, order, every_seconds=0.0), Counter[str]()
+    heart, total = HeartbeatWriter(attempt, order, every_seconds=0.0), Counter[str]()
     # As long as its main process and its gateway live.
     with FileLock(attempt / protocol.LOCK) as shim, FileLock(attempt / protocol.GATEWAY_LOCK) as gateway:
         assert shim.acquire() and gateway.acquire()

@@ -1,1 +1,1 @@
-"""The Docker runtime: a grader sidecar, an agent's container in its network namespace, perhaps a proxy."""
+"""The Docker runtime: a grader sidecar, the agent's container in its network namespace, and an optional proxy."""

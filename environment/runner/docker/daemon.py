@@ -1,4 +1,4 @@
-"""The container daemon, Docker's or Podman's: connecting to it, and asking it for planned containers and networks."""
+"""Client of the container daemon, Docker's or Podman's: connect to it, and create planned containers and networks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _TIMEOUT_SECONDS = 120
 _UNIX = "unix://"
 _HOST = "DOCKER_HOST"
-# Docker's, rootless Docker's, rootless Podman's, Podman's; {} is the user's own runtime folder.
+# Docker's, rootless Docker's, rootless Podman's, Podman's; {} is the user's runtime directory.
 USUAL_SOCKETS = (
     "/var/run/docker.sock",
     "{}/docker.sock",
@@ -38,14 +38,14 @@ _READY_LOOK_SECONDS = 0.05
 _REBUILD = (
     "If its image is of an older version, build it again: mlebench-console images build mlebench-grader"
 )
-_START_IT = "Start Docker, or let DOCKER_HOST name the socket of the daemon (Podman's will do)."
+_START_IT = "Start Docker, or set DOCKER_HOST to the daemon's socket (Podman's works too)."
 
 
 def connect(timeout_seconds: int = _TIMEOUT_SECONDS) -> APIClient:
-    """Make a client of the daemon that the operator's environment names, or else of the first that answers here.
+    """Return a client of the daemon that the operator's environment names, or else of the first that answers here.
 
     Raises:
-        EnvironmentProblem: there is none, or we may not talk to it.
+        EnvironmentProblem: there is none, or access to it is denied.
     """
     import docker
 
@@ -57,7 +57,7 @@ def connect(timeout_seconds: int = _TIMEOUT_SECONDS) -> APIClient:
 
 
 def find_host(operator: Mapping[str, str]) -> str:
-    """Find where the daemon is: DOCKER_HOST, else the first socket that answers, of Docker's and then of Podman's.
+    """Return the daemon's address: DOCKER_HOST, else the first socket that answers, Docker's before Podman's.
 
     Raises:
         EnvironmentProblem: nothing answers.
@@ -87,7 +87,7 @@ def is_podman(client: APIClient) -> bool:
 
 
 def _why_unreachable(host: str) -> str:
-    """Connect, and return why that fails; empty where it works. Docker's library would leave its socket open then."""
+    """Return why connecting fails; empty where it works. Docker's library would leave its socket open then."""
     if not host.startswith(_UNIX):
         return ""
     with socket.socket(socket.AF_UNIX) as probe:
@@ -101,10 +101,10 @@ def _why_unreachable(host: str) -> str:
 
 @contextmanager
 def daemon_problems(doing: str = "Docker can't be used") -> Iterator[None]:
-    """Turn a refusal of the daemon, or of the connection to it, into a problem.
+    """Turn errors of the daemon, or of the connection to it, into problems.
 
     Raises:
-        EnvironmentProblem: something was refused.
+        EnvironmentProblem: a request failed.
     """
     from docker.errors import APIError, DockerException
     from requests.exceptions import ConnectionError as NotReached
@@ -121,7 +121,7 @@ def daemon_problems(doing: str = "Docker can't be used") -> Iterator[None]:
 
 
 def explanation(error: APIError) -> str:
-    """Return the daemon's own words for a refusal, as one line."""
+    """Return the daemon's error message in one line."""
     return " ".join(str(error.explanation or error).split())
 
 
@@ -133,10 +133,10 @@ def build_command(names: Iterable[str], agents_dir: str = "") -> str:
 
 
 def _meant_image(client: APIClient, plan: Plan) -> str:
-    """Return the digest of a plan's image, so that this one runs, whatever its name means a moment later.
+    """Return the digest of a plan's image, so that this image runs even if its name is reassigned meanwhile.
 
     Raises:
-        EnvironmentProblem: it is not there, or was built from other files.
+        EnvironmentProblem: it does not exist, or was built from other files.
     """
     from docker.errors import ImageNotFound
 
@@ -153,7 +153,7 @@ def _meant_image(client: APIClient, plan: Plan) -> str:
 
 
 def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> str:
-    """Make a container unless it is there, and return its id.
+    """Create a container unless it exists, and return its id.
 
     Raises:
         EnvironmentProblem: its image is missing, or was built from other files than its plan says.
@@ -184,7 +184,7 @@ def create(client: APIClient, name: str, plan: Plan, labels: dict[str, str]) -> 
         except APIError as error:
             if error.status_code == _CONFLICT:
                 return str(client.inspect_container(name)["Id"])
-            # Only the daemon can tell whether its file system is mounted with project quotas.
+            # Only the daemon knows whether its file system is mounted with project quotas.
             if _NO_QUOTAS not in explanation(error) or config.pop("StorageOpt", None) is None:
                 raise
         else:
@@ -203,7 +203,7 @@ def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
     """Translate a plan into the daemon's settings."""
     from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
-    # What the agent prints goes to the attempt's own capped log; this keeps what went wrong before that.
+    # The agent's output goes to the attempt's own limited log; this one keeps errors from before that.
     log = LogConfig(type="json-file", config={"max-size": "1m", "max-file": "1"})
     no_core = Ulimit(name="core", soft=0, hard=0)
     settings: dict[str, Any] = {
@@ -224,7 +224,7 @@ def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
     if not plan.writable:
         settings["tmpfs"] = {"/tmp": "rw,nosuid,nodev,size=4g"}  # noqa: S108 - the container's own
     if plan.memory_bytes is not None:
-        # Equal, so that nothing is swapped: what is over the limit is killed and not slow.
+        # Equal, so that nothing is swapped: processes over the limit are killed instead of slowed down.
         settings |= {"mem_limit": plan.memory_bytes, "memswap_limit": plan.memory_bytes}
     if plan.shm_bytes is not None:
         settings["shm_size"] = plan.shm_bytes
@@ -262,7 +262,7 @@ def wait_for_grader(client: APIClient, container: str, attempt: Path) -> None:
 
 
 def ensure_outside_network(client: APIClient, name: str) -> None:
-    """Make the one network that leads outside, unless it is there: containers on it can't reach each other.
+    """Create the network with access to the outside, unless it exists; containers on it can't reach each other.
 
     Raises:
         docker.errors.DockerException: the daemon refuses or does not answer.
@@ -279,12 +279,12 @@ def ensure_outside_network(client: APIClient, name: str) -> None:
             options={"com.docker.network.bridge.enable_icc": "false"},
         )
     except APIError as error:
-        if error.status_code != _CONFLICT:  # somebody else has made it in between
+        if error.status_code != _CONFLICT:  # another process has created it meanwhile
             raise
 
 
 def remove_outside_network(client: APIClient, name: str) -> None:
-    """Remove the network that leads outside, unless a container is on it.
+    """Remove the network with access to the outside, unless a container is on it.
 
     Raises:
         docker.errors.DockerException: the daemon does not answer.
@@ -294,6 +294,6 @@ def remove_outside_network(client: APIClient, name: str) -> None:
     try:
         client.remove_network(name)
     except APIError as error:
-        # Not there, or in use (Podman's error for that is its own): then the last who uses it removes it.
+        # It does not exist, or is in use (Podman has another error for that): then the last user removes it.
         if not error.is_client_error() and "being used" not in str(error.explanation):
             raise

@@ -1,4 +1,4 @@
-"""What an attempt's containers are like, decided from its order alone, and the folders that they are given."""
+"""Plans of an attempt's containers, derived from its order alone, and the folders mounted into them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from environment.runner import layout, protocol
 from environment.runner.layout import Bind
 from environment.runner.protocol import Order
 
-_OF_ROOT = "/run/mlebench"  # closed to the agent by the container's main process
+_OF_ROOT = "/run/mlebench"  # the container's main process closes it to the agent
 OUTPUT = f"{_OF_ROOT}/output"
 LAUNCH = f"{_OF_ROOT}/launch.json"
 SERVICE = "/run/service"
 READY = "ready"
 AGENT_USER = "nonroot"
-# As in environment/Dockerfile: an image made from that one may have an entry point of its own.
+# As in environment/Dockerfile; an image built on that one may have another entry point.
 _MAIN_PROCESS = ("/usr/bin/python3", "-I", "/opt/mlebench/main")
 
-# Start scripts of MLE-bench's agents write beside their own folders, into the instructions too.
+# Start scripts of MLE-bench's agents also write outside their own folders, into the instructions too.
 OPEN_HOME = f"--open={layout.HOME}"
 
 _NO_NETWORK = "none"
@@ -32,7 +32,7 @@ _OWN_COMPETITIONS = "MLEBENCH_COMPETITIONS"
 _VALIDATIONS = "/run/validations.jsonl"
 _RESTARTS = "/run/restarts.jsonl"
 _TRAFFIC = "/run/traffic"
-# What the main process needs to give the agent a user without any, and to end whatever the agent starts.
+# The main process needs these to run the agent as an unprivileged user, and to end all its processes.
 _OF_THE_MAIN_PROCESS = ("KILL", "SETGID", "SETPCAP", "SETUID")
 _SERVICE_PROCESSES = 256
 _SERVICE_MEMORY = 18 << 30  # more than grading a submission may take
@@ -42,7 +42,7 @@ _MEASURED = "/run/measured"
 
 
 class Role(StrEnum):
-    """What a container is to its attempt."""
+    """The role of a container in its attempt."""
 
     GRADER = "grader"
     PROXY = "proxy"
@@ -52,20 +52,20 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """One container, as the daemon is asked for it.
+    """The configuration of one container.
 
     Attributes:
-        image_labels: that its image has where it was built from the files that are meant.
-        agents_dir: where the agent's image is built from, for whoever has to build it.
-        network: `none`, the name of a network, or `container:<name>` to share that one's.
-        sees_processes_of: the container whose processes it sees; empty for its own.
-        capabilities: all that are left to it.
-        writable: whether its own file system can be written.
-        entrypoint: what takes the place of the image's own; empty to leave that.
-        is_shell: whether somebody talks to it.
-        terminal: whether that somebody types.
-        options: more of the daemon's own settings, each a name and a JSON value.
-        disk_bytes: what it may write in its own file system, where the daemon can hold it to that.
+        image_labels: the labels of an image that was built from the right files.
+        agents_dir: the agents folder to build the agent's image from, for messages.
+        network: `none`, the name of a network, or `container:<name>` to share that container's.
+        sees_processes_of: the container whose process namespace it shares; empty for its own.
+        capabilities: the only ones that it keeps.
+        writable: whether its file system is writable.
+        entrypoint: replaces that of the image; empty to keep that.
+        is_shell: whether it is interactive.
+        terminal: whether it has a terminal.
+        options: further settings of the daemon, each a name and a JSON value.
+        disk_bytes: the limit of its file system's size, where the daemon can enforce one.
     """
 
     role: Role
@@ -96,21 +96,21 @@ class Plan:
 
     @property
     def on_outside_network(self) -> bool:
-        """Whether it is on the network that leads outside, which must be there before it starts."""
+        """Whether it is on the network with access to the outside, which must exist before it starts."""
         return self.network != _NO_NETWORK and not self.network.startswith(_NETWORK_OF)
 
 
 def plans(
     attempt: Path, order: Order, name_of: dict[Role, str], launch: Path | None, outside_network: str
 ) -> list[Plan]:
-    """Plan all containers of an attempt, in the order in which they must start.
+    """Return the plans of all containers of an attempt, in the order in which they must start.
 
     Args:
         attempt: its directory.
         order: what is to be done.
-        name_of: what the containers will be called.
-        launch: where arguments and variables with secrets in them lie; None where there are none.
-        outside_network: the network that leads outside, for those that get it.
+        name_of: the names of the containers.
+        launch: the file with arguments and variables that contain secrets; None where there are none.
+        outside_network: the network with access to the outside, for those that get it.
     """
     found = [_grader(attempt, order, outside_network)]
     if order.network == "models":
@@ -119,18 +119,18 @@ def plans(
 
 
 def joining(plan: Plan, container: str) -> Plan:
-    """Plan the same container in the network namespace of another one that runs."""
+    """Return the plan of the same container in the network namespace of another, running one."""
     return replace(plan, network=f"{_NETWORK_OF}{container}")
 
 
 def open_folders(attempt: Path) -> None:
-    """Let an attempt's containers use its folders."""
+    """Give an attempt's containers access to its folders."""
     (attempt / protocol.GRADER).mkdir(exist_ok=True)
     (attempt / protocol.PROXY).mkdir(exist_ok=True)
     (attempt / protocol.VALIDATIONS).touch()
     (attempt / protocol.RESTARTS).touch()
     for name in (protocol.SUBMISSION, protocol.LOGS, protocol.CODE):
-        # The agent is another user there; the attempt's own folder keeps everybody else out.
+        # The agent is another user there; the attempt's directory keeps all others out.
         (attempt / name).chmod(0o777)
     attempt.chmod(0o700)
     (attempt / protocol.OUTPUT).chmod(0o770)
@@ -183,7 +183,7 @@ def _own_competition(order: Order) -> tuple[Bind, ...]:
 
 
 def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
-    """Plan the only way out of a `models` network: a socket in a folder, which nothing can go around."""
+    """Return the plan of the proxy, which is reached by a socket in a folder and is the only way out."""
     command = [
         *("-m", "environment.container.proxy", f"--socket={SERVICE}/{layout.PROXY_SOCKET}"),
         f"--traffic={_TRAFFIC}/{Path(protocol.TRAFFIC).name}",
@@ -252,7 +252,7 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
 
 
 def meter(attempt: Path, order: Order, agent: str) -> Plan:
-    """Plan a container of ours that measures what an agent has closed to all but itself; it can change nothing."""
+    """Return the plan of a container that measures files to which an agent denies access; it can change nothing."""
     folders = (protocol.SUBMISSION, protocol.LOGS, protocol.CODE)
     return Plan(
         Role.METER,

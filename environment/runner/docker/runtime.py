@@ -1,4 +1,4 @@
-"""The Docker runtime: an attempt is its containers, found again by their labels."""
+"""The Docker runtime: an attempt's containers, which are identified by their labels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LABEL_KEPT = "mlebench.kept"
 START_TRIES = 3
 _POLL_SECONDS = 0.5
 _METER_EVERY_SECONDS = 60.0
-# The loop that looks after all attempts waits for the daemon itself, the threads that start containers for longer.
+# The timeout of the loop over all attempts; the threads that start containers wait longer for the daemon.
 _LOOP_TIMEOUT_SECONDS = 20
 _AWAY_SECONDS = 5.0
 _STARTED_AT_ONCE = 4
@@ -61,17 +61,17 @@ class Container:
 
     @property
     def runs(self) -> bool:
-        """Whether anything in it may live."""
+        """Whether processes in it may be alive."""
         return self.state in ("running", "paused", "restarting")
 
 
 class DockerHost:
-    """The daemon, for all containers of one state directory: one listing serves every attempt.
+    """The daemon's containers of one state directory; one listing serves every attempt.
 
     Attributes:
-        starters: threads for what takes the daemon seconds: the other attempts are looked after meanwhile.
-        joining: held while a container is put on the network that leads outside, so that the network is not
-            dropped before the container is on it.
+        starters: threads for calls that take the daemon seconds, so that the other attempts are not delayed.
+        joining: held while a container is put on the network with access to the outside, so that the network is not
+            removed before the container is on it.
     """
 
     def __init__(self, state_dir: Path) -> None:
@@ -85,12 +85,12 @@ class DockerHost:
         self.joining = threading.Lock()
 
     def name_of(self, attempt: str, role: Role) -> str:
-        """Make the name of a container, the same for whoever creates it: the daemon gives it only once."""
+        """Return the name of a container, always the same, so that the daemon creates only one."""
         return f"{self._prefix}-{attempt}-{role}"
 
     @property
     def outside_network(self) -> str:
-        """The name of this state directory's one network that leads outside."""
+        """The name of this state directory's network with access to the outside."""
         return f"{self._prefix}-open"
 
     @property
@@ -98,12 +98,12 @@ class DockerHost:
         return f"mlebench-{hashlib.sha256(str(self.state_dir).encode()).hexdigest()[:10]}"
 
     def drop_outside_network(self) -> None:
-        """Remove the network unless somebody is on it; the next who needs it makes it again.
+        """Remove the network unless a container is on it; it is created again when needed.
 
         Raises:
             Unreachable: the daemon does not answer.
         """
-        # Not waited for: whoever joins it now will drop it later.
+        # Without waiting: an attempt that joins it now will remove it later.
         if self.joining.acquire(blocking=False):
             try:
                 with self.asking("the network can't be removed") as client:
@@ -112,11 +112,11 @@ class DockerHost:
                 self.joining.release()
 
     def find(self, attempt: str, role: Role) -> Container | None:
-        """Find one container, as it was less than a second ago.
+        """Return a container as listed less than a second ago; None if there is none.
 
         Raises:
-            Unreachable: the daemon does not answer, or has not for the last attempt that asked a moment ago: each
-                would wait for it in turn.
+            Unreachable: the daemon does not answer, or has not answered a moment ago, so that not every attempt waits
+                for it in turn.
         """
         return self._listed().get((attempt, role))
 
@@ -137,20 +137,20 @@ class DockerHost:
     def remove_leftovers(
         self, attempts: Callable[[], Iterable[str]], *, network_too: bool = False
     ) -> list[str]:
-        """Remove containers that serve no attempt any more, and the network with the last one; return their names.
+        """Remove containers without an attempt, and the network with the last one; return the containers' names.
 
-        Such a one appears when its creation outlives the runner that asked the daemon for it.
+        There is one when the daemon created it after the runner that requested it had died.
 
         Args:
-            attempts: names all attempts that may have containers. It is asked when the containers are listed: each was
-                created for an attempt that was there before, so none that has just begun is missing.
-            network_too: whether the network goes as well where no container is left to be removed.
+            attempts: returns all attempts that may have containers. It is called after the containers are listed: each
+                was created for an attempt that existed before, so no new attempt is missing.
+            network_too: remove the network even if there was no container to remove.
 
         Raises:
             Unreachable: the daemon does not answer, or does not remove one of them now.
         """
         listed = list(self._listed().values())
-        # Where an agent's container is kept, Podman keeps what that depends on.
+        # Podman keeps the containers on which a kept agent's container depends.
         spared = {*attempts(), *(one.attempt for one in listed if one.kept)}
         leftovers = [one for one in listed if one.attempt not in spared]
         removed: list[str] = []
@@ -158,7 +158,7 @@ class DockerHost:
         for one in sorted(leftovers, key=lambda one: _ENDED_IN.index(one.role)):
             try:
                 self.remove(one.id)
-            except Unreachable as refusal:  # told when the others are gone
+            except Unreachable as refusal:  # raised after the others are removed
                 problem = refusal
             else:
                 removed.append(self.name_of(one.attempt, one.role))
@@ -169,16 +169,16 @@ class DockerHost:
         return removed
 
     def close(self) -> None:
-        """Wait for the containers that are being started: what is asked of the daemon must not outlive who asks."""
+        """Wait for the containers that are being started: requests to the daemon must not outlive this process."""
         self.starters.shutdown(cancel_futures=True)
         self.forget()
 
     def forget(self) -> None:
-        """List the containers again at the next `find`: something has been changed."""
+        """Make the next `find` list the containers again, since something has changed."""
         self._seen_at = None
 
     def client(self, *, patient: bool) -> APIClient:
-        """Connect to the daemon, once for each patience.
+        """Return a connection to the daemon, one for each value of `patient`.
 
         Raises:
             Unreachable: it does not answer.
@@ -194,15 +194,15 @@ class DockerHost:
 
     @contextmanager
     def asking(self, doing: str, *, patient: bool = False) -> Iterator[APIClient]:
-        """Use the daemon.
+        """Yield a client of the daemon, turning its errors into Unreachable.
 
         Args:
-            doing: what can't be done where it refuses or does not answer.
-            patient: whether nothing else waits for the answer meanwhile.
+            doing: the message for a failure.
+            patient: whether a long timeout is acceptable, because nothing else waits for the answer.
 
         Raises:
             Unreachable: it does not answer, or not now.
-            docker.errors.APIError: it refuses.
+            docker.errors.APIError: it refuses the request.
         """
         from docker.errors import APIError, DockerException
         from requests.exceptions import RequestException
@@ -218,11 +218,11 @@ class DockerHost:
             raise Unreachable(doing, f"the daemon does not answer ({type(error).__name__})") from error
 
     def remove(self, container_id: str, *, if_possible: bool = False) -> None:
-        """Remove a container with its anonymous volumes, running or not; again is harmless.
+        """Remove a container with its anonymous volumes, running or not; repeating it is harmless.
 
         Args:
-            container_id: which.
-            if_possible: leave it where the daemon says that another one, which is kept, needs it.
+            container_id: the container.
+            if_possible: leave it if the daemon refuses because a kept container depends on it.
 
         Raises:
             Unreachable: the daemon does not answer.
@@ -238,7 +238,7 @@ class DockerHost:
             except APIError as error:
                 if if_possible:
                     return
-                # Another runner may be removing it: the next listing shows whether it is gone.
+                # Another runner may be removing it, which the next listing shows.
                 raise Unreachable("a container can't be removed", daemon.explanation(error)) from error
 
     def _listed(self) -> dict[tuple[str, Role], Container]:
@@ -273,7 +273,7 @@ class DockerHost:
 
 
 class DockerSandbox:
-    """An agent's container with its grader and perhaps its proxy."""
+    """An agent's container with its grader and, if needed, its proxy."""
 
     def __init__(self, host: DockerHost, attempt: Path, order: Order) -> None:
         self._host = host
@@ -288,7 +288,7 @@ class DockerSandbox:
         self._mend_wait = _FIRST_MEND_SECONDS / 2
 
     def status(self) -> AgentStatus:
-        """Find out where the agent is.
+        """Return the status of the agent.
 
         Raises:
             Unreachable: the daemon does not answer.
@@ -303,10 +303,10 @@ class DockerSandbox:
         return AgentStatus.ABSENT
 
     def start(self) -> str:
-        """Start the containers on another thread; what goes wrong there is raised or returned by the next call.
+        """Start the containers on another thread; its errors are raised or returned by the next call.
 
         Raises:
-            Unreachable: not now; to be tried again.
+            Unreachable: not possible now; to be tried again.
         """
         if self._starting is not None and (error := self._starting.exception()) is not None:
             self._starting = None
@@ -323,10 +323,10 @@ class DockerSandbox:
         return ""
 
     def keep_serving(self) -> None:
-        """Start again, on another thread, what serves a living agent and has died; what goes wrong is raised later.
+        """Restart, on another thread, services of a running agent that have died; errors are raised by a later call.
 
         Raises:
-            Problem: it can't be done; to be tried again.
+            Problem: a restart failed; to be tried again.
         """
         if (self._attempt / protocol.ENDING).exists():
             return
@@ -350,7 +350,7 @@ class DockerSandbox:
         return role is not Role.PROXY or self._order.network == "models"
 
     def _mend(self, role: Role, dead: Container | None) -> None:
-        """Put another container in the place of a dead one; a grader joins what is left of its own network."""
+        """Replace a dead container; a grader joins the network namespace that the agent still has."""
         doing = f"the {role} can't be started again"
         how, from_outside = self._end_of(dead)
         if dead is not None:
@@ -362,7 +362,7 @@ class DockerSandbox:
         names = self._names()
         planned = plans(self._attempt, self._order, names, None, self._host.outside_network)
         plan = next(plan for plan in planned if plan.role is role)
-        # An agent that runs is served by the image that is there, even if that was built anew meanwhile.
+        # A running agent is served by the current image, even if that was rebuilt meanwhile.
         plan = replace(plan, image_labels=())
         if role is Role.GRADER:
             plan = joining(plan, names[Role.AGENT])
@@ -381,7 +381,7 @@ class DockerSandbox:
         output.append(self._attempt / protocol.RESTARTS, record)
 
     def _end_of(self, dead: Container | None) -> tuple[str, bool]:
-        """Say how a container beside the agent has ended, and whether an agent can't have brought that about."""
+        """Return how a container beside the agent has ended, and whether an agent cannot have caused that."""
         from docker.errors import NotFound
 
         if dead is None:
@@ -399,30 +399,30 @@ class DockerSandbox:
         return f"ended with {code}", False
 
     def stop(self) -> None:
-        """Let the container's main process end the agent; asked once, since asked twice it would skip the grace."""
+        """Have the container's main process end the agent; signalled once, as a second signal would skip the grace."""
         sent = self._attempt / _STOP_SENT
         if not sent.exists():
             self._signal(self._agent(), "SIGTERM")
             sent.touch()
 
     def kill(self) -> None:
-        """Freeze the container, so that what forks in it does not compete with its end, and kill it."""
+        """Pause the container, so that a fork bomb in it cannot delay its end, and kill it."""
         from docker.errors import APIError
 
         agent = self._agent()
         if agent is not None and agent.state == "running":
-            # What does not let itself be frozen, as in the first version of control groups, is killed all the same.
+            # A container that can't be paused, as with control groups v1, is killed all the same.
             with suppress(APIError, Unreachable), self._host.asking("a container can't be paused") as client:
                 client.pause(agent.id)
         self._signal(agent, "SIGKILL")
 
     def agent_lives(self) -> bool:
-        """Look for anything below the container's main process."""
+        """Return whether the container's main process has children."""
         root = self.root_process()
         return root is not None and bool(process_tree().children.get(root))
 
     def ending(self) -> Ending | None:
-        """Read what the main process has written; else what the daemon knows, before the container is removed."""
+        """Return the main process's record of the ending, or else the daemon's, which is lost with the container."""
         written = protocol.read_if_there(self._attempt / protocol.ENDING, Ending)
         asked = protocol.was_asked_to_end(protocol.names_in(self._attempt))
         if written is not None and (written.reason != "stopped" or asked):
@@ -446,7 +446,7 @@ class DockerSandbox:
         return Ending.unseen("lost", f"its container was {how} from outside")
 
     def end_leftovers(self) -> bool:
-        """Kill the containers beside the agent's, which run on when that is gone."""
+        """Kill the containers beside the agent's, which run on after its end."""
         if self._mending is not None and not self._mending.done():
             return False
         for beside in self._beside():
@@ -455,11 +455,11 @@ class DockerSandbox:
         return True
 
     def removing(self) -> Generator[None, None, list[str]]:
-        """Remove the containers, the folder that they shared, and the network after the last run."""
+        """Remove the containers, the folder that they shared, and after the last run the network."""
         agent = self._agent()
         is_kept = agent is not None and agent.kept
         if agent is not None and not is_kept:
-            # First, because to Podman it depends on the one whose network it shares.
+            # First, because in Podman it depends on the container whose network it shares.
             self._keep_output(agent)
             self._host.remove(agent.id)
         for beside in self._beside():
@@ -474,14 +474,14 @@ class DockerSandbox:
         return agent.image if agent is not None else ""
 
     def bytes_outside(self) -> int:
-        """Measure what the agent has written into its container's own file system."""
+        """Return the bytes that the agent has written to its container's own file system."""
         with self._host.asking("a container can't be measured", patient=True) as client:
             name = self._host.name_of(self._order.name, Role.AGENT)
             found: list[dict[str, Any]] = client.containers(size=True, filters={"name": f"^/{name}$"})
         return sum(int(one.get("SizeRw") or 0) for one in found)
 
     def bytes_seen_by_root(self) -> int | None:
-        """Measure the agent's folders and deleted files in a container of ours, now and then, unless we are root."""
+        """Return the bytes of the agent's folders and deleted files, measured by root in a container now and then."""
         if os.geteuid() == 0 or (
             self._metered_at and time.monotonic() - self._metered_at < _METER_EVERY_SECONDS
         ):
@@ -497,16 +497,16 @@ class DockerSandbox:
                 )
                 client.start(container)
                 client.wait(container)
-                told: bytes = client.logs(container, stderr=False)
+                printed: bytes = client.logs(container, stderr=False)
                 client.remove_container(container, force=True, v=True)
             except APIError:
-                told = b""  # its agent has ended, or its image is of an older version
-        last = told.split()[-1:]
+                printed = b""  # its agent has ended, or its image is of an older version
+        last = printed.split()[-1:]
         self._metered = int(last[0]) if last and last[0].isdigit() else None
         return self._metered
 
     def root_process(self) -> int | None:
-        """Return the container's main process as this host sees it; None where it can't."""
+        """Return the host's process id of the container's main process; None where it is unknown."""
         seen = self._inspect()
         pid = int(seen["State"]["Pid"]) if seen is not None else 0
         return pid or None
@@ -541,26 +541,29 @@ class DockerSandbox:
             try:
                 client.kill(container.id, name)
             except APIError as error:
-                if error.status_code not in (404, 409):  # it has ended in between, which the next look sees
+                if error.status_code not in (
+                    404,
+                    409,
+                ):  # it has ended meanwhile, which the next listing shows
                     raise
 
     def _keep_output(self, agent: Container) -> None:
-        """Keep what the main process itself has printed: it says what went wrong around the agent."""
+        """Keep the main process's own output, which has errors around the agent."""
         from docker.errors import APIError
 
         with self._host.asking("a container's output can't be read") as client:
             try:
                 text: bytes = client.logs(agent.id, tail=200)
             except APIError:
-                return  # it is gone, or was never started
+                return  # it was removed, or never started
         if text:
             files.write_bytes(self._attempt / protocol.SHIM_LOG, text, durable=False)
 
     def _start(self) -> None:
-        """Make and start everything that is missing, in order.
+        """Create and start all missing containers, in order.
 
         Raises:
-            Problem: it can't be done.
+            Problem: one can't be started.
         """
         doing = "the containers can't be started"
         launch = secrets.path_of(self._attempt) if self._order.secret else None
@@ -588,8 +591,8 @@ class DockerSandbox:
         except APIError as error:
             if error.is_client_error() or (self._attempt / protocol.CLAIM).exists():
                 raise
-            # A daemon that was killed while it started a container can't start it ever again ("task already
-            # exists"), so the next try shall make a new one; the claim still lets only one of them run the agent.
+            # A daemon that was killed while it started a container can never start it again ("task already
+            # exists"), so the next try must create a new one; the claim still lets only one of them run the agent.
             self._host.remove(container)
             raise EnvironmentProblem("a container can't be started", daemon.explanation(error)) from error
 

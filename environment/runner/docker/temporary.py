@@ -1,4 +1,4 @@
-"""An attempt's containers outside of any run: for a shell, and for a look around in an image."""
+"""An attempt's containers without a run: for a shell, and for checking an image."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 
-def order_of_no_run(**facts: Any) -> Order:
-    """Make an order of what matters to its containers; what only matters to a run is left open."""
-    unsaid: dict[str, Any] = {
+def order_without_run(**facts: Any) -> Order:
+    """Return an order with the given facts, and placeholders for what only matters to a run."""
+    placeholders: dict[str, Any] = {
         "version": protocol.VERSION,
         "attempt_id": 0,
         "sweep_id": "",
@@ -40,21 +40,21 @@ def order_of_no_run(**facts: Any) -> Order:
         "memory_bytes": None,
         "snapshot_every_seconds": 60.0,
     }
-    return Order(**unsaid | facts)
+    return Order(**placeholders | facts)
 
 
 @contextmanager
 def temporary_containers(
     client: APIClient, folder: Path, order: Order, name: str, change: Callable[[Plan], Plan]
 ) -> Iterator[str]:
-    """Run what is beside an agent, create the agent's container without starting it, and remove all in the end.
+    """Run the services of an agent, create its container without starting it, and remove all of them in the end.
 
     Args:
         client: of the daemon.
-        folder: an empty one in the place of an attempt's directory.
-        order: what the containers are planned from.
-        name: that the names of containers and network begin with.
-        change: makes the agent's container another one.
+        folder: an empty folder in place of an attempt's directory.
+        order: the order from which the containers are planned.
+        name: the prefix of the containers' and the network's names.
+        change: changes the plan of the agent's container.
 
     Yields:
         The name of the agent's container.
@@ -81,7 +81,7 @@ def temporary_containers(
 
 
 def remove_temporary_containers(client: APIClient, name: str) -> None:
-    """Remove the containers of this name, also those that a killed process has left, and their network.
+    """Remove the containers with this prefix, even those that a killed process left, and their network.
 
     Raises:
         EnvironmentProblem: the daemon does not answer.

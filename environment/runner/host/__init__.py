@@ -1,1 +1,1 @@
-"""What is measured on a host: its GPUs and problems, and what attempts use of its disk, memory and processors."""
+"""Measurements on a host: its GPUs and problems, and attempts' use of disk, memory and processors."""

@@ -1,8 +1,8 @@
-"""What an attempt holds on disk: in its directory, in its container, and in files that have no name any more.
+"""Measure the disk usage of an attempt: its directory, its container, and its deleted files that are still open.
 
     python -m environment.runner.host.disk FOLDER
 
-as root in a container that sees an agent's processes prints the bytes of its folders, which are below FOLDER.
+as root, in a container that shares an agent's process namespace, prints the bytes of its folders below FOLDER.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Refused = Callable[[str, OSError], None]
 
 @dataclass(frozen=True)
 class DiskUse:
-    """What was measured.
+    """A measurement.
 
     Attributes:
-        bytes: on disk; at least these when measuring stopped because that is over the limit already.
-        unseen: what could not be looked at and so is not counted, a few at most.
+        bytes: on disk; a lower bound where measuring stopped because the limit was exceeded.
+        unseen: entries that could not be read and so are not counted, a few at most.
     """
 
     bytes: int
@@ -46,10 +46,10 @@ class DiskUse:
 
 
 class DiskMeter:
-    """Measures what one attempt holds on disk, on another thread: a million files delay no other attempt.
+    """Measures the disk usage of one attempt on another thread, so that a million files delay no other attempt.
 
     Attributes:
-        entries: how many were looked at in its directory the last time, those on a node's own disk not counted.
+        entries: the number of entries in its directory that the last measurement read, without those on a node's disk.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class DiskMeter:
         """Prepare.
 
         Args:
-            attempt: the directory to be measured; snapshots and recordings in it are ours and do not count.
-            elsewhere: measures what the attempt holds in other places; it may be slow, or Unreachable.
-            worker: does the measuring, in turns with that of others.
-            most: what the attempt may hold; measuring stops when it is over that, so that it ends also
-                in a tree that grows faster than it is walked through.
-            as_root: measures the agent's own folders where there is a limit to hold and some of it is closed
-                to us; None where it can't.
+            attempt: the directory to measure; our recordings in it do not count.
+            elsewhere: measures what the attempt has outside its directory; it may be slow, or raise Unreachable.
+            worker: runs the measurement, in turns with those of other attempts.
+            most: the limit; measuring stops when it is exceeded, so that it also ends
+                in a tree that grows faster than it is read.
+            as_root: measures the agent's own folders where there is a limit and some of them can't be read by
+                this user; None where that is impossible.
         """
         self._attempt = attempt
         self._elsewhere = elsewhere
@@ -83,11 +83,11 @@ class DiskMeter:
         self._turn: Future[tuple[DiskUse | None] | None] | None = None
 
     def start(self, processes: Sequence[int] = (), *, whole: bool = True) -> bool:
-        """Measure; False where that is still being done.
+        """Start a measurement, and return False if one is running.
 
         Args:
-            processes: those that may hold files open.
-            whole: whether also what lies between hosts is looked at anew, which costs those that share it.
+            processes: those that may have files open.
+            whole: whether to measure the shared file system again too, which slows down those that share it.
         """
         if self._steps is not None:
             return False
@@ -96,10 +96,10 @@ class DiskMeter:
         return True
 
     def take(self) -> DiskUse | None:
-        """Return a measurement that has ended since the last call; None where there is none.
+        """Return a measurement that was completed since the last call; None where there is none.
 
         Raises:
-            Exception: it has failed; the next one begins anew.
+            Exception: it has failed; `start` begins another one.
         """
         if self._steps is None or self._turn is None or not self._turn.done():
             return None
@@ -112,7 +112,7 @@ class DiskMeter:
         return ended[0]
 
     def _measure(self, processes: Sequence[int], *, whole: bool) -> Generator[None, None, DiskUse | None]:
-        """Add everything up, in steps of one file each."""
+        """Add up all sizes, in steps of one file each."""
         unseen: list[str] = []
 
         def refused(place: str, error: OSError) -> None:
@@ -141,11 +141,11 @@ class DiskMeter:
                 total, unseen = max(total, seen_by_root), []
             return DiskUse(total + self._elsewhere(), tuple(unseen))
         except Unreachable:
-            return None  # half of it would look like the whole
+            return None  # an incomplete sum would look complete
 
 
 def _go_on(steps: Generator[None, None, DiskUse | None]) -> tuple[DiskUse | None] | None:
-    """Measure for a turn; return what was found, or None when it takes another turn."""
+    """Measure for a turn, and return the result in a tuple, or None if it takes another turn."""
     give_up = time.monotonic() + _TURN_SECONDS
     while True:
         try:
@@ -157,7 +157,7 @@ def _go_on(steps: Generator[None, None, DiskUse | None]) -> tuple[DiskUse | None
             return None
 
 
-# What an operator has recorded or replayed, which the agent neither writes nor sees, and data that it only reads.
+# Recordings, which the agent neither writes nor sees, and data that it only reads.
 _OURS = (protocol.RECORDED_CALLS, protocol.REPLAY, protocol.DATASET)
 _COPIES = (protocol.SNAPSHOTS, protocol.CODE_SNAPSHOTS)
 
@@ -222,7 +222,7 @@ class WriteMeter:
 
 
 def _without_a_name(processes: Sequence[int], refused: Refused) -> Iterator[int]:
-    """Yield the bytes of each file that was deleted, but which a process has open or mapped; on disk, not in memory."""
+    """Yield the bytes of each deleted file on disk that a process still has open or mapped."""
     counted: set[tuple[int, int]] = set()
     for process in processes:
         folder = Path("/proc", str(process))
@@ -254,7 +254,7 @@ def _mapped(process: Path) -> Iterator[tuple[tuple[int, int], int]]:
         try:
             found = (process / "map_files" / addresses.decode()).stat()
         except OSError:
-            # Only root may look at the file; what of it is mapped is known to its owner too.
+            # Only root may stat the file; the size of the mapping is visible to its owner too.
             start, end = (int(address, 16) for address in addresses.split(b"-"))
             major, minor = (int(number, 16) for number in device.split(b":"))
             yield (os.makedev(major, minor), int(inode)), end - start
@@ -264,7 +264,7 @@ def _mapped(process: Path) -> Iterator[tuple[tuple[int, int], int]]:
 
 
 def _devices_in_memory(process: Path) -> set[int]:
-    """Find the file systems that a process sees whose files are memory: the kernel's own, and mounted ones."""
+    """Return the devices of file systems in memory that a process sees: the kernel's own, and mounted ones."""
     own = os.memfd_create("device")
     try:
         found = {os.fstat(own).st_dev}
@@ -279,14 +279,14 @@ def _devices_in_memory(process: Path) -> set[int]:
 
 
 def main() -> None:
-    """Print what the agent's folders and deleted files hold."""
+    """Print the bytes of the agent's folders and deleted files."""
     processes = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - names are enough
     sizes = chain(_without_a_name(processes, _pass_over), _between_hosts(Path(sys.argv[1]), _pass_over, []))
     sys.stdout.write(f"{sum(sizes)}\n")
 
 
 def _pass_over(_place: str, _error: OSError) -> None:
-    """Leave out what not even root can look at: it has been moved or ended meanwhile."""
+    """Ignore what not even root can read: it was moved, or its process has ended."""
 
 
 if __name__ == "__main__":

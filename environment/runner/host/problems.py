@@ -1,4 +1,4 @@
-"""What is wrong with the host when an attempt ends: measured, never read from anything that an agent can write."""
+"""Problems of the host when an attempt ends, measured and never read from anything that an agent can write."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from environment.runner import protocol
 from environment.runner.host.readings import GpuReader
 from environment.runner.protocol import Order
 
-# With less than this nobody can work: even a log line or a temporary file may fail.
+# With less than this, even writing a log line or a temporary file may fail.
 LEAST_FREE_BYTES = 64 << 20
 LEAST_FREE_FILES = 256
 
 
-class HostWitness:
-    """Looks at the host at the beginning and at the end of one attempt."""
+class HostMonitor:
+    """Checks the host at the beginning and at the end of one attempt."""
 
     def __init__(self, attempt: Path, order: Order, gpus: GpuReader) -> None:
         scratch = (attempt / protocol.SCRATCH).resolve()  # on a node it is on another disk
@@ -28,21 +28,21 @@ class HostWitness:
         self._held: int | None = None
 
     def note_start(self) -> None:
-        """Look before the agent could have done anything."""
+        """Check the disk before the agent is started."""
         self._full_at_start = bool(self._full_disk(0))
 
     def note_disk_use(self, held: int | None) -> None:
-        """Take note of what the attempt itself holds on disk, where it was measured."""
+        """Record the attempt's own disk usage, if it was measured."""
         self._held = self._held if held is None else held
 
     def problem(self, started: Started | None) -> str:
-        """Return in words what may have ended an agent though it did nothing wrong; empty where nothing shows."""
+        """Return the problem of the host that may have ended the agent, in words; empty where none is found."""
         if started is not None and started.boot_id != output.boot_id():
             return "the host was restarted"
         return self._lost_gpus() or self._disk()
 
     def _disk(self) -> str:
-        """A full disk is the host's problem only if it would be full without what the attempt itself has written.
+        """Return whether the disk would be full even without what the attempt itself has written, in words.
 
         Otherwise an agent could fill it and be launched again for free.
         """
@@ -65,7 +65,7 @@ class HostWitness:
 
 
 def _full_disk(folder: Path, own_bytes: int) -> str:
-    """Return in words that the disk below `folder` is full, also without `own_bytes`; empty where it is not."""
+    """Return that the disk below `folder` would be full even without `own_bytes`, in words; empty where it is not."""
     found = os.statvfs(folder)
     free = found.f_bavail * found.f_frsize
     if free + own_bytes < LEAST_FREE_BYTES:

@@ -1,4 +1,4 @@
-"""What a runner reads of its host: attempts' processes, files and network, GPUs, and what the host is made of."""
+"""Readings of a host: attempts' processes and network, GPUs, and the host's hardware."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from foundation.problems import EnvironmentProblem
 _GPU_NODE = "/dev/nvidia"
 _DRIVER_NODES = tuple(f"{_GPU_NODE}{name}" for name in ("ctl", "-uvm", "-uvm-tools", "-modeset"))
 _PART_OF_GPU = "MIG-"
-# Of an interface's numbers in /proc/PID/net/dev, those of bytes received and sent.
+# The columns of bytes received and sent in /proc/PID/net/dev.
 _RECEIVED, _SENT = 0, 8
 
 
@@ -26,8 +26,8 @@ class Gpu:
     """One device; None where the driver does not say.
 
     Attributes:
-        uuid: names the device for ever, whatever its index is after the next boot.
-        busy_percent: of the last moments, as the driver counts it.
+        uuid: identifies the device permanently, whatever its index is after the next boot.
+        busy_percent: of the recent past, as the driver reports it.
         minor: the number in the name of its file in /dev.
     """
 
@@ -40,14 +40,14 @@ class Gpu:
 
 
 MARK = "MLEBENCH_ATTEMPT"
-"""The variable by which what serves an agent is found; it is in no agent's own variables."""
+"""The variable that identifies the processes serving an agent; no agent's own variables contain it."""
 
 GpuReader = Callable[[], tuple[Gpu, ...]]
 """Reads all devices, in the driver's order; none where there is no driver."""
 
 
 def processes_of_attempt(attempt: Path) -> list[int]:
-    """Find the processes that belong to an attempt by their own marks, whoever their parent is by now.
+    """Return the processes that belong to an attempt by their variables and arguments, whatever their parent is.
 
     A plain agent's variables name its LOGS_DIR, those of a container's own processes the attempt, and a bubblewrap's
     arguments name the attempt's directory.
@@ -68,20 +68,20 @@ def processes_of_attempt(attempt: Path) -> list[int]:
 
 
 def kill(pids: list[int]) -> None:
-    """End processes at once; one that is gone already is fine."""
+    """Kill processes; those that have ended already are ignored."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def network_bytes(process: int, proc: Path = Path("/proc")) -> int | None:
-    """Read the bytes in and out since the network was made; None where it is the host's own, or can't be seen."""
+    """Return the bytes received and sent by a network namespace; None where it is the host's, or can't be read."""
     try:
         if (proc / str(process) / "ns/net").readlink() == (proc / "self/ns/net").readlink():
             return None
         table = (proc / str(process) / "net/dev").read_text()
     except OSError:
-        # It has just ended, or belongs to somebody else.
+        # The process has just ended, or belongs to another user.
         return None
     total = 0
     for line in table.splitlines()[2:]:  # after two lines of headings
@@ -93,7 +93,7 @@ def network_bytes(process: int, proc: Path = Path("/proc")) -> int | None:
 
 
 def hardware_of(gpu_uuids: tuple[str, ...], reader: GpuReader) -> Hardware:
-    """Read the host's processors and memory, and the devices of these ids; without ids no driver is asked."""
+    """Return the host's processors and memory, and the devices with these ids; without ids no driver is called."""
     known = {gpu.uuid: gpu for gpu in reader()} if gpu_uuids else {}
     return Hardware(
         cpu_model=_cpu_model(),
@@ -104,11 +104,11 @@ def hardware_of(gpu_uuids: tuple[str, ...], reader: GpuReader) -> Hardware:
 
 
 def given_gpus(visible: str, gpus: Sequence[Gpu]) -> GivenGpus:
-    """Find the devices that a batch system names in CUDA_VISIBLE_DEVICES, by what the driver says of them.
+    """Return the devices that a batch system lists in CUDA_VISIBLE_DEVICES, with what the driver reports of them.
 
     Args:
-        visible: the variable: places in the driver's order among what the job may open, or ids.
-        gpus: all devices that the driver shows to the job; none where there is no driver.
+        visible: the variable: indexes in the driver's order of what the job may open, or ids.
+        gpus: all devices that the driver reports to the job; none where there is no driver.
 
     Raises:
         EnvironmentProblem: there are none, or one is not among these.
@@ -121,7 +121,7 @@ def given_gpus(visible: str, gpus: Sequence[Gpu]) -> GivenGpus:
             "See gres in the profile, and gres.conf of the node.",
         )
     if not gpus:
-        return GivenGpus(visible)  # nothing to ask: what they are stays unknown
+        return GivenGpus(visible)  # without a driver nothing else is known
     if any(name.startswith(_PART_OF_GPU) for name in names):
         return GivenGpus(visible, tuple(names))
     found = [_gpu_named(name, gpus) for name in names]
@@ -132,10 +132,10 @@ def given_gpus(visible: str, gpus: Sequence[Gpu]) -> GivenGpus:
 
 
 def visible_alone(given: GivenGpus) -> str:
-    """Return what CUDA_VISIBLE_DEVICES is where no other devices are to be seen, so that places count from 0.
+    """Return CUDA_VISIBLE_DEVICES for a sandbox with only these devices, where indexes count from 0.
 
     Raises:
-        EnvironmentProblem: they can't be shown alone.
+        EnvironmentProblem: they can't be separated from others.
     """
     if given.uuids and not given.nodes:
         raise EnvironmentProblem(
@@ -157,7 +157,7 @@ def _gpu_named(name: str, gpus: Sequence[Gpu]) -> Gpu:
             return gpu
     known = ", ".join(gpu.uuid for gpu in gpus)
     raise EnvironmentProblem(
-        "the driver does not know a GPU of the job", f"it is '{name}', known are {known}"
+        "the driver does not know a GPU of the job", f"it is '{name}', the driver lists {known}"
     )
 
 
@@ -174,17 +174,17 @@ def _gpu_in_words(gpu: Gpu) -> str:
 
 
 def read_nvidia() -> tuple[Gpu, ...]:
-    """Read the devices of NVIDIA's driver."""
+    """Return the devices of NVIDIA's driver."""
     import pynvml
 
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
-        return ()  # no driver, or one that is out of order: no device can be given to anybody
+        return ()  # no driver, or a broken one
     try:
         return tuple(_gpu(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount()))
     except pynvml.NVMLError:
-        return ()  # lost while we looked
+        return ()  # a device was lost meanwhile
     finally:
         pynvml.nvmlShutdown()
 
@@ -205,7 +205,7 @@ def _gpu(pynvml: Any, index: int) -> Gpu:
 
 
 def _ask(pynvml: Any, question: Any, handle: Any) -> Any:
-    """Call the driver; None where it does not know: parts of a GPU (MIG) and old ones do not know everything."""
+    """Call the driver; None where it fails, as for some facts of parts of a GPU (MIG) and of old GPUs."""
     try:
         return question(handle)
     except pynvml.NVMLError:

@@ -1,4 +1,4 @@
-"""What an attempt uses while it runs, and when that is over a limit which no kernel holds."""
+"""Resource usage of a running attempt, and checks of the limits that the kernel does not enforce."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from environment.runner import protocol
 from environment.runner.host.readings import Gpu, network_bytes
 from environment.runner.protocol import LimitExceeded, Order
 
-# Less is what an interpreter needs to sleep.
+# An interpreter that sleeps uses less.
 _BUSY_PERCENT = 1.0
 
 
@@ -20,8 +20,8 @@ class Usage:
     """One line of usage.jsonl; None where it could not be measured.
 
     Attributes:
-        idle_seconds: since something last happened: output, work, a model call that began or waits in the gateway, or a
-            change on disk; a new runner counts anew.
+        idle_seconds: since the last activity: output, work, a model call that began or waits in the gateway, or a
+            change on disk; a new runner starts at 0.
     """
 
     at: float
@@ -36,7 +36,7 @@ class Usage:
 
 
 class UsageMeter:
-    """Measures one attempt; the processor's share needs two measurements."""
+    """Measures one attempt; the processor usage needs two measurements."""
 
     def __init__(self, attempt: Path, order: Order) -> None:
         self._output_times = (attempt / protocol.LOG).with_suffix(".times")
@@ -59,7 +59,7 @@ class UsageMeter:
         disk_bytes: int | None,
         gpus: Sequence[Gpu] = (),
     ) -> Usage:
-        """Measure everything below the process `root`; `disk_bytes` is None where it was not measured anew."""
+        """Measure all descendants of `root`; `disk_bytes` is None unless it was just measured."""
         processes = tree.below(root)
         percent = None
         if self._measured_at is not None and monotonic > self._measured_at:
@@ -107,7 +107,7 @@ def _changed_at(path: Path) -> int | None:
 
 
 def limit_exceeded(usage: Usage, order: Order) -> LimitExceeded | None:
-    """Tell which limit an attempt is over, if any."""
+    """Return the limit that an attempt exceeds, if any."""
     idle, most_idle = usage.idle_seconds, order.idle_limit_seconds
     if most_idle is not None and idle > most_idle:
         text = f"nothing happened for {idle:.0f} s, at most {most_idle:.0f} are allowed"

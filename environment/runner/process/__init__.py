@@ -1,1 +1,1 @@
-"""Runtimes without a daemon: an agent as a child process, in bubblewrap, or in its exported image."""
+"""Runtimes without a daemon: run an agent as a child process, in bubblewrap, or in its exported image."""

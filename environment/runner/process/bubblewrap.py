@@ -1,4 +1,4 @@
-"""The bubblewrap command around an agent: a container's file tree, no network, no other process in sight."""
+"""The bubblewrap command around an agent: a container's file tree, no network, and only its own processes visible."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from foundation.bubblewrap import proc
 _USER = "1000"
 _PROBE_SECONDS = 20
 _PROBE_SHM_BYTES = 1 << 20
-# Where an image finds the driver's libraries, as `ldconfig -p` lists them on the host.
+# The driver's libraries in an image, which are those that `ldconfig -p` lists on the host.
 DRIVER = "/run/mlebench/driver"
 _LIBRARY = re.compile(r"^\s*(\S+) \(([^)]*)\) => (\S+)$", re.MULTILINE)
 _OF_THE_DRIVER = ("libcuda.so", "libcudadebugger.so", "libnvidia-", "libnvcuvid.so", "libnvoptix.so")
 _KINDS = {"x86_64": "x86-64", "aarch64": "AArch64"}
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# Only what programs need of /etc: whoever starts the engine may be able to read far more of it.
+# Only what programs need of /etc, since the engine's user may be able to read far more of it.
 _ETC = (
     "alternatives",
     "ca-certificates.conf",
@@ -52,10 +52,10 @@ _HOSTS = "127.0.0.1 localhost sandbox\n::1 localhost\n"
 
 @dataclass(frozen=True)
 class Abilities:
-    """What bubblewrap can do on this host.
+    """The abilities of bubblewrap on this host.
 
     Attributes:
-        why_unavailable: why it can make no sandbox at all; empty where it can.
+        why_unavailable: why it can't make a sandbox at all; empty where it can.
         forbids_namespaces: whether user namespaces can be forbidden inside.
         sizes_shared_memory: whether /dev/shm can be given a size.
         filters_calls: whether system calls can be refused.
@@ -69,7 +69,7 @@ class Abilities:
 
 @cache
 def abilities() -> Abilities:
-    """Try on this host what bubblewrap can do: first everything together, and if that fails one after the other."""
+    """Test bubblewrap's abilities on this host: first all together, and if that fails one by one."""
     if shutil.which("bwrap") is None:
         return Abilities("bubblewrap is not installed")
     best = Abilities(
@@ -90,12 +90,12 @@ def abilities() -> Abilities:
 
 
 def why_unavailable() -> str:
-    """Return why no sandbox can be made on this host; empty when it works."""
+    """Return why sandboxes can't be made on this host; empty when they can."""
     return abilities().why_unavailable
 
 
 def _failure(able: Abilities) -> str:
-    """Make a sandbox that needs these abilities, and return why that fails; empty when it works."""
+    """Return why making a sandbox with these abilities fails; empty when it works."""
     calls = open_filter() if able.filters_calls else None
     command = [
         "bwrap",
@@ -121,15 +121,15 @@ def _failure(able: Abilities) -> str:
 
 
 def open_filter() -> int | None:
-    """Open the filter of system calls for `wrap`; None where there is none for this machine."""
+    """Return a descriptor of the filter of system calls for `wrap`; None where there is none for this machine."""
     program = filter_program()
     return None if program is None else _open_in_memory("system-calls", program)
 
 
 def open_variables(variables: Mapping[str, str]) -> int:
-    """Open an agent's variables for `wrap`.
+    """Return a descriptor of an agent's variables for `wrap`.
 
-    They are its own alone: some make a loader or a library run what they name, and bubblewrap begins outside of the
+    Bubblewrap itself must not have them: some make a loader or a library run what they name, and it starts outside the
     sandbox, where the agent's folder is the working directory.
     """
     words = [word for name, value in variables.items() for word in ("--setenv", name, value)]
@@ -145,7 +145,7 @@ def _open_in_memory(name: str, content: bytes) -> int:
 
 
 def write_tables(folder: Path) -> None:
-    """Write the sandbox's own /etc files into a folder that the agent can't change."""
+    """Write the sandbox's own /etc files to a folder that the agent can't change."""
     for name, text in (("passwd", _PASSWD), ("group", _GROUP), ("hosts", _HOSTS)):
         (folder / name).write_text(text)
 
@@ -160,7 +160,7 @@ def wrap(
     calls: int | None,
     variables: int,
 ) -> list[str]:
-    """Put an agent's command into its sandbox. Its variables come by an open file, so that none shows in `ps`.
+    """Return the command that runs an agent in its sandbox. Its variables come by a descriptor, invisible to `ps`.
 
     Args:
         command: to be put there.
@@ -168,8 +168,8 @@ def wrap(
         order: what it is.
         layout: where the agent finds what.
         shm_bytes: the size of /dev/shm, where it can be given one.
-        calls: the open filter of system calls, which the process must be given; None for no filter.
-        variables: the agent's, open, which the process must be given as well.
+        calls: the descriptor of the filter of system calls, which the process must inherit; None for no filter.
+        variables: the descriptor of the agent's variables, which the process must inherit as well.
     """
     able = abilities()
     scratch = attempt / protocol.SCRATCH
@@ -228,16 +228,16 @@ def wrap_in_image(
     calls: int | None,
     variables: int,
 ) -> list[str]:
-    """Put an agent's command into a sandbox whose root is its image's.
+    """Return the command that runs an agent in a sandbox with its image as root.
 
     Args:
         command: to be put there.
         attempt: its directory.
         order: what it is.
-        image: as what it was exported.
-        lower: where it lies on this host, unpacked or squashed.
+        image: the exported image.
+        lower: its path on this host, unpacked or squashed.
         shm_bytes: the size of /dev/shm, where it can be given one.
-        calls: the open filter of system calls; None for no filter.
+        calls: as for `wrap`.
         variables: as for `wrap`.
     """
     able, scratch = abilities(), attempt / protocol.SCRATCH
@@ -289,16 +289,16 @@ def gpu_nodes(attempt: Path) -> tuple[str, ...]:
 
 
 def driver_files(attempt: Path) -> list[Bind]:
-    """List what of the host's driver an attempt with GPUs needs in its image, which can't bring it along."""
+    """Return the host driver's files that an attempt with GPUs needs, as its image can't contain them."""
     if not gpu_nodes(attempt):
         return []
     ldconfig = shutil.which("ldconfig", path=f"{os.environ.get('PATH', os.defpath)}:/sbin:/usr/sbin")
     if ldconfig is None:
         return []
-    told = subprocess.run([ldconfig, "-p"], capture_output=True, timeout=_PROBE_SECONDS, check=False)
+    listed = subprocess.run([ldconfig, "-p"], capture_output=True, timeout=_PROBE_SECONDS, check=False)
     ours = {
         name: Path(path)
-        for name, kind, path in _LIBRARY.findall(told.stdout.decode("utf-8", "replace"))
+        for name, kind, path in _LIBRARY.findall(listed.stdout.decode("utf-8", "replace"))
         if name.startswith(_OF_THE_DRIVER) and _KINDS.get(os.uname().machine, "") in kind
     }
     program = shutil.which("nvidia-smi")
@@ -307,7 +307,7 @@ def driver_files(attempt: Path) -> list[Bind]:
 
 
 def _kernel(able: Abilities, shm_bytes: int, devices: Sequence[str] = ()) -> list[str]:
-    """Mount what the kernel shows; all of /dev but /dev/shm is closed, because files in it would be in memory."""
+    """Return the options for /proc and /dev; of /dev only /dev/shm is writable, because files there are in memory."""
     sized = ["--size", str(shm_bytes), "--perms", "1777", "--tmpfs", "/dev/shm"]  # noqa: S108 - the sandbox's own
     shared = sized if able.sizes_shared_memory else []
     given = [part for node in devices for part in ("--dev-bind", node, node)]
@@ -341,7 +341,7 @@ def _system(network: str) -> list[str]:
 
 
 def _python(prefix: Path) -> list[str]:
-    """Bind the Python environment at its own path, and the installation that it was made from."""
+    """Return the options to bind the Python environment, and the installation that it was made from."""
     places = {prefix, (prefix / "bin" / "python").resolve().parent.parent}
     return [
         part

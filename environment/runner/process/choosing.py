@@ -1,4 +1,4 @@
-"""In what an agent without a daemon runs on this host: what is wanted, or for `auto` the first that works."""
+"""Choose the runtime without a daemon for an agent on this host: the given one, or for `auto` the first that works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Podman and Apptainer around an agent, as commands that need no daemon and no root.
+"""Commands that run an agent in Podman or Apptainer, without a daemon and without root.
 
 Both run an agent in its image as one file. What they hold beside that is theirs: Podman filters system calls as Docker
 does, Apptainer does not. The facts about their options are of Podman 4.3 and Apptainer 1.4.
@@ -29,7 +29,7 @@ from environment.runner.protocol import ImageFile, Order
 from foundation import files
 from foundation.problems import EnvironmentProblem
 
-# Programs of theirs that serve an agent, and would take it with them.
+# Their programs around an agent, whose end would kill it.
 THEIR_PROCESSES = (
     *("podman", "conmon", "runc", "crun", "fuse-overlayfs", "slirp4netns"),
     *("apptainer", "starter", "starter-suid", "squashfuse", "squashfuse_ll"),
@@ -50,7 +50,7 @@ _SEPARATORS = re.compile(r"[,:\\\"\n]")
 
 @dataclass(frozen=True)
 class Wrapped:
-    """A command around an agent, and the variables that it itself needs."""
+    """A command that runs an agent in a container, and the command's own variables."""
 
     command: list[str]
     variables: dict[str, str]
@@ -58,7 +58,7 @@ class Wrapped:
 
 @cache
 def version(program: str) -> str:
-    """Return the version of a program on this host; empty where it is not there, or can't be run."""
+    """Return the version of a program on this host; empty where it is missing or can't be run."""
     if shutil.which(program) is None:
         return ""
     try:
@@ -82,7 +82,7 @@ def why_no_podman(folder: Path) -> str:
     name = f"try-{os.getpid()}"
     (root / "etc").mkdir(parents=True, exist_ok=True)
     try:
-        place = _make_podmans_place(name)
+        place = _make_podman_folder(name)
         # Nothing is in this image: what can't be run in it shows that all before that works.
         command = [
             *(*_podman(place), "run", "--rm", "--rootfs", "--log-driver=none"),
@@ -174,22 +174,22 @@ def podman(
     variables: Mapping[str, str],
     hidden: Sequence[str],
 ) -> Wrapped:
-    """Put an agent's command into a container of Podman over an unpacked image.
+    """Return the command that runs an agent in a Podman container over an unpacked image.
 
     Args:
         command: to be put there.
         attempt: its directory.
         order: what it is.
-        image: as what it was exported.
-        root: where it is unpacked.
+        image: the exported image.
+        root: the folder where it is unpacked.
         shm_bytes: the size of /dev/shm.
-        variables: that the agent gets; those that hold secrets do not show in `ps`.
+        variables: the agent's; those with secrets are not visible to `ps`.
         hidden: the secrets.
 
     Raises:
         EnvironmentProblem: something of it can't be given to Podman.
     """
-    place = _make_podmans_place(order.name)
+    place = _make_podman_folder(order.name)
     arguments = [*_podman(place), "run", "--rm", "--rootfs", "--log-driver=passthrough"]
     arguments += _podman_limits(order.network, image)
     arguments += [
@@ -202,7 +202,7 @@ def podman(
         mode = "ro" if bind.read_only else "rw"
         arguments.append(f"--volume={_path(bind.source)}:{_path(bind.target)}:{mode}")
     arguments += [f"--device={node}" for node in gpu_nodes(attempt)]
-    # Podman takes those that must not be seen from its own variables, where others would be its own business.
+    # Podman reads the values that must not be visible from its own variables, so their names must mean nothing to it.
     secret = {name: value for name, value in variables.items() if any(one in value for one in hidden)}
     arguments += [
         f"--env={name}" if name in secret else f"--env={name}={value}" for name, value in variables.items()
@@ -211,20 +211,20 @@ def podman(
     if taken := [name for name in secret if name in own or name.startswith(_OF_LOADERS)]:
         raise EnvironmentProblem(
             f"the variable {taken[0]} can't be a secret",
-            "Podman would use it itself",
+            "Podman itself uses a variable of this name",
             "Give it another name.",
         )
     return Wrapped([*_GUARD, *arguments, f"{root}:O", *command], own | secret)
 
 
-def podmans_place(name: str) -> Path:
+def podman_folder(name: str) -> Path:
     """Return where an attempt's files of Podman lie, which wants them where a path is shorter than 50 characters."""
     base = tempfile.gettempdir()
     return Path(base if len(base) <= _LONGEST_BASE else _SHORTEST_BASE, f"mlebench-{name}")
 
 
-def _make_podmans_place(name: str) -> Path:
-    place = podmans_place(name)
+def _make_podman_folder(name: str) -> Path:
+    place = podman_folder(name)
     try:
         place.mkdir(mode=0o700)
     except FileExistsError as error:
@@ -286,7 +286,7 @@ def _host_variables() -> dict[str, str]:
 
 def remove_podman(name: str) -> list[str]:
     """End what is left of an attempt's containers of Podman, and remove its files; return what can't be."""
-    place = podmans_place(name)
+    place = podman_folder(name)
     if not place.exists() or place.lstat().st_uid != os.getuid():
         return []
     _call_podman(place, "rm", "--all", "--force", "--time=0")
@@ -323,14 +323,14 @@ def apptainer(
     *,
     variables: Mapping[str, str],
 ) -> Wrapped:
-    """Put an agent's command into a container of Apptainer.
+    """Return the command that runs an agent in an Apptainer container.
 
     Args:
         command: to be put there.
         attempt: its directory.
         order: what it is.
         root: the image: a SIF, squashed, or unpacked.
-        variables: that the agent gets; they travel in Apptainer's own, so that none shows in `ps`.
+        variables: the agent's; they are passed in Apptainer's own variables, so that none is visible to `ps`.
     """
     scratch = (attempt / protocol.SCRATCH).resolve()
     arguments = [
@@ -342,7 +342,7 @@ def apptainer(
         mode = "ro" if bind.read_only else "rw"
         arguments += ["--bind", f"{_path(bind.source)}:{_path(bind.target)}:{mode}"]
     own = {f"APPTAINERENV_{name}": value for name, value in variables.items()}
-    # These it sets itself, to those of the operator, whose home is not there.
+    # Apptainer sets these to the operator's, whose home does not exist in the container.
     user = [f"{name}={variables[name]}" for name in ("HOME", "USER", "LOGNAME") if name in variables]
     return Wrapped(
         [*_GUARD, *arguments, str(root), _ENV, *user, *command],
@@ -357,16 +357,16 @@ def _apptainer(network: str, scratch: Path) -> list[str]:
         folder.mkdir()
     return [
         *(shutil.which("apptainer") or "apptainer", "--silent", "exec"),
-        # Without --no-eval a shell would expand what is in the agent's variables.
+        # Without --no-eval a shell would expand the values of the agent's variables.
         *("--containall", "--no-home", "--cleanenv", "--no-privs", "--no-eval"),
         *(() if network == "open" else ("--net", "--network", "none")),
-        # Its own places for what is written are 64 MB of memory.
+        # By default, written files would be in 64 MB of memory.
         *("--workdir", str(workdir), "--overlay", _path(overlay)),
     ]
 
 
 def _path(path: Path | str) -> str:
-    """Return a path for an option in which some characters mean something else.
+    """Return a path for an option in which some characters are separators.
 
     Raises:
         EnvironmentProblem: it has such a character.

@@ -1,7 +1,7 @@
 """The limits of one attempt's whole process tree: memory, processes, shared memory, processors.
 
-Control groups of the kernel hold them where this user may make some: of version 2, its own or one that systemd
-delegates to it, or of version 1. Elsewhere a watcher adds up what the tree uses, several times a second, and has
+The kernel's control groups enforce them where this user may create some: of version 2, its own or one that systemd
+delegates to it, or of version 1. Elsewhere a watcher adds up the tree's usage several times a second, and has
 it killed.
 """
 
@@ -34,8 +34,8 @@ _SUPERVISOR = "supervisor"
 _SHARE_OF_HOST = 0.9
 _PERIOD_MICROSECONDS = 100_000
 _LEAST_QUOTA_MICROSECONDS = 1_000
-_OOM_SCORE = 500  # so that a host that runs out of memory takes an agent's before anything else
-_SHM = Path("/dev/shm")  # noqa: S108 - the host's is everybody's, a sandbox's its own
+_OOM_SCORE = 500  # so that the kernel kills an agent first when the host runs out of memory
+_SHM = Path("/dev/shm")  # noqa: S108 - every sandbox has its own
 _SYSTEMD = Path("/run/systemd/system")
 _PROBE_SECONDS = 20.0
 _REMOVE_TRIES = 50
@@ -51,7 +51,7 @@ _CONTROLLERS = (_MEMORY, _PIDS, _CPU)
 
 @dataclass(frozen=True)
 class Limits:
-    """What the tree of one attempt may take, all its processes together; shared memory counts as memory, too."""
+    """The limits of all processes of one attempt together; shared memory counts as memory, too."""
 
     memory_bytes: int
     processes: int
@@ -60,14 +60,14 @@ class Limits:
 
     @classmethod
     def of(cls, order: Order) -> Limits:
-        """Return the limits of an order; without one for memory it is nine tenths of what the host has."""
+        """Return the limits of an order; that of memory defaults to nine tenths of the host's."""
         memory = order.memory_bytes or round(_host_memory() * _SHARE_OF_HOST)
         return cls(memory, protocol.MOST_PROCESSES, order.shm_bytes or memory // 2, order.cpus)
 
 
 @dataclass(frozen=True)
 class HeldLimits:
-    """By what each limit of an attempt is held on this host; empty where it is not held.
+    """What enforces each limit of an attempt on this host; empty where nothing does.
 
     Attributes:
         memory, processes, shared_memory, processors: of the whole process tree.
@@ -84,15 +84,15 @@ class HeldLimits:
 
     @property
     def is_watched(self) -> bool:
-        """Whether a limit is only watched, so that it may be exceeded for a moment."""
+        """Whether a limit is only watched, so that it can be exceeded for a moment."""
         return WATCHER in asdict(self).values()
 
     def not_held(self) -> str:
-        """Name the limits that are not held, in words; empty when all are."""
+        """Return the limits that are not enforced, in words; empty when all are."""
         return ", ".join(name.replace("_", " ") for name, by in asdict(self).items() if not by)
 
     def in_words(self) -> str:
-        """Tell what holds which limits, and which are not held."""
+        """Return what enforces which limits, and which are not enforced, in words."""
         by: dict[str, list[str]] = {}
         for name, holder in asdict(self).items():
             by.setdefault(holder, []).append(name.replace("_", " "))
@@ -103,7 +103,7 @@ class HeldLimits:
 
 @cache
 def held_limits(*, isolated: bool) -> HeldLimits:
-    """Try out on this host what holds the limits of an attempt, in bubblewrap or without it."""
+    """Test on this host what enforces the limits of an attempt, in bubblewrap or without it."""
     scope = _scope()
     if not scope:
         return _held_here(isolated=isolated)
@@ -120,13 +120,13 @@ def _held_here(*, isolated: bool) -> HeldLimits:
 
 
 def in_scope(command: Sequence[str]) -> list[str]:
-    """Put a command that makes containments into a group that systemd delegates to it, where that is needed."""
+    """Return a command that creates containments, run in a group that systemd delegates to it where that is needed."""
     return [*_scope(), *command]
 
 
 @cache
 def _scope() -> tuple[str, ...]:
-    """Return what to put before a command; nothing where systemd does not rule the groups of version 2, or refuses."""
+    """Return the prefix for such a command; empty where systemd does not manage groups of version 2, or refuses."""
     program = shutil.which("systemd-run")
     rules = _SYSTEMD.is_dir() and any(
         mount.version == _V2 and _MEMORY in (mount.folder / "cgroup.controllers").read_text().split()
@@ -144,14 +144,14 @@ def _scope() -> tuple[str, ...]:
 
 
 class Containment:
-    """The limits of one attempt's tree: made by its shim, entered by the agent's first process, removed at the end."""
+    """Enforces the limits of one attempt: created by its shim, entered by the agent, removed at the end."""
 
     def __init__(self, name: str, limits: Limits, *, isolated: bool) -> None:
-        """Make what holds the limits.
+        """Create the control groups.
 
         Args:
-            name: of the attempt, which no other has.
-            limits: to be held.
+            name: the unique name of the attempt.
+            limits: the limits to enforce.
             isolated: whether the agent runs in bubblewrap.
         """
         self._limits = limits
@@ -170,13 +170,13 @@ class Containment:
             (folder / "cgroup.procs").write_text("0")
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """Put a command inside the sandbox under a limit that only holds there, where one is needed."""
+        """Return a command inside the sandbox with a limit that works only there, where that is needed."""
         if _PIDS in self._groups or not self._counts_per_namespace:
             return list(command)
         return ["bash", "-c", 'ulimit -u "$0"; exec "$@"', str(self._limits.processes), *command]
 
     def excess(self, processes: Sequence[Process]) -> Excess | None:
-        """Look whether the tree is over a limit that no kernel holds."""
+        """Return the limit without kernel enforcement that the tree exceeds, if any."""
         if _PIDS not in self._groups:
             count = sum(process.threads for process in processes)
             if count > self._limits.processes:
@@ -192,7 +192,7 @@ class Containment:
         return None
 
     def forbid_forks(self) -> None:
-        """Let nothing in the tree start processes any more, so that all of it can be killed."""
+        """Keep the tree from starting further processes, so that all of it can be killed."""
         if _PIDS in self._groups:
             (self._groups[_PIDS] / _MOST_PIDS).write_text("0")
 
@@ -213,7 +213,7 @@ class Containment:
         return tuple(counters) or (Path("/proc/vmstat"),)
 
     def remove(self) -> bool:
-        """Remove the groups; False when something still lives in one."""
+        """Remove the groups, and return False if a process is still alive in one."""
         return _remove_groups(self._groups.values())
 
     def _held(self, *, isolated: bool) -> HeldLimits:
@@ -234,7 +234,7 @@ class Containment:
 
 
 def end_leftovers(name: str) -> bool:
-    """Kill what lives in an attempt's groups, whoever made them, and remove them; False while something lives there."""
+    """Kill all processes in an attempt's groups and remove these; return False while a process is alive there."""
     something_lives = False
     for mount in {mount.folder for mount in _mounts()}:
         for parent, folders, _ in os.walk(mount):
@@ -249,14 +249,14 @@ def end_leftovers(name: str) -> bool:
                 if living:
                     something_lives = True
                 else:
-                    with suppress(OSError):  # an empty group that can't be removed harms nobody
+                    with suppress(OSError):  # an empty group that can't be removed does no harm
                         group.rmdir()
     return not something_lives
 
 
 @dataclass(frozen=True)
 class _Mount:
-    """A hierarchy of control groups: where it lies, the part of it that is seen there, and its controllers."""
+    """A hierarchy of control groups: its mount point, the part mounted there, and its controllers."""
 
     folder: Path
     root: str
@@ -277,7 +277,7 @@ def _mounts() -> list[_Mount]:
 
 
 def _own_folder(mount: _Mount) -> Path:
-    """Find the group of this process; the top of what is seen where it lies outside of that."""
+    """Return the folder of this process's group; the mount point where the group is outside of it."""
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, place = line.split(":", 2)
         ours = (
@@ -289,7 +289,7 @@ def _own_folder(mount: _Mount) -> Path:
 
 
 def _make_groups(name: str) -> dict[str, Path]:
-    """Make one group for each controller that can be had, all in one with version 2; return them by controller."""
+    """Create a group for each available controller, a single one with version 2, and return them by controller."""
     groups: dict[str, Path] = {}
     for mount in sorted(_mounts(), key=lambda mount: -mount.version):
         if mount.version == _V2:
@@ -304,7 +304,7 @@ def _make_groups(name: str) -> dict[str, Path]:
 
 
 def _make_group_2(mount: _Mount, name: str) -> dict[str, Path]:
-    """Make a group of version 2 as near to our own as its rules allow: below one that has no processes itself."""
+    """Create a group of version 2 as near to our own as allowed, which is below one without processes."""
     own = _own_folder(mount)
     _leave_for_supervisor(own)
     for parent in (own, *own.parents):
@@ -320,7 +320,7 @@ def _make_group_2(mount: _Mount, name: str) -> dict[str, Path]:
 
 
 def _leave_for_supervisor(own: Path) -> None:
-    """Go into a group below our own if we are alone in it, as in one that systemd has made for us."""
+    """Move this process to a group below its own if it is alone there, as in one that systemd created for it."""
     if own.name == _SUPERVISOR or not own.name.endswith(".scope"):
         return
     if (own / "cgroup.procs").read_text().split() == [str(os.getpid())] and os.access(own, os.W_OK):
@@ -329,11 +329,11 @@ def _leave_for_supervisor(own: Path) -> None:
 
 
 def _enabled_below(parent: Path) -> set[str]:
-    """Have the controllers work in the groups below one, and return those that do."""
+    """Enable the controllers for the groups below one, and return those that are enabled."""
     offered = set((parent / "cgroup.controllers").read_text().split())
     enabled = set((parent / "cgroup.subtree_control").read_text().split())
     for controller in sorted(offered.intersection(_CONTROLLERS) - enabled):
-        with suppress(OSError):  # a group that has processes itself can't; what counts is read below
+        with suppress(OSError):  # impossible in a group with processes; the result is read below
             (parent / "cgroup.subtree_control").write_text(f"+{controller}")
     return set((parent / "cgroup.subtree_control").read_text().split())
 
@@ -341,7 +341,7 @@ def _enabled_below(parent: Path) -> set[str]:
 def _make_folder(folder: Path) -> bool:
     try:
         folder.mkdir()
-    except OSError:  # read-only, not ours, or too many: this host does not let us
+    except OSError:  # read-only, not this user's, or too many
         return False
     return True
 
@@ -359,7 +359,7 @@ def _set_limits(groups: Mapping[str, Path], limits: Limits) -> None:
         elif _version(folder) == _V2:
             wanted = {"memory.max": str(limits.memory_bytes), "memory.swap.max": "0"}
         else:
-            # Equal, so that nothing is swapped: what is over the limit is killed and not slow.
+            # Equal, so that nothing is swapped: processes over the limit are killed instead of slowed down.
             wanted = dict.fromkeys(
                 ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), str(limits.memory_bytes)
             )
@@ -373,7 +373,7 @@ def _version(folder: Path) -> int:
 
 
 def _remove_groups(groups: Iterable[Path]) -> bool:
-    """Remove groups; what was killed just now leaves them a moment later."""
+    """Remove groups, retrying, since killed processes leave them with a delay."""
     left = {group for group in groups if group.exists()}
     for _ in range(_REMOVE_TRIES):
         for group in tuple(left):
@@ -400,7 +400,7 @@ def _kernel() -> tuple[int, ...]:
 
 
 def _memory_of(processes: Sequence[Process], limit: int) -> int:
-    """Add up the memory of a tree, what its processes share counted once; exact only when it may be over the limit."""
+    """Return the memory of a tree, with shared memory counted once; exact only where it may exceed the limit."""
     files = _memory_files(processes)
     at_most = sum(process.memory_bytes for process in processes) + files
     if at_most <= limit:
@@ -412,7 +412,7 @@ def _memory_of(processes: Sequence[Process], limit: int) -> int:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended
         except OSError:
-            private += process.memory_bytes  # one that has closed itself to us counts with all that it shares
+            private += process.memory_bytes  # a process that can't be read counts with all that it shares
             continue
         rollup = dict(line.split()[:2] for line in lines)
         of_files = int(rollup.get("Pss_Shmem:", 0))
@@ -422,11 +422,11 @@ def _memory_of(processes: Sequence[Process], limit: int) -> int:
 
 
 def _memory_files(processes: Sequence[Process]) -> int:
-    """Add up the files in memory that a tree holds, mapped or not: of its own /dev/shm, and those without a name."""
+    """Return the bytes of a tree's files in memory, mapped or not: of its own /dev/shm, and memfd files."""
     outside = _SHM.stat().st_dev
     held: dict[tuple[int, int], int] = {}
     for process in processes:
-        # Gone meanwhile, or closed to us, which any process can be; bubblewrap's own shows its /dev/shm all the same.
+        # It has ended, or can't be read, as any process may choose; bubblewrap's own process still shows its /dev/shm.
         with suppress(OSError):
             folder = Path(f"/proc/{process.pid}")
             own = folder / "root" / _SHM.relative_to("/")

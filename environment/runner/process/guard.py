@@ -1,9 +1,9 @@
-"""A process around the command of a container: when its own parent dies, however it does, all below it is killed.
+"""A process around a container's command that kills all its descendants when its own parent dies, however that happens.
 
     python -I -m environment.runner.process.guard -- COMMAND...
 
-Podman and Apptainer drop the kernel's signal of a parent's death, and leave processes behind that descend from nobody:
-these are this one's, as their subreaper. It ends as the command does.
+Podman and Apptainer reset the kernel's signal of a parent's death, and leave orphaned processes behind, which this one
+adopts as their subreaper. It ends with the command's code or signal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> int:
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0)
     if os.getppid() != parent:
         return 1
-    # It is asked to end together with the agent, who may need its grace.
+    # It gets SIGTERM together with the agent, which may need its grace period.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     command = subprocess.Popen(sys.argv[2:], preexec_fn=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
     while True:
@@ -42,14 +42,14 @@ def main() -> int:
             break
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        with suppress(OSError):  # those that can't be caught
+        with suppress(OSError):  # signals that can't be caught
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
 
 
 def _end_all() -> None:
-    """Kill everything below until nothing is left, and end."""
+    """Kill all descendants until none is left, and exit."""
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     for _ in range(_ROUNDS):
         below = process_tree().below(os.getpid())

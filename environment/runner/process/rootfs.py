@@ -3,10 +3,10 @@
     rootfs --lower DIR_OR_SQUASHFS --work DIR [--squashfuse PROGRAM] [--overlay BY | --home DIR] -- COMMAND...
     rootfs --try --work DIR --overlay BY
 
-Mounts in a namespace of its own what can be mounted without rights, and becomes the command, bubblewrap: so nothing
-is left mounted when that ends, however it ends. In DIR, on this host's own disk, lie `root`, where the image is seen,
-and with an overlay `upper` and `inner`, which hold what an agent changes. BY is `kernel`, or the program
-fuse-overlayfs. Without an overlay the root can't be written; then --home names a folder that gets a copy of the
+Mounts the image in a new namespace, without privileges, and becomes the command, bubblewrap. So nothing
+stays mounted when that ends, however it ends. DIR, on this host's own disk, contains `root`, the mounted image,
+and with an overlay `upper` and `inner` with the agent's changes. BY is `kernel`, or the program
+fuse-overlayfs. Without an overlay the root is read-only; then --home names a folder that gets a copy of the
 image's /home.
 """
 
@@ -42,11 +42,11 @@ _NO_NAMESPACE = "no user namespace can be made"
 
 @dataclass(frozen=True)
 class Mounts:
-    """What can be mounted on this host without rights.
+    """What can be mounted on this host without privileges.
 
     Attributes:
-        overlay: why no file system can be laid over an image's, so that its root is read-only; empty where one can.
-        overlay_by: what does that, as --overlay takes it.
+        overlay: why overlays don't work, so that an image's root is read-only; empty where they do.
+        overlay_by: the value for --overlay.
         squashfs: why a squashed image must be unpacked; empty where it can be mounted.
     """
 
@@ -57,17 +57,17 @@ class Mounts:
 
 @cache
 def mounts(folder: Path) -> Mounts:
-    """Try out what can be mounted; an overlay depends on the file system of the folder that holds the changes."""
+    """Test what can be mounted; an overlay depends on the file system of the folder with the changes."""
     squashfs = _why_not_squashfs()
     reasons: list[str] = []
-    # The kernel's is the faster one; before 5.11 it did not let ordinary users have any.
+    # The kernel's is faster, but before 5.11 not available to ordinary users.
     for by in (KERNEL, *filter(None, [shutil.which("fuse-overlayfs")])):
         why_not = _why_no_overlay(folder, by)
         if not why_not:
             return Mounts("", squashfs, by)
         reasons.append(why_not)
-    told = "; ".join(dict.fromkeys(reasons))
-    return Mounts(told, squashfs or (told if _NO_NAMESPACE in told else ""))
+    reason = "; ".join(dict.fromkeys(reasons))
+    return Mounts(reason, squashfs or (reason if _NO_NAMESPACE in reason else ""))
 
 
 def _why_no_overlay(folder: Path, by: str) -> str:
@@ -80,8 +80,8 @@ def _why_no_overlay(folder: Path, by: str) -> str:
         return str(error)
     finally:
         files.remove_tree(place)
-    told = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return "" if tried.returncode == 0 else told or f"code {tried.returncode}"
+    message = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return "" if tried.returncode == 0 else message or f"code {tried.returncode}"
 
 
 def program() -> list[str]:
@@ -100,7 +100,7 @@ def _why_not_squashfs() -> str:
 
 
 def _enter_namespaces() -> None:
-    """Become root of a user namespace in which this user is the only one, with mounts of its own."""
+    """Enter a user namespace as root, with this user alone in it, and a mount namespace."""
     user, group = os.getuid(), os.getgid()
     if _LIBC.unshare(_NEW_NAMESPACES) != 0:
         raise EnvironmentProblem(_NO_NAMESPACE, os.strerror(ctypes.get_errno()))
@@ -117,7 +117,7 @@ def _mount(source: str, target: str, kind: str, flags: int, options: str) -> Non
 def _mount_overlay(lower: Path, work: Path, by: str) -> None:
     for name in (_UPPER, _INNER, ROOT):
         (work / name).mkdir(exist_ok=True)
-    os.chdir(work)  # commas and colons in its path would mean something else
+    os.chdir(work)  # relative paths, as commas and colons in options are separators
     if lower != work / _LOWER:
         Path(_LOWER).symlink_to(lower)
     options = f"lowerdir={_LOWER},upperdir={_UPPER},workdir={_INNER}"
@@ -128,13 +128,13 @@ def _mount_overlay(lower: Path, work: Path, by: str) -> None:
 
 
 def _serve(command: list[str], place: Path) -> None:
-    """Mount something by a process that dies with this one, as which bubblewrap goes on."""
+    """Mount something by a process that dies with this one, which becomes bubblewrap."""
     parent = os.getpid()
     served = subprocess.Popen(
         command,
         env={},
         stdin=subprocess.DEVNULL,
-        # Its warnings are not the agent's, whose log this would be.
+        # Its warnings don't belong in the agent's log.
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: die_with(parent),
@@ -148,7 +148,7 @@ def _serve(command: list[str], place: Path) -> None:
 
 
 def _try_overlay(work: Path, by: str) -> None:
-    """Change a file of a lower layer, and remove another."""
+    """Test an overlay by changing a file of the lower layer and removing another."""
     lower = work / _LOWER
     (lower / "folder").mkdir(parents=True)
     for name in ("changed", "removed", "folder/file"):

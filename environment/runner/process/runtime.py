@@ -1,4 +1,4 @@
-"""The process runtime: an attempt is its shim, found again by the lock that it holds."""
+"""The process runtime: an attempt's shim, which is identified by the lock that it holds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BLOCK = 512
 
 
 class ProcessSandbox:
-    """An agent below a shim, in bubblewrap or without it."""
+    """An agent that a shim runs, in bubblewrap or without it."""
 
     def __init__(
         self, attempt: Path, name: str, start_shim: Callable[[Path], subprocess.Popen[bytes]]
@@ -39,12 +39,12 @@ class ProcessSandbox:
         self._tries = 0
 
     def status(self) -> AgentStatus:
-        """Find out where the agent is."""
+        """Return the status of the agent."""
         if self._lives():
             return AgentStatus.ALIVE
-        # After the lock, so that what a shim wrote before it let go is not missed.
+        # Read after the lock, so that what a shim wrote before it released the lock is not missed.
         if (self._attempt / protocol.CLAIM).exists():
-            # It may have come since that look: a claim is made under the lock, so only now a free one is its end.
+            # The claim is made under the lock, and may be newer than the check above: check the lock again.
             return AgentStatus.ALIVE if self._lives() else AgentStatus.GONE
         starting = self._shim is not None and self._shim.poll() is None
         return AgentStatus.STARTING if starting else AgentStatus.ABSENT
@@ -58,33 +58,33 @@ class ProcessSandbox:
         return ""
 
     def keep_serving(self) -> None:
-        """Do nothing: the shim does it."""
+        """Do nothing, as the shim does it."""
 
     def stop(self) -> None:
         """Have the shim end the agent."""
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill the shim: with it goes everything below."""
+        """Kill the shim, and with it all its descendants."""
         self._signal(signal.SIGKILL)
 
     def agent_lives(self) -> bool:
-        """Look for anything below the shim's own two children, of which one is the agent's warden."""
+        """Return whether the shim's own children, of which one is the agent's warden, have children."""
         root = self.root_process()
         tree = process_tree()
         own = tree.children.get(root, ()) if root is not None else ()
         return any(tree.below(child.pid) for child in own)
 
     def ending(self) -> Ending | None:
-        """Read what the shim has written."""
+        """Return the shim's record of the ending."""
         return protocol.read_if_there(self._attempt / protocol.ENDING, Ending)
 
     def end_leftovers(self) -> bool:
-        """Kill what is left of the agent."""
+        """Kill the agent's remaining processes."""
         if not containment.end_leftovers(self._name):
             return False
         containers.remove_podman(self._name)
-        # A warden leaves nothing behind; only where it could not is it worth a look at every process.
+        # A warden leaves nothing behind; only where it failed all processes need to be checked.
         ending = self.ending()
         if ending is not None and not ending.survivors:
             return True
@@ -93,24 +93,24 @@ class ProcessSandbox:
         return not left
 
     def removing(self) -> Generator[None, None, list[str]]:
-        """Remove the agent's own system and its validation server's socket."""
+        """Remove the agent's scratch files and its validation server's socket."""
         left = containers.remove_podman(self._name)
         for name in (protocol.SCRATCH, protocol.GRADER):
             left += yield from files.removing_tree(self._attempt / name)
         return left
 
     def image(self) -> str:
-        """Return nothing: processes have no image."""
+        """Return an empty text, since the shim reports the image."""
         return ""
 
     def bytes_outside(self) -> int:
-        """Measure what Podman keeps of the agent; other sandboxes write nowhere else."""
+        """Return the bytes of Podman's files for the agent; other sandboxes write nowhere else."""
         refused: list[str] = []
-        entries = walk(containers.podmans_place(self._name), lambda place, _error: refused.append(place))
+        entries = walk(containers.podman_folder(self._name), lambda place, _error: refused.append(place))
         return sum(entry.status.st_blocks for entry in entries) * _BLOCK
 
     def bytes_seen_by_root(self) -> None:
-        """Return nothing: an agent is the same user as we are."""
+        """Return None, since the agent runs as the same user as this process."""
 
     def root_process(self) -> int | None:
         """Return the shim."""
@@ -124,5 +124,5 @@ class ProcessSandbox:
         """Signal the shim; the process that holds its lock can be no other."""
         text = self._lock.read_text().strip()
         if text.isdigit() and self._lives():
-            with suppress(ProcessLookupError):  # it ended in between, which the next look sees
+            with suppress(ProcessLookupError):  # it has just ended, which `status` will detect
                 os.kill(int(text), number)

@@ -1,7 +1,7 @@
-"""The system calls that an agent in bubblewrap is refused, as the filter program that the kernel runs on each call.
+"""The filter of system calls for agents in bubblewrap, as a program that the kernel runs on each call.
 
-What ordinary programs need is left alone: threads, shared memory, debuggers. Refused is what has served to break out
-of sandboxes, as Docker's own filter refuses it: namespaces, mounts, kernel modules, keys, and rarely used parts of the
+Allowed is what ordinary programs need: threads, shared memory, debuggers. Refused is what has been used to break out
+of sandboxes, as in Docker's own filter: namespaces, mounts, kernel modules, keys, and rarely used parts of the
 kernel.
 """
 
@@ -12,9 +12,9 @@ import os
 import struct
 
 _X86_64, _AARCH64 = "x86_64", "aarch64"
-# AUDIT_ARCH_* of linux/audit.h: a program of another architecture counts its calls differently.
+# AUDIT_ARCH_* of linux/audit.h; system call numbers differ between architectures.
 _ARCHITECTURES = {_X86_64: 0xC000003E, _AARCH64: 0xC00000B7}
-_X32 = 0x40000000  # this bit marks the calls of a third way to call the kernel of x86_64
+_X32 = 0x40000000  # marks the calls of the x32 ABI of x86_64
 _COLUMN = {_X86_64: 0, _AARCH64: 1}
 # By name, the numbers on x86_64 and on aarch64; None where there is no such call.
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
@@ -61,7 +61,7 @@ _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 _IOCTL = (16, 29)
 _NEW_NAMESPACES = 0x7E020000  # all CLONE_NEW* that clone takes
-_TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX put words into a terminal's input
+_TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI and TIOCLINUX can inject terminal input
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
@@ -69,7 +69,7 @@ _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 
 
 def filter_program(machine: str = os.uname().machine) -> bytes | None:
-    """Make the program for a machine's kernel; None where the numbers of its calls are not known here."""
+    """Return the program for a machine's kernel; None where the numbers of its calls are unknown."""
     column = _COLUMN.get(machine)
     if column is None:
         return None
@@ -84,7 +84,7 @@ def filter_program(machine: str = os.uname().machine) -> bytes | None:
         number = numbers[column]
         if number is not None:
             program += [_step(_EQUAL, number, jump_unless=1), refuse]
-    # The flags of clone3 lie in memory, where no filter can see them: without it, all libraries take clone.
+    # The flags of clone3 are in memory, which filters can't read: without it, all libraries fall back to clone.
     program += [_step(_EQUAL, _CLONE3[column], jump_unless=1), unknown]
     program += [_step(_EQUAL, _CLONE[column], jump_unless=4), _step(_LOAD, _FIRST_ARGUMENT)]
     program += [_step(_ANY_BIT, _NEW_NAMESPACES, jump_unless=1), refuse, allow]
@@ -95,5 +95,5 @@ def filter_program(machine: str = os.uname().machine) -> bytes | None:
 
 
 def _step(code: int, value: int, *, jump_if: int = 0, jump_unless: int = 0) -> bytes:
-    """Write one instruction; the jumps are over so many others, where a comparison holds and where it does not."""
+    """Return one instruction; it skips so many others if a comparison holds, or if it does not."""
     return struct.pack("=HBBI", code, jump_if, jump_unless, value)

@@ -1,11 +1,11 @@
-"""One attempt's own process: claims it, serves what its agent asks for, runs that under a warden.
+"""The main process of one attempt without Docker: claims it, starts its services, and runs the agent under a warden.
 
     python -I -m environment.runner.process.shim DIR CACHE
 
-DIR is the attempt's directory, CACHE a folder on this host's own disk where images lie that attempts share.
-It outlives the runner and the engine, and holds `shim.lock` while it lives. Its first children are the
-validation server and perhaps a proxy, its last the warden, apart from each other because a warden ends whatever
-descends from it. It decides nothing about the run: it writes started.json and warden.json.
+DIR is the attempt's directory, CACHE a folder on this host's own disk with images that attempts share.
+It outlives the runner and the engine, and holds `shim.lock` as long as it runs. Its first children are the
+validation server and, if needed, a proxy, its last one is the warden, a separate process because it kills all its
+descendants. The shim decides nothing about the run: it writes started.json and warden.json.
 """
 
 from __future__ import annotations
@@ -47,28 +47,28 @@ _POLL_SECONDS = 0.1
 _END_SECONDS = 5.0
 _OOM_COUNTERS = (Path("/proc/vmstat"),)
 _SOCKET_PATH_BYTES = 108
-# Where no devices are but those that were given; Apptainer shows all that the job may open.
+# Runtimes that show only the given devices; Apptainer shows all that the job may open.
 _WITH_OWN_DEVICES = (protocol.BUBBLEWRAP, protocol.ROOTFS, protocol.PODMAN)
-_MADE_SOCKET = "made.sock"  # by which is known that a sandbox was made
+_MADE_SOCKET = "made.sock"  # a connection to it shows that the sandbox was set up
 # The variables of our own programs around an agent.
 _OUTSIDE = {"LANG": "C.UTF-8"}
 _USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PYTHON_OF_IMAGES = "/usr/bin/python3"
 _LAST_WORDS_BYTES = 1000
-# In a job, where that is written to a file system that hundreds of nodes share.
+# In a job, which writes to a file system that hundreds of nodes share.
 _SELDOM = "--traffic-seconds=30"
 
 
 class _Stopped(BaseException):
-    """It was asked to end before there was anything to end."""
+    """SIGTERM arrived before the agent was started."""
 
 
 @dataclass
 class _Service:
-    """A process of ours that serves the agent; its socket is in the folder that the agent can reach.
+    """A service for the agent; its socket is in the folder that the agent can access.
 
     Attributes:
-        start_at: when it is to be started again; None while it lives.
+        start_at: when to start it again; None while it runs.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Shim:
         self._containment: Containment
 
     def run(self) -> None:
-        """Run the agent and return when nothing of it is left.
+        """Run the agent and return when all its processes have ended.
 
         Raises:
             Problem, OSError: the sandbox could not be made; no agent has run.
@@ -119,15 +119,15 @@ class Shim:
         try:
             self._run()
         finally:
-            self._containment.remove()  # a process that can't be killed keeps it; then the runner tries again
+            self._containment.remove()  # fails while a process can't be killed; then the runner tries again
             if self._runtime == protocol.PODMAN:
                 containers.remove_podman(self._order.name)
 
     def _choose(self) -> None:
-        """Find out in what the agent is to run here, and have its image on this host's disk."""
+        """Choose the runtime on this host, and bring the image to this host's disk."""
         scratch = self._attempt / protocol.SCRATCH
         scratch.mkdir(exist_ok=True)
-        scratch = scratch.resolve()  # on a node a link leads to its own disk
+        scratch = scratch.resolve()  # on a node it is a link to its own disk
         self._runtime = choosing.on_this_host(self._order.runtime, self._order.image_file, scratch)
         if self._order.image_file is not None and self._runtime in protocol.OF_AN_IMAGE_FILE:
             self._image = choosing.image_for(self._runtime, self._order.image_file, self._cache, scratch)
@@ -167,7 +167,7 @@ class Shim:
         )
 
     def _opened(self, variables: Mapping[str, str]) -> tuple[int | None, int]:
-        """Open what bubblewrap is given by open files: its filter of system calls, and the agent's variables."""
+        """Return descriptors for bubblewrap: of its filter of system calls, and of the agent's variables."""
         calls = bubblewrap.open_filter() if self._containment.held.system_calls else None
         given = bubblewrap.open_variables(variables)
         self._descriptors = (given,) if calls is None else (given, calls)
@@ -196,7 +196,7 @@ class Shim:
         if self._order.obfuscated and not self._isolated:
             self._link_data()
         grader = self._attempt / protocol.GRADER
-        grader.mkdir(exist_ok=True)  # where its gateway may listen already
+        grader.mkdir(exist_ok=True)  # its gateway may listen there already
         bubblewrap.write_tables(grader)
         if self._image is not None:
             self._made = socket.socket(socket.AF_UNIX)
@@ -206,7 +206,7 @@ class Shim:
             self._made.listen()
 
     def _link_data(self) -> None:
-        """Make a folder of links with the attempt's own description among the data, where nothing can be mounted."""
+        """Make a folder of links to the data with the attempt's own description, as nothing can be mounted here."""
         self._layout.data.mkdir()
         for path in (protocol.prepared_data(self._attempt, self._order) / "public").iterdir():
             own = self._attempt / protocol.DESCRIPTION
@@ -231,7 +231,7 @@ class Shim:
         )
         if order.network != "models":
             return [server]
-        site = os.environ.get("HTTPS_PROXY")  # of a job whose profile names one
+        site = os.environ.get("HTTPS_PROXY")  # set by a job's profile
         options = (
             f"--socket={layout.PROXY_SOCKET}",
             f"--traffic={self._attempt / protocol.TRAFFIC}",
@@ -360,7 +360,7 @@ class Shim:
         variables: dict[str, str],
         hidden: tuple[str, ...],
     ) -> int:
-        """Be the second child: whatever happens, warden.json is written, unless this process is killed."""
+        """Run as the second child; unless this process is killed, warden.json is written whatever happens."""
         die_with(shim)
         os.environ.clear()
         os.environ.update(variables)
@@ -377,7 +377,7 @@ class Shim:
             descriptors=self._descriptors,
         )
         try:
-            # Written first: where even this can't be written, no agent may run unseen.
+            # Written first: where even this can't be written, no agent may run unrecorded.
             image = self._order.image_file.image if self._image and self._order.image_file else ""
             scratch = (self._attempt / protocol.SCRATCH).resolve()
             started = Started.now(
@@ -395,26 +395,26 @@ class Shim:
                 self._attempt / protocol.ENDING, Ending.unseen("unstarted", problem)
             )
             return 0
-        if self._stops:  # it was asked to before the warden listened
+        if self._stops:  # the signal came before the warden handled it
             os.kill(os.getpid(), signal.SIGTERM)
         output.write_when_there_is_room(self._attempt / protocol.ENDING, self._explained(warden.watch()))
         return 0
 
     def _explained(self, ending: Ending) -> Ending:
-        """Tell the end of bubblewrap from that of an agent: it reports signals inside by its code and dies of none.
+        """Correct the ending if bubblewrap itself was killed: it reports signals inside by its exit code.
 
-        The kernel kills it, too, where an agent takes all memory: that is not for others to answer for.
+        The kernel also kills it when an agent uses up the memory, which is the agent's fault.
         """
         if self._isolated and ending.reason == "exited" and not self._is_made():
-            told = last_words(self._attempt / protocol.LOG)
-            return replace(ending, reason="lost", problem=f"its sandbox could not be made: {told}")
+            words = last_words(self._attempt / protocol.LOG)
+            return replace(ending, reason="lost", problem=f"its sandbox could not be made: {words}")
         if not self._isolated or ending.reason != "exited" or ending.signal is None or ending.oom_kills:
             return ending
         name = signal.Signals(ending.signal).name
         return replace(ending, reason="lost", problem=f"its sandbox was killed from outside by {name}")
 
     def _is_made(self) -> bool:
-        """Return whether something was started in the sandbox; an agent can't undo what was told before it began."""
+        """Return whether the sandbox was set up, which its relay signals before the agent starts."""
         if self._made is None:
             return True
         self._made.setblocking(False)
@@ -425,7 +425,7 @@ class Shim:
         return True
 
     def _watch(self) -> None:
-        """Wait for the warden; a service that dies before it is started again, ever later if it goes on."""
+        """Wait for the warden; services that die before it are restarted, with growing delays if they keep dying."""
         while True:
             waits = any(service.start_at is not None for service in self._services)
             pid, status = os.waitpid(-1, os.WNOHANG if waits else 0)
@@ -434,7 +434,7 @@ class Shim:
             for service in self._services:
                 if service.process is not None and pid == service.process.pid:
                     service.process.returncode = os.waitstatus_to_exitcode(status)
-                    wait = self._note_end(service, service.process.returncode)
+                    wait = self._record_end(service, service.process.returncode)
                     service.start_at = time.monotonic() + wait
                 elif service.start_at is not None and time.monotonic() >= service.start_at:
                     self._serve(service)
@@ -449,12 +449,12 @@ class Shim:
                     service.process.kill()
                     service.process.wait()
 
-    def _note_end(self, service: _Service, code: int) -> float:
-        """Write down how a service died, and return in how many seconds it is to be started again."""
+    def _record_end(self, service: _Service, code: int) -> float:
+        """Record how a service died, and return the seconds until its restart."""
         lived = time.monotonic() - service.served_at
         service.early_ends = 0 if lived > _LONGEST_RESTART_SECONDS else service.early_ends + 1
         wait = min(_RESTART_SECONDS * 2.0 ** max(0, service.early_ends - 1), _LONGEST_RESTART_SECONDS)
-        # It ends by itself with another code, or by the kernel for its memory; without a sandbox an agent can kill it.
+        # An agent can make it exit with another code or run out of memory, and without a sandbox it can kill it.
         killed = code in (0, -signal.SIGTERM, -signal.SIGKILL)
         from_outside = self._isolated and killed and output.oom_kills(_OOM_COUNTERS) == self._oom_kills
         how = f"ended with code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
@@ -469,25 +469,25 @@ class Shim:
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         self._stops += 1
         if self._stops == 1 and not self._chosen:
-            raise _Stopped  # bringing an image here may take minutes
-        # Only the first one is passed on: a second would make the warden skip the grace.
+            raise _Stopped  # preparing an image may take minutes
+        # Only the first signal is forwarded: a second one would make the warden skip the grace.
         if self._stops == 1 and self._warden:
             self._forward_stop()
 
     def _forward_stop(self) -> None:
-        with suppress(ProcessLookupError):  # it has ended in between, which is what was wanted
+        with suppress(ProcessLookupError):  # it has just ended
             os.kill(self._warden, signal.SIGTERM)
 
 
 def _short(path: Path, working_directory: Path) -> str:
-    """Shorten the path of a Unix socket where it has more than the 108 bytes that the kernel takes."""
+    """Return the path of a Unix socket, relative where it would exceed the kernel's 108 bytes."""
     return (
         str(path) if len(os.fsencode(path)) < _SOCKET_PATH_BYTES else os.path.relpath(path, working_directory)
     )
 
 
 def last_words(log: Path) -> str:
-    """Return the end of what was printed, in one line."""
+    """Return the end of the output, in one line."""
     with log.open("rb") as stream:
         stream.seek(max(0, log.stat().st_size - _LAST_WORDS_BYTES))
         return " | ".join(stream.read().decode("utf-8", "backslashreplace").split("\n")).strip(" |")
@@ -501,7 +501,7 @@ def _free_port() -> int:
 
 
 def main() -> int:
-    """Claim the attempt of the command line and run it; an attempt that was claimed before is left alone."""
+    """Claim the attempt of the command line and run it, unless it was claimed before."""
     attempt = Path(sys.argv[1])
     cache = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     lock = FileLock(attempt / protocol.LOCK)
@@ -511,7 +511,7 @@ def main() -> int:
         Shim(attempt, protocol.read(attempt / protocol.ORDER, Order), cache).run()
     except (Problem, OSError) as error:
         if (attempt / protocol.STARTED).exists() or (attempt / protocol.ENDING).exists():
-            raise  # its agent has run: how it ended is told by its warden, or by nobody where that goes with us
+            raise  # its agent has run, so its warden records the ending, if it survives
         output.write_when_there_is_room(
             attempt / protocol.ENDING, Ending.unseen("unstarted", str(error).replace("\n", " "))
         )

@@ -119,7 +119,7 @@ def test_a_manifest_that_lists_a_file_twice_or_is_of_a_newer_form_is_refused() -
 def test_a_manifest_that_is_not_the_one_of_the_marker_is_not_believed(folder: DatasetFolder) -> None:
     lines = folder.manifest.read_text().splitlines(keepends=True)
     folder.manifest.write_text("".join(lines[:-1]))
-    with pytest.raises(DataProblem, match="not the one that belongs"):
+    with pytest.raises(DataProblem, match="does not belong"):
         verify(COMPETITION, folder)
     folder.manifest.unlink()
     with pytest.raises(DataProblem, match="can't be read"):

@@ -277,7 +277,7 @@ def test_a_mirror_that_differs_from_its_manifest_is_not_imported(here: Path, tmp
     assert not is_prepared(registry.get(TABLES), dataset_folder(registry.get(TABLES), tmp_path / "there"))
     manifest = table.parents[1] / "manifest.jsonl"
     manifest.write_bytes(manifest.read_bytes().replace(b"train.csv", b"trial.csv"))
-    with pytest.raises(DataProblem, match="not the one that belongs"):
+    with pytest.raises(DataProblem, match="does not belong"):
         imported(store, tmp_path / "there", (TABLES, "v1"))
     with pytest.raises(DataProblem, match=r"train\.csv is not as its manifest says"):
         damaged = here / TABLES / "prepared" / "public" / "train.csv"

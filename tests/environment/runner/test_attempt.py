@@ -24,7 +24,7 @@ from environment.runner.code_snapshots import read_kept, read_snapshot
 from environment.runner.host import disk
 from environment.runner.host.disk import WriteMeter
 from environment.runner.host.readings import Gpu
-from environment.runner.job import lead_there
+from environment.runner.job import link_node_folders
 from environment.runner.process.runtime import ProcessSandbox
 from environment.runner.protocol import LimitExceeded, Order, Stop
 from environment.runner.sandbox import AgentStatus
@@ -195,7 +195,7 @@ def test_secrets_that_nobody_looked_for_are_told_on_the_run(folder: Path) -> Non
     protocol.write(folder / protocol.STARTED, Started(1, time.time(), 1.0, output.boot_id(), isolated=True))
     attempt_in(folder).step()
     (told,) = (line for line in lines(folder / protocol.EVENTS) if line["kind"] == "unsearched")
-    assert "may hold secrets" in told["text"]
+    assert "may contain secrets" in told["text"]
 
 
 def test_what_an_agent_runs_on_is_reported_once_with_its_start(folder: Path) -> None:
@@ -284,7 +284,7 @@ def test_what_can_not_be_measured_again_and_again_is_told_once(
         shim.kill()
     assert [line.get("text") for line in lines(folder / protocol.EVENTS)] == [
         None,
-        "its disk limit can't be held to the full: code/closed: Permission denied",
+        "its disk limit can't be fully enforced: code/closed: Permission denied",
     ]
 
 
@@ -364,7 +364,7 @@ def test_a_job_with_a_disk_limit_walks_through_its_directory_when_it_may_be_over
 
     monkeypatch.setattr(disk, "_between_hosts", counted)
     protocol.write(folder / protocol.ORDER, order_with(disk_limit_bytes=32 << 20))
-    lead_there(folder, tmp_path_factory.mktemp("node"))
+    link_node_folders(folder, tmp_path_factory.mktemp("node"))
     for number in range(100):  # so that it would not be walked through again in this test
         (folder / protocol.CODE / str(number)).touch()
     clock = HandClock(1000.0)

@@ -11,7 +11,7 @@ import pytest
 
 from environment.container import output
 from environment.container.output import Started
-from environment.runner.host.problems import HostWitness
+from environment.runner.host.problems import HostMonitor
 from environment.runner.host.readings import Gpu
 from tests.environment.runner.orders import order_with
 
@@ -28,13 +28,13 @@ def free(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def test_a_host_without_trouble_shows_none(tmp_path: Path) -> None:
-    witness = HostWitness(tmp_path, order_with(gpu_uuids=("GPU-a",)), lambda: (GPU,))
+    witness = HostMonitor(tmp_path, order_with(gpu_uuids=("GPU-a",)), lambda: (GPU,))
     witness.note_start()
     assert witness.problem(STARTED) == ""
 
 
 def test_a_disk_that_others_have_filled_is_evidence(tmp_path: Path, free: SimpleNamespace) -> None:
-    witness = HostWitness(tmp_path, order_with(), tuple)
+    witness = HostMonitor(tmp_path, order_with(), tuple)
     witness.note_start()
     witness.note_disk_use(1 << 20)
     witness.note_disk_use(None)
@@ -43,7 +43,7 @@ def test_a_disk_that_others_have_filled_is_evidence(tmp_path: Path, free: Simple
 
 
 def test_a_disk_that_the_agent_has_filled_itself_is_none(tmp_path: Path, free: SimpleNamespace) -> None:
-    witness = HostWitness(tmp_path, order_with(), tuple)
+    witness = HostMonitor(tmp_path, order_with(), tuple)
     witness.note_start()
     free.f_bavail = 1
     assert witness.problem(STARTED) == ""  # nobody knows what it holds
@@ -55,20 +55,20 @@ def test_a_disk_was_the_hosts_problem_if_it_was_full_before_or_the_agent_kept_to
     tmp_path: Path, free: SimpleNamespace
 ) -> None:
     free.f_bavail = 1
-    at_start = HostWitness(tmp_path, order_with(), tuple)
+    at_start = HostMonitor(tmp_path, order_with(), tuple)
     at_start.note_start()
     at_start.note_disk_use(1 << 40)
     assert at_start.problem(STARTED)
-    within_limit = HostWitness(tmp_path, order_with(disk_limit_bytes=1 << 40), tuple)
+    within_limit = HostMonitor(tmp_path, order_with(disk_limit_bytes=1 << 40), tuple)
     within_limit.note_disk_use(1 << 40)
     assert within_limit.problem(STARTED)
 
 
 def test_a_gpu_that_the_driver_does_not_find_any_more_is_evidence(tmp_path: Path) -> None:
-    witness = HostWitness(tmp_path, order_with(gpu_uuids=("GPU-a", "GPU-b")), lambda: (GPU,))
+    witness = HostMonitor(tmp_path, order_with(gpu_uuids=("GPU-a", "GPU-b")), lambda: (GPU,))
     assert "GPU-b" in witness.problem(STARTED)
 
 
 def test_a_restart_of_the_host_is_evidence(tmp_path: Path) -> None:
-    witness = HostWitness(tmp_path, order_with(), tuple)
+    witness = HostMonitor(tmp_path, order_with(), tuple)
     assert "restarted" in witness.problem(replace(STARTED, boot_id="another"))

@@ -172,4 +172,4 @@ def test_a_directory_without_an_order_is_no_attempt(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert b"holds no run.json" in done.stderr
+    assert b"has no run.json" in done.stderr

@@ -94,9 +94,9 @@ def test_a_validation_server_is_started_again_however_often_it_dies_in_a_day(
     shim = Shim(tmp_path, order)
     server = shim._services[0]
     server.served_at = time.monotonic() - 120
-    assert [shim._note_end(server, -9) for _ in range(100)] == [0.5] * 100
+    assert [shim._record_end(server, -9) for _ in range(100)] == [0.5] * 100
     server.served_at = time.monotonic()
-    assert [shim._note_end(server, -11) for _ in range(9)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert [shim._record_end(server, -11) for _ in range(9)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
     told = [line["from_outside"] for line in jsonlines.read(tmp_path / protocol.RESTARTS).values]
     assert told == [True] * 100 + [False] * 9, "what it dies of by itself an agent may have brought about"
 
@@ -105,7 +105,7 @@ def test_without_a_sandbox_an_agent_may_have_killed_the_validation_server(
     tmp_path: Path, order: Order
 ) -> None:
     shim = Shim(tmp_path, replace(order, runtime=protocol.PLAIN))
-    shim._note_end(shim._services[0], -9)
+    shim._record_end(shim._services[0], -9)
     (line,) = jsonlines.read(tmp_path / protocol.RESTARTS).values
     assert not line["from_outside"]
 
@@ -118,7 +118,7 @@ def test_a_validation_server_that_dies_while_the_disk_is_full_takes_no_agent_wit
     with pytest.raises(OSError, match="No space"), Path("/dev/full").open("w", buffering=1) as full:
         monkeypatch.setattr(sys, "stderr", full)
         shim = Shim(tmp_path, order)
-        assert shim._note_end(shim._services[0], -9) == 0.5
+        assert shim._record_end(shim._services[0], -9) == 0.5
 
 
 def test_a_shim_that_fails_when_its_agent_has_begun_does_not_say_that_none_has_run(

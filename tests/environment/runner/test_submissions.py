@@ -136,13 +136,13 @@ def test_the_same_refusal_is_told_ever_more_seldom_and_counted() -> None:
     assert [one.times for one in told if one is not None] == [1, 10, 100, 1000, 10_000, 100_000]
     other = refusals.note(1.0, "submission.csv was not read: is a symbolic link")
     assert other is not None
-    assert [(one.at, one.times) for one in refusals.untold()] == [(139_999.0, 140_000)]
-    assert refusals.untold() == []
+    assert [(one.at, one.times) for one in refusals.unreported()] == [(139_999.0, 140_000)]
+    assert refusals.unreported() == []
 
 
 def test_refusals_are_counted_on_by_another_runner() -> None:
     refusals = Refusals([SubmissionRefused(1.0, "is a link", 1), SubmissionRefused(2.0, "is a link", 8)])
-    assert refusals.untold() == []
+    assert refusals.unreported() == []
     assert refusals.note(3.0, "is a link") is None
     told = refusals.note(4.0, "is a link")
     assert told == SubmissionRefused(4.0, "is a link", 10)
