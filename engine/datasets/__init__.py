@@ -1,4 +1,4 @@
-"""Datasets: from Kaggle to prepared data, as steps that show their progress and survive any kill."""
+"""Datasets: downloading, preparing and verifying them, in steps that report progress and survive kills."""
 
 from engine.datasets.plans import (
     Plan,

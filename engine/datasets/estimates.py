@@ -1,4 +1,4 @@
-"""Estimates of what preparing datasets takes: bytes, from Kaggle where it can be asked, and rates measured here."""
+"""Estimate the bytes and the time that preparing datasets takes, from Kaggle's sizes and rates measured here."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from engine.space import growth
 from foundation.problems import Problem
 from state.records import DatasetStep, StepState
 
-# All 75 zips together, as MLE-bench's README says; of 22 it tells the size of each.
+# The size of all 75 zips together, by MLE-bench's README, which lists single sizes for only 22 of them.
 _BENCHMARK_BYTES = 3_300_000_000_000
-# Small sets take as long as it takes to begin with them, which says nothing of large ones.
+# Rates of smaller datasets are ignored: most of their time is start-up.
 _LEAST_BYTES = 50_000_000
 _LEAST_SECONDS = 0.001
-# Checksums are computed again whenever a dataset is verified.
+# Steps that don't count as preparation; the checksum step is repeated whenever a dataset is verified.
 _NOT_PREPARING = (CHECK, DOWNLOAD, CHECKSUM)
 
 _Interval = tuple[float, float]
 
 
 class ToDo(StrEnum):
-    """What there is to do for a dataset; `refused` is what Kaggle does not let us have."""
+    """What there is to do for a dataset; `refused` means that Kaggle does not let us download it."""
 
     NOTHING = "nothing"
     PREPARE = "prepare"
@@ -39,12 +39,12 @@ class ToDo(StrEnum):
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one dataset takes.
+    """The estimate for one dataset.
 
     Attributes:
-        bytes: of the data as Kaggle packs them; None: unknown.
-        basis: where that is known from.
-        peak: how much it takes on the disk while it is prepared.
+        bytes: the size of Kaggle's zip; None: unknown.
+        basis: the source of this size.
+        peak: the disk space that it needs while it is prepared.
     """
 
     competition_id: str
@@ -64,7 +64,7 @@ def estimate(
     again: bool,
     report: Callable[[int, int], None] | None = None,
 ) -> list[Estimate]:
-    """Estimate what preparing the chosen competitions takes; `report` is told how many Kaggle has answered for."""
+    """Estimate what preparing the chosen competitions takes; `report` is called with the number of Kaggle's answers."""
     missing: list[Competition] = []
     found: dict[str, Estimate] = {}
     for competition in map(registry.get, chosen):
@@ -84,10 +84,10 @@ def estimate(
 
 @dataclass(frozen=True)
 class KnownSizes:
-    """What several zips take by the facts alone, without asking anybody.
+    """The size of several zips by the competitions' facts, without requests to Kaggle.
 
     Attributes:
-        unknown: of how many it is not known; they are left out.
+        unknown: how many sizes are unknown; these zips are left out.
     """
 
     bytes: int
@@ -95,7 +95,7 @@ class KnownSizes:
 
 
 def known_sizes(chosen: Sequence[Competition]) -> KnownSizes:
-    """Sum up the zips of competitions by what is documented of them, or of the benchmark as a whole."""
+    """Add up the documented sizes of competitions' zips; for all of the benchmark, use its documented total."""
     sizes = {competition.id: _facts(competition) for competition in chosen}
     total, unknown = (
         sum(size or 0 for size in sizes.values()),
@@ -109,12 +109,12 @@ def known_sizes(chosen: Sequence[Competition]) -> KnownSizes:
 
 
 def peak_bytes(estimates: Sequence[Estimate]) -> int:
-    """Return how much the disk must hold: all that stays, and what is needed in between."""
+    """Return the disk space needed for all datasets, including temporary files."""
     return sum(one.peak or 0 for one in estimates)
 
 
 def usual_peak(zip_bytes: int) -> int:
-    """Estimate how much a dataset takes on the disk while it is prepared, from its zip's size alone."""
+    """Estimate the disk space that a dataset needs while it is prepared, from its zip's size alone."""
     return zip_bytes + growth(zip_bytes)
 
 
@@ -157,13 +157,13 @@ def _facts(competition: Competition) -> int | None:
 
 @dataclass(frozen=True)
 class Throughput:
-    """Bytes of Kaggle's zips a second, all that went on at once together; None: none has been measured."""
+    """Bytes of Kaggle's zips per second, over all parallel jobs together; None: not measured."""
 
     download: float | None = None
     prepare: float | None = None
 
     def seconds(self, to_download: int, to_prepare: int) -> float | None:
-        """Estimate how long so much takes, both side by side; None without measured rates."""
+        """Estimate the seconds for some bytes, with downloads and preparations in parallel; None without rates."""
         needed = [(to_download, self.download), (to_prepare, self.prepare)]
         if any(count and not rate for count, rate in needed):
             return None
@@ -171,7 +171,7 @@ class Throughput:
 
 
 def measured(datasets: Iterable[Sequence[DatasetStep]]) -> Throughput:
-    """Measure rates by the steps that are done, each dataset's given in order."""
+    """Compute rates from the finished steps of datasets, each dataset's in order."""
     downloads: list[tuple[int, _Interval]] = []
     preparations: list[tuple[int, _Interval]] = []
     for steps in datasets:
@@ -186,7 +186,7 @@ def measured(datasets: Iterable[Sequence[DatasetStep]]) -> Throughput:
 
 
 def _interval(steps: Sequence[DatasetStep]) -> list[_Interval]:
-    """From when to when steps took, if all of them are done with."""
+    """Return the time span of steps as a list of one; empty if some are unfinished."""
     if not all(step.state in (StepState.DONE, StepState.SKIPPED) for step in steps):
         return []
     starts = [step.started_at for step in steps if step.started_at is not None]
@@ -200,7 +200,7 @@ def _rate(found: Sequence[tuple[int, _Interval]]) -> float | None:
 
 
 def _covered(intervals: Iterable[_Interval]) -> float:
-    """How much time intervals cover; what went on side by side counts once."""
+    """Return the total time that intervals cover; overlapping time counts once."""
     covered, until = 0.0, float("-inf")
     for start, end in sorted(intervals):
         covered += max(0.0, end - max(start, until))

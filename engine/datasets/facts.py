@@ -1,4 +1,4 @@
-"""Refreshing measured facts of competitions: checksums, and Kaggle's leaderboards with the medal cut-offs by them."""
+"""Update measured facts of competitions: checksums, and Kaggle's leaderboards with their medal cut-offs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEWEST_TEAMS = 2
 
 
 def take_checksums(competition_id: str, data_dir: Path | str) -> None:
-    """Take the sums of a prepared dataset, edition v1, for the known ones.
+    """Record the checksums of a prepared dataset, edition v1, as the known ones.
 
     Raises:
         EnvironmentProblem: the facts can't be written.
@@ -37,11 +37,11 @@ def take_checksums(competition_id: str, data_dir: Path | str) -> None:
 
 @dataclass(frozen=True)
 class KnownLeaderboard:
-    """What is known of a competition's leaderboard.
+    """A competition's leaderboard.
 
     Attributes:
-        teams: how many teams' scores are kept; None where the cut-offs alone are known.
-        is_new: whether it was taken now.
+        teams: how many teams' scores are stored; None where only the cut-offs are known.
+        is_new: whether it was updated now.
     """
 
     cut_offs: Thresholds
@@ -50,12 +50,12 @@ class KnownLeaderboard:
 
 
 def refresh_leaderboard(competition_id: str, *, force: bool = False) -> KnownLeaderboard:
-    """Download a leaderboard, keep its scores and take its cut-offs.
+    """Download a leaderboard, and store its scores and cut-offs.
 
-    As in MLE-bench nothing is downloaded, unless that is forced, where it is there; its cut-offs always are.
+    As in MLE-bench, nothing is downloaded without `force`, because the cut-offs are always known.
 
     Raises:
-        Problem: Kaggle refuses or can't be reached, or gives a part of the leaderboard only.
+        Problem: Kaggle refuses or can't be reached, or returns only a part of the leaderboard.
     """
     competition = registry.get(competition_id)
     if not force:
@@ -66,17 +66,17 @@ def refresh_leaderboard(competition_id: str, *, force: bool = False) -> KnownLea
     if expected is None or len(teams) < expected:
         raise _not_imported(
             competition_id,
-            f"Kaggle gave {len(teams):,} of {'unknown' if expected is None else f'{expected:,}'} teams",
-            "What is known stays; import one from a file: mlebench-console dev import-leaderboards FILE -c ID",
+            f"Kaggle returned {len(teams):,} of {'unknown' if expected is None else f'{expected:,}'} teams",
+            "Nothing was changed; import one from a file: mlebench-console dev import-leaderboards FILE -c ID",
         )
     return _keep_leaderboard(competition, [team.score for team in teams])
 
 
 def import_leaderboard(competition_id: str, path: Path) -> KnownLeaderboard:
-    """Keep the scores in a leaderboard's file, such as MLE-bench's, and take its cut-offs.
+    """Store the scores and cut-offs of a leaderboard's file, such as MLE-bench's.
 
     Raises:
-        Problem: it can't be read, is not whole, or contradicts the direction of the metric.
+        Problem: it can't be read, is incomplete, or contradicts the direction of the metric.
     """
     return _keep_leaderboard(registry.get(competition_id), leaderboards.read_scores(path))
 
@@ -102,13 +102,13 @@ def _not_imported(competition_id: str, why: str, next_step: str = "") -> DataPro
 
 
 def thresholds_of(competition_id: str, scores: Sequence[float]) -> Thresholds:
-    """The cut-offs by MLE-bench's rules: positions by the number of teams, counted from the best.
+    """Return the cut-offs by MLE-bench's rules: positions by the number of teams, counted from the best.
 
     Raises:
-        DataProblem: there are too few scores, or they are in no order.
+        DataProblem: there are too few scores, or they are not sorted.
     """
     if len(scores) < _FEWEST_TEAMS or not all(map(math.isfinite, scores)):
-        raise _not_imported(competition_id, "it holds too few scores")
+        raise _not_imported(competition_id, "it has too few scores")
     lower = scores[0] < scores[-1]
     ordered = sorted(scores, reverse=not lower)
     if list(scores) != ordered:
@@ -126,7 +126,7 @@ def thresholds_of(competition_id: str, scores: Sequence[float]) -> Thresholds:
 
 
 def medal_positions(teams: int) -> tuple[int, int, int]:
-    """The last place, counted from 1, that earns gold, silver, and bronze."""
+    """Return the last positions, counted from 1, that earn gold, silver and bronze."""
     if teams < 100:
         return max(1, int(0.1 * teams)), max(1, int(0.2 * teams)), max(1, int(0.4 * teams))
     if teams < 250:
@@ -152,7 +152,7 @@ def _replace_table(competition: Competition, name: str, values: dict[str, Any]) 
 
 
 def _update(table: MutableMapping[str, Any], values: Mapping[str, Any], *, only: bool = True) -> None:
-    """Set the values in a table, line by line; with `only` what is not among them goes."""
+    """Set values in a table, line by line; with `only`, remove other keys."""
     for key in [key for key in table if only and key not in values]:
         del table[key]
     for key, value in values.items():

@@ -1,4 +1,4 @@
-"""What datasets may use while they are made: disk but for what stays free, network at a rate and hours."""
+"""Limits for the work on datasets: free disk space to keep, and the rate and hours of downloads."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ _HOURS = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)")
 
 
 class OutsideHours(EnvironmentProblem):
-    """Downloads are to go on at other hours."""
+    """Downloads are allowed at other hours only."""
 
 
 @dataclass(frozen=True)
 class Hours:
-    """From when to when each day, in minutes since midnight; over midnight where it ends before it begins."""
+    """A daily time span in minutes since midnight; it crosses midnight if it ends before it starts."""
 
     start: int
     end: int
 
     @classmethod
     def parse(cls, text: str) -> Hours | None:
-        """Read `22:00-06:00`; None for no text, which is always.
+        """Parse `22:00-06:00`; None for an empty text, which means always.
 
         Raises:
-            UsageProblem: it is something else.
+            UsageProblem: the text has another form.
         """
         if not text:
             return None
         found = _HOURS.fullmatch(text.replace(" ", ""))
         if found is None:
-            raise UsageProblem(f"download_hours = {text!r} are no hours", "", 'Write them as "22:00-06:00".')
+            raise UsageProblem(f"download_hours = {text!r} is not valid", "", 'Write it as "22:00-06:00".')
         first, second, third, fourth = map(int, found.groups())
         return cls(first * 60 + second, third * 60 + fourth)
 
     def contain(self, moment: float) -> bool:
-        """Whether a moment lies in them, by this host's time of day."""
+        """Return whether a moment lies in the span, by this host's local time."""
         local = time.localtime(moment)
         since = (local.tm_hour * 60 + local.tm_min - self.start) % _DAY_MINUTES
         return since < (self.end - self.start) % _DAY_MINUTES or self.start == self.end
@@ -59,13 +59,13 @@ class Hours:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the work on a dataset may use.
+    """Limits for the work on a dataset.
 
     Attributes:
-        keep_free: bytes of the data's disk that stay free.
-        rate: bytes a second that all downloads may take together; None: all there are.
-        rate_file: by which processes agree on that.
-        hours: in which downloads go on, as `Hours` reads them.
+        keep_free: bytes of the data's disk that must stay free.
+        rate: bytes per second for all downloads together; None: unlimited.
+        rate_file: the file through which processes share the rate.
+        hours: the hours of downloads, in the form of `Hours`.
     """
 
     keep_free: int = 0
@@ -74,25 +74,25 @@ class Limits:
     hours: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse hours that are none."""
+        """Check the hours."""
         Hours.parse(self.hours)
 
     def to_json(self) -> dict[str, Any]:
-        """Write them for a job's arguments."""
+        """Return them as arguments of a job."""
         return asdict(self)
 
     @property
     def allow_downloads(self) -> bool:
-        """Whether downloads may go on now."""
+        """Whether downloads are allowed now."""
         hours = Hours.parse(self.hours)
         return hours is None or hours.contain(time.time())
 
     def keeping(self, report: ReportProgress, folder: Path) -> ReportProgress:
-        """Report progress in a folder, and keep to the limits: it may take its time, or raise.
+        """Return a function that reports progress in a folder and enforces the limits, by waiting or raising.
 
         Raises:
-            DiskFull: less is free than is to stay free.
-            OutsideHours: a download is to go on later.
+            DiskFull: less is free than must stay free.
+            OutsideHours: downloads are allowed only later.
         """
         rate = SharedRate(Path(self.rate_file), self.rate) if self.rate else None
         loaded: int | None = None
@@ -105,7 +105,7 @@ class Limits:
             if step == DOWNLOAD:
                 if not self.allow_downloads:
                     raise outside(self.hours)
-                # The first report is of what was there before.
+                # The first report is of bytes downloaded earlier.
                 if rate is not None and loaded is not None and done > loaded:
                     rate.take(done - loaded)
                 loaded = done
@@ -123,12 +123,14 @@ class Limits:
 
 
 def outside(hours: str) -> OutsideHours:
-    """Make the problem of a download outside of its hours."""
-    return OutsideHours("downloads wait", f"they go on at {hours}", "Change download_hours in config.toml.")
+    """Return the problem of a download outside the allowed hours."""
+    return OutsideHours(
+        "downloads wait", f"they are allowed at {hours}", "Change download_hours in config.toml."
+    )
 
 
 class SharedRate:
-    """A number of bytes a second that several processes share: each books its time in a file."""
+    """A rate in bytes per second that several processes share: each books its time in a file."""
 
     def __init__(
         self,
@@ -144,14 +146,14 @@ class SharedRate:
         self._sleep = sleep
 
     def take(self, count: int) -> None:
-        """Wait until so many bytes may have come."""
+        """Wait as long as `count` bytes take at the shared rate."""
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             content = os.pread(descriptor, 8, 0)
             booked = struct.unpack("d", content)[0] if len(content) == 8 else 0.0
             now = self._now()
-            # What lies far ahead was booked before the machine's last start, or at a much smaller rate.
+            # A time far ahead was booked before the machine's last start, or at a much lower rate.
             begins = booked if now < booked < now + _LONGEST_BOOKED else now
             ends = begins + count / self._rate
             os.pwrite(descriptor, struct.pack("d", ends), 0)

@@ -1,6 +1,6 @@
-"""Whether Kaggle may be asked: all jobs of an engine share one back-off, which outlives the engine in its state.
+"""The back-off for requests to Kaggle, shared by all jobs of an engine and saved in its state.
 
-While Kaggle can't be reached, one job at a time tries whether it can be again, when the back-off is over.
+While Kaggle can't be reached, only one job at a time tries again, when the back-off is over.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOTED_SECONDS = 60.0
 
 
 class Outage:
-    """Keeps since when Kaggle can't be reached, and says when the next job may ask it."""
+    """Records since when Kaggle can't be reached, and decides when the next job may try."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -29,42 +29,42 @@ class Outage:
 
     @property
     def state(self) -> KaggleState:
-        """What is known of Kaggle."""
+        """The recorded state of Kaggle."""
         return datasets.kaggle(self._database)
 
     def may_try(self) -> bool:
-        """Whether it is time to ask Kaggle again."""
+        """Return whether it is time to try Kaggle again."""
         return is_due(self.state.retry_at, self._clock.now()) or self._has_other_credentials()
 
     def tries(self) -> None:
-        """Note that a job asks Kaggle now: if it is killed before it answers, the next one waits all the same."""
+        """Record that a job tries Kaggle now, so that the next one waits even if this job is killed."""
         self._refused = None
         failures = self.state.failures + 1
         retry_at = self._clock.now() + wait_seconds(failures)
         self._set(replace(self.state, failures=failures, retry_at=retry_at))
 
     def has_not_asked(self) -> None:
-        """Note that the job that was to try could not even ask."""
+        """Record that the trying job ended without a request to Kaggle."""
         self._set(replace(self.state, retry_at=self._clock.now()))
 
     def failed(self, why: str, retry_after: float | None = None, *, tried: bool) -> None:
-        """Note that a job could not reach Kaggle; `tried`: it was the one to try whether that is over."""
+        """Record that a job could not reach Kaggle; `tried` says whether it was the trying job."""
         state, now = self.state, self._clock.now()
         if state.unreachable_since is None:
             state = replace(state, unreachable_since=now, failures=1, retry_at=None)
             tried = True
         retry_at = now + (wait_seconds(state.failures, retry_after) if tried else retry_after or 0.0)
-        if not tried:  # it began before the outage: what it has met counts once
+        if not tried:  # it started before the outage, and must not count as another failure
             retry_at = max(retry_at, state.retry_at or 0.0)
         self._set(replace(state, retry_at=retry_at, problem=why))
 
     def refused(self, why: str, *, tried: bool) -> None:
-        """Note that Kaggle accepts the credentials no longer; it is asked again at once when there are others."""
+        """Record that Kaggle no longer accepts the credentials; with new ones it is tried again immediately."""
         self.failed(why, tried=tried)
         self._refused = find_credentials()
 
     def answered(self, *, tried: bool) -> None:
-        """Note that Kaggle has answered; what a job heard that began before an outage says nothing about that."""
+        """Record an answer of Kaggle; during an outage, only that of the trying job counts."""
         state, now = self.state, self._clock.now()
         if state.unreachable_since is not None:
             if not tried:
@@ -75,7 +75,7 @@ class Outage:
         self._set(KaggleState(accepted_at=now))
 
     def forget(self) -> None:
-        """Forget that Kaggle could not be reached, for whoever asks the next time."""
+        """Reset the outage, so that the next request is tried immediately."""
         self._set(KaggleState(accepted_at=self.state.accepted_at))
 
     def _set(self, state: KaggleState) -> None:

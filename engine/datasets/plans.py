@@ -1,4 +1,4 @@
-"""How a requested dataset is to be prepared, in which order datasets are, and what comes next for each."""
+"""Plan the preparation of requested datasets: their options and steps, their order, and the next stage of each."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ BUSY = (DatasetState.WAITING, DatasetState.WORKING)
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for; kept with the dataset, so that a restart goes on in the same way.
+    """The options of a request, stored with the dataset, so that a restart continues in the same way.
 
     Attributes:
-        source: `demo`, an extracted Kaggle folder, its zip, or empty for what the data directory or Kaggle has.
-        verify: compare with the known checksums; None: where they hold, which is for Kaggle's own zip.
-        keep_raw: leave what was extracted in `raw/`.
-        discard_zip: the zip is not needed any more: its space is freed while it is extracted, or at the end.
-        descriptions: whose text the agent finds beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
+        source: `demo`, an extracted Kaggle folder, its zip, or empty for data from the data directory or Kaggle.
+        verify: compare with the known checksums; None: if they apply, that is, for Kaggle's own zip.
+        keep_raw: leave the extracted files in `raw/`.
+        discard_zip: the zip may be removed: its space is freed while it is extracted, or at the end.
+        descriptions: the description beside the data: `ours`, `obfuscated`, `kaggle`, or a folder.
         mirror: where the prepared dataset is copied from; empty: it is prepared here.
-        canary: put a file with an id of its own beside the data, by which this copy is known elsewhere.
+        canary: put a file with a unique id beside the data, by which copies can be recognised.
     """
 
     source: str = ""
@@ -59,12 +59,12 @@ class Options:
 
 
 def given_raw(given: Path, competition_id: str) -> Path:
-    """Find a competition's raw data in what was named: an extracted folder or Kaggle's zip.
+    """Return a competition's raw data at a given path: an extracted folder or Kaggle's zip.
 
-    It is that itself, or a folder that holds it by the competition's id.
+    The path is the data, or a folder with the data named by the competition's id.
 
     Raises:
-        DataProblem: it is neither.
+        DataProblem: there are no such data.
     """
     own, archive = given / competition_id, given / f"{competition_id}.zip"
     for path in (archive, own / archive.name, own, given):
@@ -81,20 +81,20 @@ def given_raw(given: Path, competition_id: str) -> Path:
 
 
 def require_raw(given: Path, chosen: Sequence[str]) -> None:
-    """Refuse raw data that can't be that of the chosen competitions; several need a folder or a zip each.
+    """Check that a path has raw data for the chosen competitions; several need a folder or a zip each.
 
     Raises:
-        DataProblem: there is nothing.
-        UsageProblem: it holds nothing of one of several.
+        DataProblem: it does not exist.
+        UsageProblem: it has no data for one of several competitions.
     """
     if not given.exists():
         given_raw(given, chosen[0])
     missing = [one for one in chosen if not ((given / one).is_dir() or (given / f"{one}.zip").is_file())]
     if missing and len(chosen) > 1:
         raise UsageProblem(
-            f"{given} holds no folder {missing[0]}, nor its zip",
+            f"{given} has neither a folder {missing[0]} nor its zip",
             f"{len(chosen)} competitions were chosen",
-            "Give a folder that holds a folder or a zip per competition id, or choose a single one.",
+            "Give a folder with a folder or a zip per competition id, or choose a single competition.",
         )
     if len(chosen) == 1:
         given_raw(given, chosen[0])
@@ -102,7 +102,7 @@ def require_raw(given: Path, chosen: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a dataset is to be prepared, and whether it must be downloaded first."""
+    """How a dataset will be prepared, and whether it must be downloaded first."""
 
     competition_id: str
     edition: Edition
@@ -111,7 +111,7 @@ class Plan:
 
     @property
     def skipped(self) -> dict[str, str]:
-        """The steps that this source makes needless, with the reason."""
+        """The steps that this source does not need, with the reason."""
         if self.options.mirror:
             return dict.fromkeys((CHECK, VERIFY, EXTRACT, PREPARE), "it comes prepared")
         if self.options.source == DEMO:
@@ -130,10 +130,10 @@ def plan(
     demo: bool = False,
     options: Options | None = None,
 ) -> Plan:
-    """Plan how a dataset is prepared, by where its raw data come from.
+    """Plan how a dataset is prepared, by the source of its raw data.
 
-    `raw_dir` is an extracted Kaggle folder or its zip, or a folder that holds such for each competition by its id; a
-    demo's raw data are made.
+    `raw_dir` is an extracted Kaggle folder or its zip, or a folder with one of these for each competition id; raw data
+    of the demo are generated.
 
     Raises:
         Problem: the competition is not known, or it has no raw data.
@@ -148,22 +148,21 @@ def plan(
     if raw_dir:
         source = str(given_raw(Path(raw_dir).expanduser().absolute(), competition.id))
         return Plan(competition.id, edition, replace(wanted, source=source), download=False)
-    there = dataset_folder(competition, data_dir, edition)
-    download = not there.has_raw_data
+    download = not dataset_folder(competition, data_dir, edition).has_raw_data
     if download:
         try:
             require_credentials()
         except CredentialsRefused as problem:
             raise DataProblem(
                 f"{competition.id}: there are no raw data",
-                f"its folder holds neither raw/ nor a zip, and {problem.why}",
+                f"its folder has neither raw/ nor a zip, and {problem.why}",
                 f"Give --raw, or put its zip into its folder. {problem.next_step}",
             ) from None
     return Plan(competition.id, edition, wanted, download)
 
 
 def is_ready(competition_id: str, edition: Edition, data_dir: Path) -> bool:
-    """Whether a dataset is prepared on disk, by whomever."""
+    """Return whether a dataset is prepared on disk, by any program."""
     competition = registry.get(competition_id)
     return is_prepared(competition, dataset_folder(competition, data_dir, edition))
 
@@ -171,7 +170,7 @@ def is_ready(competition_id: str, edition: Edition, data_dir: Path) -> bool:
 def record_prepared(
     database: Database, competition_id: str, edition: Edition, data_dir: Path, *, now: float
 ) -> None:
-    """Record in the state that a dataset was found prepared on disk; one that is about to be replaced is not."""
+    """Record in the state that a dataset is prepared on disk, unless it is about to be replaced."""
     known = datasets.find(database, competition_id, edition)
     if known is not None and known.state in BUSY:
         return
@@ -180,12 +179,12 @@ def record_prepared(
         if known is None or known.state is not DatasetState.PREPARED:
             datasets.found(database, competition_id, edition, steps=STEPS, now=now)
             datasets.set_demo(database, competition_id, edition, demo)
-        elif demo:  # what an older version prepared for the demo carries no mark, but is known as such
+        elif demo:  # demo data prepared by older versions have no mark, so a known mark is never removed here
             datasets.set_demo(database, competition_id, edition, demo)
 
 
 def request(database: Database, wanted: Plan, *, now: float) -> None:
-    """Put a dataset in the queue, unless it is there or being worked on already."""
+    """Put a dataset in the queue, unless it is queued or being worked on already."""
     known = datasets.find(database, wanted.competition_id, wanted.edition)
     if known is not None and known.state in BUSY:
         return
@@ -205,9 +204,9 @@ def request(database: Database, wanted: Plan, *, now: float) -> None:
 
 
 def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]:
-    """Sort by priority, what runs wait for first, then by size: most of the benchmark is ready long before the rest.
+    """Sort by priority, then datasets that runs wait for, then by size, so that most of the benchmark is ready early.
 
-    What has failed and is tried again comes after all others.
+    Datasets that failed and are retried come after all others.
     """
     wanted = datasets.awaited(database) if len(waiting) > 1 else frozenset()
     sizes = {
@@ -228,7 +227,7 @@ def by_priority(database: Database, waiting: Sequence[Dataset]) -> list[Dataset]
 
 
 def next_stage(database: Database, dataset: Dataset, data_dir: Path) -> str:
-    """Return which of the steps CHECK, DOWNLOAD and PREPARE, which a job each does, comes next for a dataset."""
+    """Return the next stage of a dataset, CHECK, DOWNLOAD or PREPARE, each of which is one job."""
     folder = dataset_folder(registry.get(dataset.competition_id), data_dir)
     options = Options.from_text(dataset.source)
     if options.mirror or options.source or folder.has_raw_data:

@@ -1,4 +1,4 @@
-"""Preparing one dataset from its raw data; a kill at any moment leaves the old dataset or the new one."""
+"""Prepare one dataset from its raw data; a kill at any moment leaves either the old dataset or the new one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from foundation.files import write_json
 from foundation.problems import DataProblem
 from foundation.workers import ReportProgress
 
-# What the code of a task raises that is wrong, or was given data of which it did not think.
+# Errors that a task's code raises if it is wrong, or gets unexpected data.
 _FAULTS = (
     *(ArithmeticError, AssertionError, AttributeError, ImportError, IsADirectoryError),
     *(LookupError, NameError, TypeError, ValueError),
@@ -51,12 +51,12 @@ def prepare(
 ) -> Path:
     """Prepare a dataset and return its `prepared` folder; see `engine.prepare_competition`.
 
-    The source among the options is a folder, if any: a demo's data have been made before. `keep_free` bytes stay
-    free on the disk, and for `patience` seconds Kaggle is waited for. What `report` raises cancels the preparation.
+    The source of the options is empty or a path; demo data must be generated before. `keep_free` bytes stay free on the
+    disk, and requests to Kaggle are retried for `patience` seconds. An exception of `report` cancels the preparation.
     """
     competition = get(competition_id)
     refuse_excluded(competition, edition)
-    load_task(competition)  # before a download of hours: without a task there is nothing to prepare
+    load_task(competition)  # a missing task must fail before a download of hours
     folder = dataset_folder(competition, data_dir, edition)
     merged = merge_parameters(competition, parameters)
     options = options or Options()
@@ -71,7 +71,7 @@ def prepare(
         workspace(folder) as work,
         ExitStack() as stack,
     ):
-        # what cannot be had fails at once
+        # first, so that unavailable descriptions fail immediately
         texts = chosen_texts(competition, edition, descriptions, patience=patience)
         if options.source:
             source = given_raw(Path(options.source).absolute(), competition.id)
@@ -124,17 +124,17 @@ def _run(job: Preparation) -> None:
     try:
         task.prepare(job)
     except RawDataProblem as problem:
-        if is_own(competition):  # nobody can download it again
-            step = f"Give it the data that {competition.task_path} expects, or mend that."
+        if is_own(competition):  # its data can't be downloaded again
+            step = f"Give it the data that {competition.task_path} expects, or correct that file."
             raise DataProblem(problem.what, problem.why, step) from problem
         raise
     except _FAULTS as error:
-        # a task names the file where it can; other errors of its code are reported too, the cause in the log
+        # a task reports the file where it can; other errors of its code get here, with the traceback in the log
         line = line_at_fault(competition, traceback.format_exc())
         raise DataProblem(
             f"{competition.id} cannot be prepared from {job.raw}",
             f"{type(error).__name__}: {error}{f' ({line})' if line else ''}",
-            f"Mend {competition.task_path}, or give it the data that it expects; "
+            f"Correct {competition.task_path}, or give it the data that it expects; "
             f"mlebench-console competitions check {competition.id} shows the traceback."
             if is_own(competition)
             else "Download the competition's data again; if that does not help, report it.",
@@ -143,8 +143,8 @@ def _run(job: Preparation) -> None:
         if name is not None and not (job.public.parent / name).is_file():
             raise DataProblem(
                 f"{competition.id} was prepared without {name}",
-                f"{competition.facts_path} declares it as files.{key}, and {competition.task_path} wrote none",
-                "Write it there, or correct what is declared.",
+                f"{competition.facts_path} declares it as files.{key}, but {competition.task_path} did not write it",
+                "Write it there, or correct the declaration.",
             )
 
 
@@ -159,10 +159,10 @@ def _seal(
     *,
     canary: bool,
 ) -> None:
-    """Add what is not the task's business, the marker last."""
+    """Add everything that the task does not write: descriptions, canary, manifest, and the marker last."""
     competition = job.competition
     found = checksums.checksums_of(prepared)
-    if verify and job.edition == "v1":  # the known sums are those of what MLE-bench makes
+    if verify and job.edition == "v1":  # the known checksums are of MLE-bench's prepared data
         checksums.check_known(competition, found)
     for name, text in texts.items():
         (prepared / name).write_text(text, encoding="utf-8")
@@ -190,14 +190,14 @@ def _seal(
 
 
 def _clean_up(raw: Raw, folder: DatasetFolder, keep_raw: bool) -> None:
-    """Remove what was extracted for this preparation, or leave it where MLE-bench does; and a zip that is spent."""
+    """Remove the files extracted for this preparation, or move them to `raw`, as MLE-bench does; remove a spent zip."""
     if raw.spent is not None:
         raw.spent.unlink()
         checksums.forget_zip(raw.spent)
     if raw.extracted is None:
         return
     if keep_raw:
-        if folder.raw.exists():  # incomplete, or it would have been used
+        if folder.raw.exists():  # incomplete, because otherwise it would have been used
             discard(folder, folder.raw)
         raw.extracted.rename(folder.raw)
     elif raw.extracted == folder.whole_raw:

@@ -1,7 +1,7 @@
-"""The queue of requested datasets: what worker processes check, download, prepare, verify and prune, and when.
+"""The queue of requested datasets: starts worker jobs that check, download, prepare, verify and prune them.
 
-One dataset that fails stops no other. Downloads and preparations are limited apart from each other: one needs the
-network, the other processors.
+A failed dataset does not stop others. Downloads and preparations have separate limits, because the former need the
+network, the latter processors.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PREPARE_DATASET, VERIFY = f"{_TASKS}:prepare_dataset", f"{_TASKS}:verify_dataset
 PRUNE, SETTLE = f"{_TASKS}:prune_dataset", f"{_TASKS}:settle_dataset"
 PRELOAD = ("pandas", _TASKS)
 
-# How long to wait for another round after a failure that may be over the next time; after the last it stays failed.
+# How long to wait before each retry after a temporary failure; after the last retry the dataset stays failed.
 _ROUNDS_AFTER_DEATH = (1.0, 5.0, 30.0, 300.0)
 _ROUNDS_AFTER_FAILURE = (60.0, 600.0, 3600.0)
 _ANSWERS = tuple(kind.__name__ for kind in (RulesNotAccepted, NotAvailable, KaggleFailure, DiskFull))
@@ -64,7 +64,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Capacity:
-    """How much may be done at once, and what all of it may use."""
+    """How many jobs may run at once, and the limits for all of them."""
 
     downloads: int
     preparations: int
@@ -73,14 +73,14 @@ class Capacity:
 
 @dataclass
 class _Work:
-    """A job.
+    """A running job.
 
     Attributes:
-        asks: it asks Kaggle.
-        tries: it is the one that tries whether Kaggle can be reached again.
-        needs: bytes of the disk that it is still to take, as far as that is known.
-        loaded: bytes that a download had when it was last looked at.
-        is_heard: its progress has shown that Kaggle answers.
+        asks: whether it sends requests to Kaggle.
+        tries: whether it is the one that tries if Kaggle can be reached again.
+        needs: bytes of the disk that it will still use, as far as known.
+        loaded: bytes of a download at its last progress.
+        is_heard: whether its progress has shown that Kaggle answers.
     """
 
     dataset: Dataset
@@ -99,7 +99,7 @@ class _Work:
 
 
 class DatasetQueue:
-    """Starts datasets as there is room for them, and keeps their steps in the state."""
+    """Starts jobs for datasets as capacity allows, and records their progress in the state."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class DatasetQueue:
         capacity: Capacity,
         patience: float,
     ) -> None:
-        """Start nothing; for `patience` seconds datasets wait for Kaggle while it can't be reached."""
+        """Create it without starting jobs; datasets wait `patience` seconds for Kaggle while it can't be reached."""
         self._database = database
         self._pool = pool
         self._clock = clock
@@ -130,7 +130,7 @@ class DatasetQueue:
 
     @property
     def download_rate(self) -> float | None:
-        """Bytes a second of all downloads together, over the last seconds; None: nothing has been downloaded."""
+        """Bytes per second of all downloads together, over the last seconds; None: nothing has been downloaded."""
         now = self._clock.monotonic()
         while self._loaded and self._loaded[0][0] < now - _RATE_SECONDS:
             self._loaded.popleft()
@@ -146,7 +146,7 @@ class DatasetQueue:
         return len(self._working) + self.verifications.working
 
     def recover(self) -> None:
-        """Queue again what an earlier engine was working on."""
+        """Queue the datasets again that an earlier engine was working on."""
         for dataset in datasets.in_state(self._database, DatasetState.WORKING):
             self.records.put_back(dataset)
         self.refresh()
@@ -154,7 +154,7 @@ class DatasetQueue:
         self._settle()
 
     def step(self) -> None:
-        """Start what there is capacity for, and record progress that came too soon after other progress."""
+        """Start jobs as capacity allows, and record progress that was held back."""
         for work in self._working.values():
             if work.unreported is not None:
                 self._take_progress(work, work.unreported)
@@ -167,7 +167,7 @@ class DatasetQueue:
         if max(free.values()) <= 0:
             return
         if self._in_stage(CHECK):
-            # whoever has to accept rules learns of all of them before the hours begin
+            # all checks come before downloads, so that the operator learns early which rules to accept
             free[DOWNLOAD] = 0
         waiting = datasets.in_state(self._database, DatasetState.WAITING)
         may_ask, tries = self._who_may_ask(waiting)
@@ -180,7 +180,7 @@ class DatasetQueue:
             stage = self._next_stage(dataset)
             if stage is None:
                 continue
-            asks = _asks_kaggle(dataset, stage)
+            asks = _needs_kaggle(dataset, stage)
             if asks and not may_ask:
                 continue
             if stage is CHECK:
@@ -196,7 +196,7 @@ class DatasetQueue:
                 may_ask = may_ask and not (asks and tries)
 
     def set_jobs(self, count: int) -> None:
-        """Change how much is done at once, until the engine ends."""
+        """Change how many jobs run at once, until the engine ends."""
         self._capacity = replace(self._capacity, downloads=count, preparations=count)
 
     def forget(self, competition_id: str, edition: str) -> None:
@@ -204,7 +204,7 @@ class DatasetQueue:
         self._blocked.pop((competition_id, edition), None)
 
     def stop(self, dataset: Dataset) -> None:
-        """Stop working on a dataset, or take it out of the queue; what is downloaded stays."""
+        """Stop working on a dataset, or remove it from the queue; downloaded data stay."""
         for number, work in self._working.items():
             if _key(work.dataset) == _key(dataset):
                 work.cancelled = True
@@ -221,7 +221,7 @@ class DatasetQueue:
         self._pruning[self._pool.start(PRUNE, wanted)] = competition_id
 
     def refresh(self) -> None:
-        """Record which datasets are prepared on the disk, by whatever program, and which are gone."""
+        """Record which datasets are prepared on the disk, by any program, and which are gone."""
         known = {(one.competition_id, one.edition): one for one in datasets.all_datasets(self._database)}
         for dataset in known.values():
             if dataset.state is DatasetState.PREPARED and self._is_gone(dataset):
@@ -234,14 +234,14 @@ class DatasetQueue:
             try:
                 if is_ready(competition_id, edition, self._data_dir):
                     record_prepared(self._database, competition_id, edition, self._data_dir, now=now)
-            except DataProblem as problem:  # of this one alone
+            except DataProblem as problem:  # concerns this dataset only
                 text = problem.in_one_line()
                 if found is None or (found.state, found.problem) != (DatasetState.FAILED, text):
                     state = DatasetState.FAILED
                     datasets.set_state(self._database, competition_id, edition, state, now=now, problem=text)
 
     def _settle(self) -> None:
-        """Have settled what killed preparations left; what is in the queue is settled when its turn comes."""
+        """Start jobs that clean up after killed preparations; queued datasets are cleaned up when they are prepared."""
         queued = {
             dataset.competition_id for dataset in datasets.in_state(self._database, DatasetState.WAITING)
         }
@@ -249,8 +249,8 @@ class DatasetQueue:
             wanted = {"competition_id": competition_id, "data_dir": str(self._data_dir)}
             self._settling[self._pool.start(SETTLE, wanted)] = competition_id
 
-    def take_news(self, news: Progressed | Ended) -> bool:
-        """Take news of a job; False when it is not one of these. What the state could not take is not forgotten."""
+    def take_event(self, news: Progressed | Ended) -> bool:
+        """Process an event of a job; return False if the job is unknown. After an error it can be called again."""
         if news.number in self._pruning:
             if isinstance(news, Ended):
                 competition_id = self._pruning[news.number]
@@ -268,7 +268,7 @@ class DatasetQueue:
                     self.records.not_settled(competition_id, news.problem)
                 self.refresh()
             return True
-        if self.verifications.take_news(news):
+        if self.verifications.take_event(news):
             return True
         work = self._working.get(news.number)
         if work is None:
@@ -282,7 +282,7 @@ class DatasetQueue:
         return True
 
     def _who_may_ask(self, waiting: Sequence[Dataset]) -> tuple[bool, bool]:
-        """Whether jobs may ask Kaggle now, and whether that is one alone, to try whether it can be reached again."""
+        """Return whether jobs may send requests to Kaggle now, and whether only one may, to try if it is reachable."""
         since = self._outage.state.unreachable_since
         if since is None:
             return True, False
@@ -295,14 +295,14 @@ class DatasetQueue:
         return False, False
 
     def _fail_all_that_ask(self, waiting: Sequence[Dataset], problem: Problem) -> None:
-        """Let all fail that would ask Kaggle, without asking once for each."""
+        """Fail all datasets that need Kaggle, without a request for each."""
         for dataset in waiting:
             stage = self._next_stage(dataset)
-            if stage is not None and _asks_kaggle(dataset, stage):
+            if stage is not None and _needs_kaggle(dataset, stage):
                 self.records.failed(dataset, stage, problem, DatasetState.FAILED)
 
     def _next_stage(self, dataset: Dataset) -> str | None:
-        """What comes next for a dataset; None: nobody may read its folder, and it has failed."""
+        """Return the next stage of a dataset; None if its folder can't be read, in which case it has failed."""
         try:
             return next_stage(self._database, dataset, self._data_dir)
         except DataProblem as problem:
@@ -310,7 +310,7 @@ class DatasetQueue:
             return None
 
     def _why_not_now(self, dataset: Dataset, stage: str) -> str:
-        """Why a dataset does not begin a stage though there is capacity: the hours, or the room that others need."""
+        """Return why a stage can't start although there is capacity: download hours, or reserved disk space."""
         limits = self._capacity.limits
         hours = Hours.parse(limits.hours)
         loads = stage is DOWNLOAD or Options.from_text(dataset.source).mirror
@@ -319,14 +319,14 @@ class DatasetQueue:
         reserved = sum(work.needs for work in self._working.values())
         needs = self._needs(dataset, stage)
         free = free_bytes(self._data_dir) - limits.keep_free
-        # One that does not even fit alone tries, so as to say what it needs.
+        # A dataset that does not fit even alone is started, so that it fails with the space that it needs.
         if not self._working or reserved + needs <= free:
             return ""
-        # Without what changes all the time: each change is a disk write and a line for who watches.
-        return f"waits for room: {gigabytes(needs)} are needed, and what is free is reserved by others"
+        # Without figures that change all the time: each change is a disk write and an update for consoles.
+        return f"waits for disk space: it needs {gigabytes(needs)}, and the free space is reserved for others"
 
     def _needs(self, dataset: Dataset, stage: str) -> int:
-        """How many bytes of the disk a stage will take, as far as that is known beforehand."""
+        """Return how many bytes of the disk a stage will use, as far as that is known beforehand."""
         folder = dataset_folder(registry.get(dataset.competition_id), self._data_dir)
         if stage is DOWNLOAD:
             steps = datasets.steps(self._database, dataset.competition_id, dataset.edition)
@@ -342,21 +342,21 @@ class DatasetQueue:
         return sum(work.stage is stage for work in self._working.values())
 
     def _is_busy(self, competition_id: str) -> bool:
-        """Whether another edition of it is being worked on: they share the raw data."""
+        """Return whether either edition is being worked on: they share the raw data."""
         return any(work.dataset.competition_id == competition_id for work in self._working.values())
 
     def _is_ready(self, dataset: Dataset) -> bool:
         return is_ready(dataset.competition_id, edition_named(dataset.edition), self._data_dir)
 
     def _is_gone(self, dataset: Dataset) -> bool:
-        """Whether a dataset is no longer prepared; one that can't be read may be, and is told of by `refresh`."""
+        """Return whether a dataset is no longer prepared; False if it can't be read, which `refresh` reports."""
         try:
             return not self._is_ready(dataset)
         except DataProblem:
             return False
 
     def _others_did_it(self, dataset: Dataset) -> bool:
-        """Whether another user of the data directory has prepared it while we waited for their claim."""
+        """Return whether another user has prepared it while we waited for their claim, and record that."""
         key = _key(dataset)
         if key not in self._blocked or self._next_stage(dataset) is None or not self._is_ready(dataset):
             return False
@@ -400,7 +400,7 @@ class DatasetQueue:
                 self._loaded.append((now, news.done - work.loaded))
             work.loaded = news.done
         if news.step == work.step and now - work.reported_at < _PROGRESS_SECONDS:
-            work.unreported = news  # the screen can't show more, and every change is a disk write
+            work.unreported = news  # each change is a disk write, and screens can't show more
             return
         work.unreported = None
         self.records.progress(work.dataset, work.step, news)
@@ -433,7 +433,7 @@ class DatasetQueue:
             self.records.prepared(dataset, int(news.value["bytes_on_disk"]), demo=bool(news.value["demo"]))
 
     def _hear_of_kaggle(self, work: _Work, news: Ended) -> None:
-        """Note what the end of a job says about Kaggle; one that was killed may have asked or not."""
+        """Record what the end of a job says about Kaggle; a killed job says nothing."""
         has_answered = news.kind in _ANSWERS or (news.value is not None and "unreachable" not in news.value)
         if not work.asks or work.cancelled or news.lost or news.signal:
             return
@@ -443,7 +443,7 @@ class DatasetQueue:
             self._outage.has_not_asked()
 
     def _try_again(self, work: _Work, news: Ended, rounds: Sequence[float]) -> None:
-        """Give a dataset another round, after the others; when it has had all of them, it has failed."""
+        """Retry a dataset later, after all others; after the last retry it has failed."""
         assert news.problem is not None
         dataset = work.dataset
         if dataset.failures < len(rounds):
@@ -457,19 +457,19 @@ class DatasetQueue:
             self.records.failed(dataset, work.step or work.stage, news.problem, DatasetState.FAILED)
 
     def _unreachable(self, work: _Work, why: str, retry_after: float | None) -> None:
-        """Let a dataset wait for Kaggle; it fails alone where Kaggle can be reached for all others."""
+        """Let a dataset wait for Kaggle, and fail it after the patience if Kaggle answers other datasets."""
         dataset = work.dataset
         self._outage.failed(why, retry_after, tried=work.tries)
         now = self._clock.now()
         failing_for = now - (now if dataset.failing_since is None else dataset.failing_since)
         if failing_for > self._patience:
             self.records.failed(dataset, work.stage, KaggleUnreachable(why), DatasetState.FAILED)
-        else:  # as long again as it has been failing
+        else:  # wait as long as it has been failing so far
             seconds = max(retry_after or 0.0, min(LONGEST_WAIT, max(FIRST_WAIT, failing_for)))
             self.records.put_off(dataset, why, seconds, failures=dataset.failures)
 
     def _refused(self, work: _Work, news: Ended) -> None:
-        """Wait for other credentials where Kaggle has accepted some since they were needed; else nothing helps."""
+        """Wait for other credentials if Kaggle has accepted some since the request; otherwise fail all."""
         assert news.problem is not None
         dataset, problem = work.dataset, news.problem
         accepted_at = self._outage.state.accepted_at
@@ -481,7 +481,7 @@ class DatasetQueue:
         self._fail_all_that_ask(datasets.in_state(self._database, DatasetState.WAITING), problem)
 
     def _wait(self, work: _Work, news: Ended) -> None:
-        """Keep a dataset in the queue until what stopped it may have passed."""
+        """Keep a dataset in the queue until the cause of its stop may be gone."""
         dataset = work.dataset
         assert news.problem is not None
         self.records.put_back(dataset, news.problem.in_one_line())
@@ -490,21 +490,21 @@ class DatasetQueue:
             self._blocked[_key(dataset)] = lambda: self._clock.monotonic() < not_before
             return
         if news.kind == OutsideHours.__name__:
-            return  # it is not begun again before those hours
-        # What a preparation wrote is gone again; a download stays and is resumed.
+            return  # `_why_not_now` does not start it before those hours
+        # Files of a failed preparation are removed; a partial download stays and is resumed.
         before = free_bytes(self._data_dir) if work.stage is DOWNLOAD else work.free_before
         shared_disk = work.shared_disk
 
         def too_full() -> bool:
             if shared_disk and not self._working:
-                return False  # it may fit when nothing else takes space at the same time
+                return False  # it may fit when no other job uses space at the same time
             return free_bytes(self._data_dir) < before + _MORE_SPACE_BYTES
 
         self._blocked[_key(dataset)] = too_full
 
 
 class Verifications:
-    """Datasets that wait to be verified, in the order of the requests, and those being verified."""
+    """Verifications of datasets: those that wait, in the order of the requests, and those that run."""
 
     def __init__(
         self, database: Database, pool: WorkerPool, records: DatasetRecords, clock: Clock, *, data_dir: Path
@@ -525,7 +525,7 @@ class Verifications:
         return len(self._working)
 
     def recover(self) -> None:
-        """Queue again what an earlier engine was asked to verify."""
+        """Queue the verifications again that an earlier engine did not finish."""
         open_ = {
             (step.competition_id, step.edition)
             for step in datasets.all_steps(self._database)
@@ -535,17 +535,17 @@ class Verifications:
         self._waiting.extend(each for each in prepared if _key(each) in open_)
 
     def ask(self, dataset: Dataset, kind: VerificationKind) -> None:
-        """Verify a dataset when there is room, unless that is so already."""
+        """Queue a verification, unless the dataset is being verified or waits for it."""
         if not self.knows(dataset):
             self._waiting.append(replace(dataset, verification=kind))
             self._records.to_verify(dataset, kind)
 
     def knows(self, dataset: Dataset) -> bool:
-        """Whether a dataset is being verified or waits for it."""
+        """Return whether a dataset is being verified or waits for it."""
         return any(_key(each) == _key(dataset) for each in (*self._waiting, *self._working.values()))
 
     def step(self, capacity: int) -> None:
-        """Start as many as there is room for."""
+        """Start waiting verifications, up to `capacity` at once."""
         while self._waiting and len(self._working) < capacity:
             dataset = self._waiting.popleft()
             wanted = {
@@ -557,7 +557,7 @@ class Verifications:
             self._working[self._pool.start(VERIFY, wanted)] = dataset
 
     def stop(self, dataset: Dataset) -> None:
-        """Verify a dataset no longer."""
+        """Stop the verification of a dataset."""
         for each in [each for each in self._waiting if _key(each) == _key(dataset)]:
             self._waiting.remove(each)
             self._records.not_verified(each)
@@ -566,14 +566,14 @@ class Verifications:
                 self._stopped.add(number)
                 self._pool.cancel(number)
 
-    def take_news(self, news: Progressed | Ended) -> bool:
-        """Take news of a job; False when it is not one of these."""
+    def take_event(self, news: Progressed | Ended) -> bool:
+        """Process an event of a job; return False if the job is unknown."""
         dataset = self._working.get(news.number)
         if dataset is None:
             return False
         if isinstance(news, Progressed):
             now = self._clock.monotonic()
-            if now - self._reported_at >= _PROGRESS_SECONDS:  # the screen can't show more
+            if now - self._reported_at >= _PROGRESS_SECONDS:  # screens can't show more
                 self._reported_at = now
                 self._records.verifying(dataset, news)
             return True
@@ -588,8 +588,8 @@ class Verifications:
         return True
 
 
-def _asks_kaggle(dataset: Dataset, stage: str) -> bool:
-    """Whether the job of a stage asks Kaggle for something."""
+def _needs_kaggle(dataset: Dataset, stage: str) -> bool:
+    """Return whether the job of a stage sends requests to Kaggle."""
     return stage in (CHECK, DOWNLOAD) or Options.from_text(dataset.source).descriptions == KAGGLE
 
 

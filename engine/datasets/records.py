@@ -1,4 +1,4 @@
-"""What the state records of datasets: each change of a dataset is one method."""
+"""Record changes of datasets in the state: one method for each kind of change."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _IN_BYTES = frozenset({DOWNLOAD, VERIFY, EXTRACT})
 
 
 class DatasetRecords:
-    """Writes into the state what happens to datasets."""
+    """Writes changes of datasets into the state."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     def working(self, dataset: Dataset) -> None:
-        """It is being worked on."""
+        """Record that a job works on it."""
         self._set_state(dataset, DatasetState.WORKING)
 
     def progress(self, dataset: Dataset, before: str, news: Progressed) -> None:
-        """A step has come so far; the one before it is done."""
+        """Record the progress of a step, and that the step before it is done."""
         with self._database.transaction():
             if before and news.step != before:
                 self._finish(dataset, before)
@@ -45,7 +45,7 @@ class DatasetRecords:
             self._set_step(dataset, news.step, Progress(StepState.WORKING, news.done, total, unit, news.what))
 
     def offered(self, dataset: Dataset, size: int | None) -> None:
-        """Kaggle offers it; it waits to be downloaded."""
+        """Record that Kaggle offers it; it waits to be downloaded."""
         with self._database.transaction():
             datasets.set_retry(self._database, dataset.competition_id, dataset.edition)
             self._finish(dataset, CHECK)
@@ -53,36 +53,36 @@ class DatasetRecords:
             self._set_state(dataset, DatasetState.WAITING)
 
     def fetched(self, dataset: Dataset) -> None:
-        """Its zip is there; it waits to be prepared."""
+        """Record that its zip is downloaded; it waits to be prepared."""
         with self._database.transaction():
             datasets.set_retry(self._database, dataset.competition_id, dataset.edition)
             self._finish(dataset, DOWNLOAD)
             self._set_state(dataset, DatasetState.WAITING)
 
     def prepared(self, dataset: Dataset, bytes_on_disk: int | None, *, demo: bool) -> None:
-        """It is there, made of real data or of the demo's."""
+        """Record that it is prepared, from real or demo data."""
         with self._database.transaction():
             datasets.set_demo(self._database, dataset.competition_id, dataset.edition, demo)
             for step in self._steps(dataset):
-                if step.state not in (StepState.SKIPPED, StepState.DONE):  # when it was done is kept
+                if step.state not in (StepState.SKIPPED, StepState.DONE):  # keeps the end times of done steps
                     self._finish(dataset, step.name)
             self._set_state(dataset, DatasetState.PREPARED, bytes_on_disk=bytes_on_disk)
 
     def failed(self, dataset: Dataset, step: str, problem: Problem, state: DatasetState) -> None:
-        """It can't be prepared as things are."""
+        """Record that its preparation failed."""
         with self._database.transaction():
             self._set_step(dataset, step, Progress(StepState.FAILED, note=problem.what))
             self._set_state(dataset, state, problem.in_one_line())
 
     def waits(self, dataset: Dataset, why: str) -> None:
-        """It waits on, for a reason that is shown."""
+        """Record why it still waits."""
         if dataset.problem != why:
             now = self._clock.now()
             with self._database.transaction():
                 datasets.set_problem(self._database, dataset.competition_id, dataset.edition, why, now=now)
 
     def put_back(self, dataset: Dataset, why: str = "") -> None:
-        """It waits again, what was downloaded stays done."""
+        """Record that it waits again; a finished download stays done."""
         with self._database.transaction():
             for step in self._steps(dataset):
                 kept = step.name in (CHECK, DOWNLOAD) and step.state is StepState.DONE
@@ -92,9 +92,9 @@ class DatasetRecords:
             self._set_state(dataset, DatasetState.WAITING, why)
 
     def put_off(self, dataset: Dataset, why: str, seconds: float, *, failures: int) -> None:
-        """It has failed in a way that may be over the next time: it waits, and is tried again after so many seconds.
+        """Record a temporary failure: it waits, and is retried after some seconds.
 
-        `failures` is how many such rounds it has had.
+        `failures` is the number of such failures so far.
         """
         now = self._clock.now()
         with self._database.transaction():
@@ -109,50 +109,50 @@ class DatasetRecords:
             )
 
     def stopped(self, dataset: Dataset) -> None:
-        """It was stopped on request."""
+        """Record that it was stopped on request."""
         with self._database.transaction():
             self.put_back(dataset)
             self._set_state(dataset, DatasetState.ABSENT)
 
     def gone(self, dataset: Dataset) -> None:
-        """It was prepared and is no longer on the disk."""
+        """Record that its prepared data are no longer on the disk."""
         with self._database.transaction():
             for step in self._steps(dataset):
                 self._set_step(dataset, step.name, Progress(StepState.WAITING))
             self._set_state(dataset, DatasetState.ABSENT)
 
     def pruned(self, competition_id: str, bytes_removed: int) -> None:
-        """Parts of it were removed from the disk."""
+        """Record that parts of it were removed from the disk."""
         text = f"pruned, {gigabytes(bytes_removed)} freed"
         self._append("dataset.pruned", competition_id, text, {"bytes": bytes_removed})
 
     def not_pruned(self, competition_id: str, problem: Problem) -> None:
-        """Parts of it were to be removed from the disk, and could not be."""
+        """Record that parts of it could not be removed from the disk."""
         text = f"not pruned: {problem.in_one_line()}"
         self._append("dataset.pruned", competition_id, text, {"problem": str(problem)})
 
     def not_settled(self, competition_id: str, problem: Problem) -> None:
-        """What a killed preparation left could not be brought in order."""
+        """Record that the files of a killed preparation could not be cleaned up."""
         text = f"left over from a killed preparation: {problem.in_one_line()}"
         self._append("dataset.leftover", competition_id, text, {"problem": str(problem)})
 
     def to_verify(self, dataset: Dataset, kind: VerificationKind) -> None:
-        """It is to be compared with what is known of it."""
+        """Record that it waits to be verified."""
         with self._database.transaction():
             datasets.set_verification(self._database, dataset.competition_id, dataset.edition, kind)
             self._set_step(dataset, CHECKSUM, Progress(StepState.WAITING, note="to be verified"))
 
     def verifying(self, dataset: Dataset, news: Progressed) -> None:
-        """It is being compared, so far."""
+        """Record the progress of its verification."""
         progress = Progress(StepState.WORKING, news.done, news.total or None, "bytes", news.what)
         self._set_step(dataset, CHECKSUM, progress)
 
     def not_verified(self, dataset: Dataset) -> None:
-        """Its verification was stopped on request."""
+        """Record that its verification was stopped on request."""
         self._set_step(dataset, CHECKSUM, Progress(StepState.DONE, note="not verified: stopped"))
 
     def verified(self, dataset: Dataset, news: Ended) -> None:
-        """It was compared with what is known of it."""
+        """Record the result of its verification."""
         if news.value is None:
             assert news.problem is not None
             differs = summary = news.problem.in_one_line()
@@ -181,7 +181,7 @@ class DatasetRecords:
             events.append(self._database, now, kind, text, competition_id=competition_id, detail=detail)
 
     def _finish(self, dataset: Dataset, name: str) -> None:
-        """A step is done, and with it all that there was to do in it."""
+        """Set a step to done, with its whole total."""
         for step in self._steps(dataset):
             if step.name == name:
                 total = step.total or step.done

@@ -1,4 +1,4 @@
-"""What consoles and commands may ask about datasets."""
+"""Handle requests of consoles and commands about datasets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DatasetRequests:
 
     @property
     def handlers(self) -> dict[str, Callable[[Any, str], Answer]]:
-        """What is answered here, by the names of the requests."""
+        """The handlers by the names of requests."""
         return {
             "dataset.prepare": self.prepare,
             "dataset.stop": self.stop,
@@ -46,10 +46,10 @@ class DatasetRequests:
         }
 
     def prepare(self, arguments: requests.PrepareDatasets, _by: str) -> Answer:
-        """Put datasets in the queue in the order given; those that are prepared are left alone.
+        """Put datasets in the queue in the given order, except those that are already prepared.
 
         Raises:
-            UsageProblem: one of them is to be prepared again, but runs use it or wait for it.
+            UsageProblem: one of them should be prepared again, but runs use it or wait for it.
         """
         chosen, edition = arguments.competition_ids, edition_named(arguments.edition)
         options = Options(
@@ -68,14 +68,14 @@ class DatasetRequests:
                 raise UsageProblem(f"'jobs' must be at least 1, not {arguments.jobs}")
             self._queue.set_jobs(arguments.jobs)
         now = self._clock.now()
-        asked = failed = 0
-        wanted_anew = bool(arguments.raw_dir or arguments.again)
+        requested = failed = 0
+        again = bool(arguments.raw_dir or arguments.again)
         ready = [one for one in chosen if self._is_ready(one, edition)]
-        for competition_id in ready if wanted_anew else ():
-            if not self._is_busy(competition_id, edition):  # else it waits for just that
+        for competition_id in ready if again else ():
+            if not self._is_busy(competition_id, edition):  # otherwise it is queued for this already
                 self._refuse_in_use(competition_id, {edition}, "prepared again")
         for number, competition_id in enumerate(chosen):
-            if not wanted_anew and competition_id in ready:
+            if not again and competition_id in ready:
                 plans.record_prepared(self._database, competition_id, edition, self._data_dir, now=now)
                 continue
             try:
@@ -93,24 +93,24 @@ class DatasetRequests:
             plans.request(self._database, wanted, now=now + number * _STEP_APART)
             datasets.set_priority(self._database, competition_id, edition, arguments.priority)
             self._queue.forget(competition_id, edition)
-            asked += 1
-        there = len(chosen) - asked - failed
-        parts = [f"{_datasets(asked)} requested"] if asked else []
-        parts += [f"{_datasets(there)} already prepared"] if there else []
+            requested += 1
+        prepared = len(chosen) - requested - failed
+        parts = [f"{_datasets(requested)} requested"] if requested else []
+        parts += [f"{_datasets(prepared)} already prepared"] if prepared else []
         parts += [f"{_datasets(failed)} without raw data"] if failed else []
         return Answer(", ".join(parts))
 
     def prioritize(self, arguments: requests.PrioritizeDatasets, _by: str) -> Answer:
-        """Put datasets that wait before those of a lower priority."""
+        """Change the priority of waiting datasets."""
         waiting = [one for one in self._known(arguments) if one.state in BUSY]
         if not waiting:
             raise UsageProblem("none of them waits to be prepared")
         for one in waiting:
             datasets.set_priority(self._database, one.competition_id, one.edition, arguments.value)
-        return Answer(f"{_datasets(len(waiting))} now of priority {arguments.value}")
+        return Answer(f"{_datasets(len(waiting))} now at priority {arguments.value}")
 
     def stop(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
-        """Stop preparing or verifying; what is downloaded stays and is resumed by the next request."""
+        """Stop preparing or verifying datasets; partial downloads stay and are resumed by the next request."""
         verifying = self._queue.verifications
         busy = [one for one in self._known(arguments) if one.state in BUSY or verifying.knows(one)]
         if not busy:
@@ -120,7 +120,7 @@ class DatasetRequests:
         return Answer(f"{_datasets(len(busy))} being stopped")
 
     def verify(self, arguments: requests.VerifyDatasets, _by: str) -> Answer:
-        """Compare prepared datasets with what is known of them."""
+        """Verify prepared datasets."""
         edition = edition_named(arguments.edition)
         for competition_id in arguments.competition_ids:
             if not plans.is_ready(competition_id, edition, self._data_dir):
@@ -134,7 +134,7 @@ class DatasetRequests:
         return Answer(f"{_datasets(len(known))} being verified")
 
     def prune(self, arguments: requests.PruneDatasets, _by: str) -> Answer:
-        """Remove parts of datasets from the disk; prepared data that runs wait for stay."""
+        """Remove parts of datasets from the disk, except prepared data that runs use or wait for."""
         pruned = []
         for competition_id in arguments.competition_ids:
             try:
@@ -159,7 +159,7 @@ class DatasetRequests:
             raise UsageProblem(f"{competition_id} is being prepared", "", "Stop that first.")
 
     def _is_ready(self, competition_id: str, edition: Edition) -> bool:
-        """Whether it is prepared; what can't be read fails when it is planned, and alone."""
+        """Return whether it is prepared; False if it can't be read, in which case its plan will fail."""
         try:
             return plans.is_ready(competition_id, edition, self._data_dir)
         except DataProblem:
@@ -190,7 +190,7 @@ class DatasetRequests:
 
 
 def sweep_in_need_of(database: Database, competition_id: str, editions: Set[Edition]) -> str | None:
-    """A sweep with runs on a competition in one of these editions that have not ended; None: its data may go."""
+    """Return a sweep with unfinished runs on a competition in one of these editions; None: its data are not needed."""
     for sweep in sweeps.all_sweeps(database):
         if sweep.spec.edition in editions and competition_id in sweep.spec.competitions:
             of_it = [run for run in runs.of_sweep(database, sweep.id) if run.competition_id == competition_id]

@@ -18,25 +18,25 @@ CHECK, DOWNLOAD, VERIFY, EXTRACT, PREPARE, CHECKSUM = STEPS = (
 )
 
 ReportStep = Callable[[str, int, int], None]
-"""Called within one step, with what is being done, how much is done, and how much there is (0: unknown)."""
+"""Called within one step with the current item, how much is done, and the total (0: unknown)."""
 
 _EVERY_SECONDS = 0.2
 
 
 def no_report(step: str, what: str, done: int, total: int) -> None:
-    """Report to nobody."""
+    """Ignore a report."""
     del step, what, done, total
 
 
 def throttled(report: ReportProgress) -> ReportProgress:
-    """Pass on what is new, but no more often than anybody looks."""
+    """Return a function that passes on new reports, at most every 0.2 seconds."""
     last: tuple[str, int] = ("", 0)
     last_at = 0.0
 
     def passed_on(step: str, what: str, done: int, total: int) -> None:
         nonlocal last, last_at
         now = time.monotonic()
-        # A total that has become known is always passed on: after it nothing may come for long.
+        # A new total is always passed on, because the next report may come much later.
         if (step, total) != last or now - last_at >= _EVERY_SECONDS or (total and done >= total):
             last, last_at = (step, total), now
             report(step, what, done, total)
@@ -45,12 +45,12 @@ def throttled(report: ReportProgress) -> ReportProgress:
 
 
 def within(report: ReportProgress, step: str) -> ReportStep:
-    """Report the progress of one step."""
+    """Return a function that reports the progress of one step."""
     return lambda what, done, total: report(step, what, done, total)
 
 
 class ByteProgress:
-    """Counts bytes that several threads are done with, and reports them."""
+    """Counts the bytes processed by several threads, and reports them."""
 
     def __init__(self, total: int, report: ReportStep | None) -> None:
         self.total = total
@@ -59,7 +59,7 @@ class ByteProgress:
         self._lock = threading.Lock()
 
     def add(self, what: str, count: int) -> None:
-        """Count more, or fewer again."""
+        """Add to the count; a negative number takes bytes back."""
         if self._report is not None:
             with self._lock:
                 self._done += count
@@ -69,7 +69,7 @@ class ByteProgress:
 def reporting_wait(
     report: ReportProgress, place: Callable[[], tuple[str, int, int]]
 ) -> Callable[[float, str], None]:
-    """Wait for Kaggle and report why; `place` returns the step and how far it is."""
+    """Return a function that waits for Kaggle and reports why; `place` returns the step and its progress."""
 
     def wait(seconds: float, why: str) -> None:
         step, done, total = place()

@@ -1,4 +1,4 @@
-"""The jobs of dataset workers: each function is started by name in a `WorkerPool`, and returns what JSON can hold."""
+"""The jobs of dataset workers: functions that a `WorkerPool` starts by name, and that return JSON values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Parameters = ParamSpec("Parameters")
 
 
 def _saying_unreachable(work: Callable[Parameters, dict[str, Any]]) -> Callable[Parameters, dict[str, Any]]:
-    """Let a job that finds Kaggle unreachable return why, and `retry_after`: it waits for nothing, the queue does."""
+    """Let a job that can't reach Kaggle return the reason and `retry_after`, because the queue does the waiting."""
 
     @wraps(work)
     def job(*args: Parameters.args, **kwargs: Parameters.kwargs) -> dict[str, Any]:
@@ -53,13 +53,13 @@ def _saying_unreachable(work: Callable[Parameters, dict[str, Any]]) -> Callable[
 
 @_saying_unreachable
 def check_access(competition_id: str, *, report_progress: ReportProgress) -> dict[str, Any]:
-    """Ask Kaggle whether a competition's data may be downloaded: `bytes` is their size where it says so."""
+    """Check whether Kaggle allows the download of a competition's data; `bytes` is their size, if known."""
     return {"bytes": access.check(registry.get(competition_id), report_progress)}
 
 
 @_saying_unreachable
 def try_credentials(number: int, *, report_progress: ReportProgress) -> dict[str, Any]:
-    """Ask Kaggle whether it accepts the credentials with this place among those that are found."""
+    """Check whether Kaggle accepts the credentials with this number among those found."""
     from engine.kaggle.client import Kaggle
 
     del report_progress
@@ -93,7 +93,7 @@ def prepare_dataset(
     *,
     report_progress: ReportProgress,
 ) -> dict[str, Any]:
-    """Prepare a dataset with options in their own text form, or import it: `bytes_on_disk` is what it takes."""
+    """Prepare a dataset with options in their text form, or import it; `bytes_on_disk` is its size."""
     chosen, kept = Options.from_text(options), Limits(**limits)
     _share_with_group(data_dir)
     report = kept.keeping(throttled(report_progress), Path(data_dir))
@@ -121,11 +121,11 @@ def prepare_dataset(
 def verify_dataset(
     competition_id: str, data_dir: str, edition: Edition, kind: str, *, report_progress: ReportProgress
 ) -> dict[str, Any]:
-    """Compare a prepared dataset with what is known of it, of a kind of verification.
+    """Verify a prepared dataset.
 
     Returns:
         The `sums` of its tables, how many `files` its manifest lists, which are `missing`, `changed` and `unlisted`
-        (the first of very many), whether it was `deep`, and what `differs` in words.
+        (at most the first 1,000 each), whether it was `deep`, and what `differs` as text.
     """
     competition = registry.get(competition_id)
     folder = dataset_folder(competition, data_dir, edition)
@@ -148,18 +148,21 @@ def verify_dataset(
 def prune_dataset(
     competition_id: str, data_dir: str, parts: list[str], *, report_progress: ReportProgress
 ) -> dict[str, Any]:
-    """Remove parts of a competition's data from the disk: `bytes` is what that gave back."""
+    """Remove parts of a competition's data from the disk; `bytes` is the freed space."""
     del report_progress
     return {"bytes": prune(registry.get(competition_id), Path(data_dir), parts)}
 
 
 def settle_dataset(competition_id: str, data_dir: str, *, report_progress: ReportProgress) -> dict[str, Any]:
-    """Bring in order what killed preparations left of a dataset on which nobody works."""
+    """Clean up the files of killed preparations of a dataset, unless another process works on it."""
     del report_progress
     competition = registry.get(competition_id)
     folders = [dataset_folder(competition, data_dir, edition) for edition in EDITIONS]
     root, claim = folders[0].root, folders[0].claim
-    with suppress(Claimed), claimed_folder(root, claim, competition_id):  # its holder has settled it
+    with (
+        suppress(Claimed),
+        claimed_folder(root, claim, competition_id),
+    ):  # a holder of the claim has cleaned up
         discarding.settle(folders[0])
         for folder in folders:
             resolve_leftovers(folder)
@@ -167,7 +170,7 @@ def settle_dataset(competition_id: str, data_dir: str, *, report_progress: Repor
 
 
 def _share_with_group(data_dir: str) -> None:
-    """Let the group of the data directory read what is made, and write it if it may write to the directory."""
+    """Set the umask so that the data directory's group can read new files, and write them in a shared directory."""
     folder = Path(data_dir)
     folder.mkdir(parents=True, exist_ok=True)
     shared = folder.stat().st_mode & (stat.S_ISGID | stat.S_IWGRP)
@@ -176,13 +179,13 @@ def _share_with_group(data_dir: str) -> None:
 
 
 def _generate(competition_id: str, data_dir: str, report_progress: ReportProgress) -> Path:
-    """Make the demo's raw data in the place of downloaded ones; the demo has a data directory of its own."""
+    """Generate the demo's raw data in place of downloaded ones; the demo has a data directory of its own."""
     from engine.demo_data import generate
 
     report_progress(DOWNLOAD, "making synthetic data", 0, 0)
     folder = dataset_folder(registry.get(competition_id), data_dir)
     with claimed_folder(folder.root, folder.claim, competition_id):
         for left in folder.root.glob(f".{folder.raw.name}.*{PARTIAL_SUFFIX}"):
-            shutil.rmtree(left)  # we hold the claim, so a killed worker left it
+            shutil.rmtree(left)  # we hold the claim, so it is from a killed worker
         generate(competition_id, folder.raw)
     return folder.raw

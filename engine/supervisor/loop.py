@@ -219,7 +219,7 @@ class Supervisor:
         self._worker_events.extend(self._workers.poll())
         while self._worker_events:
             try:
-                self._datasets.take_news(self._worker_events[0])
+                self._datasets.take_event(self._worker_events[0])
             except UnusableState:
                 raise
             except Exception as error:  # noqa: BLE001 - an event of one task must not block those of others

@@ -211,7 +211,7 @@ def test_a_dataset_is_shown_verified_and_pruned(three: Loopback, cli: Cli, place
     [
         (["prepare", "-c", "leaf-clasification"], "Did you mean leaf-classification"),
         (["prepare", "-c", OPEN, "--jobs", "0"], "--jobs"),
-        (["prepare", "-c", OPEN, "--descriptions", "nobodys"], "'nobodys' are not known"),
+        (["prepare", "-c", OPEN, "--descriptions", "nobodys"], "no descriptions 'nobodys'"),
         (["prepare", "-c", OPEN, "--edition", "v2"], "v2"),
         (["prepare", "--list", "/nowhere/ids.txt"], "/nowhere/ids.txt"),
         (["datasets", "show", "leaf"], "leaf"),
@@ -241,7 +241,7 @@ def test_a_leaderboard_is_taken_once_and_half_of_one_never(
     (known,) = cli(*command, "--json").document()
     assert (known["state"], known["teams"]) == ("was there", None)
     half = cli(*command, "--force")
-    assert half.code == 3 and "Kaggle gave 200 of 1,244 teams" in half.err
+    assert half.code == 3 and "Kaggle returned 200 of 1,244 teams" in half.err
     assert facts.read_text() == before
     shelf.one_page_only = False
     taken = cli(*command, "--force")

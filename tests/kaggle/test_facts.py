@@ -67,7 +67,7 @@ def test_half_a_leaderboard_is_refused(loopback: Loopback, competition: Competit
     before = (competition.folder / "competition.toml").read_text()
     rows = tuple(str(0.1 + number) for number in range(500))
     loopback.add(ID, leaderboard=rows, one_page_only=True)
-    with pytest.raises(DataProblem, match="Kaggle gave 200 of 500 teams"):
+    with pytest.raises(DataProblem, match="Kaggle returned 200 of 500 teams"):
         refresh_leaderboard(ID, force=True)
     assert (competition.folder / "competition.toml").read_text() == before
 

@@ -110,7 +110,7 @@ def test_labels_that_cannot_be_had_stop_before_anything_large_is_downloaded(
     assert sum(waits.seconds) <= 300
     shelf.faults.clear()
     shelf.archive = b"<html>Sign in to the network</html>"
-    with pytest.raises(published.SourceFailure, match="what came is not a zip"):
+    with pytest.raises(published.SourceFailure, match="the downloaded file is not a zip"):
         prepare(data)
     assert asked(loopback, ID) == []
     assert list((data / ID / "published").iterdir()) == []

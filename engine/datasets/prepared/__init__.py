@@ -1,1 +1,1 @@
-"""Prepared datasets as trees of files: what lies in them, their sums and manifests, and mirrors of them."""
+"""Prepared datasets as trees of files: their content, checksums, manifests and mirrors."""

@@ -1,6 +1,6 @@
-"""Canaries: a harmless file with an id of its own in a prepared dataset, by which a copy of it is known elsewhere.
+"""Canaries: a file with a unique id in a prepared dataset, by which copies of it can be recognised.
 
-Edition v1 has none, since its data are MLE-bench's to the byte. The marker and the manifest record the id.
+Edition v1 has none, because its data are MLE-bench's to the byte. The marker and the manifest record the id.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ These data must never be part of a training corpus. The id by which this copy is
 
 
 def refuse_in(edition: Edition) -> None:
-    """Make sure that an edition's datasets may carry a canary.
+    """Check that an edition's datasets may have a canary.
 
     Raises:
         UsageProblem: they are MLE-bench's to the byte.
     """
     if edition == "v1":
         raise UsageProblem(
-            "edition v1 carries no canary", "its data are MLE-bench's to the byte", "Use --edition corrected."
+            "edition v1 can't have a canary",
+            "its data are MLE-bench's to the byte",
+            "Use --edition corrected.",
         )
 
 
@@ -48,12 +50,12 @@ def write(public: Path) -> str:
         with (public / FILE).open("x", encoding="utf-8") as stream:
             stream.write(_TEXT.format(canary=canary))
     except FileExistsError as error:
-        raise DataProblem(f"{public} can't carry a canary", f"the data have a file {FILE}") from error
+        raise DataProblem(f"{public} can't have a canary", f"the data have a file {FILE}") from error
     return canary
 
 
 def canaries_in(data_dir: Path) -> dict[str, str]:
-    """Return the competitions whose prepared data carry a canary, by its id."""
+    """Return the competitions whose prepared data have a canary, by its id."""
     found = {}
     for competition_id in registry.all_ids():
         folder = dataset_folder(registry.get(competition_id), data_dir, "corrected")

@@ -1,6 +1,6 @@
-"""Checksums of Kaggle's zip and of prepared tables, compared with the known ones.
+"""Compute checksums of Kaggle's zip and of prepared tables, and compare them with the known ones.
 
-They are MD5 sums of bytes, but for parquet files, whose bytes depend on the writer: those have sums of what they hold.
+They are MD5 sums of bytes, except for parquet files, whose bytes depend on the writer: these have content sums.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RECORD_SUFFIX = ".md5.json"
 
 @dataclass(frozen=True)
 class _ZipRecord:
-    """What is known of a zip since its download, and by what to see that it is still the same file."""
+    """What was recorded of a zip at its download, with size and time to see if it is still the same file."""
 
     md5: str
     size: int
@@ -34,7 +34,7 @@ class _ZipRecord:
 
 
 def md5_of(path: Path, report: ReportStep | None = None) -> str:
-    """The MD5 of a file, which is what the known checksums are."""
+    """Return the MD5 of a file, as the known checksums are."""
     digest = hashlib.md5(usedforsecurity=False)
     total, done = path.stat().st_size, 0
     with path.open("rb", buffering=0) as stream:
@@ -47,25 +47,25 @@ def md5_of(path: Path, report: ReportStep | None = None) -> str:
 
 
 def record_zip(path: Path, md5: str, inflated: int | None = None) -> None:
-    """Record the sum of a zip that was taken while it was downloaded, and what Kaggle says that it inflates to."""
+    """Record the MD5 of a zip, computed while it was downloaded, and its extracted size according to Kaggle."""
     found = path.stat()
     record = _ZipRecord(md5, found.st_size, found.st_mtime_ns, inflated)
     write_json(record_path(path), asdict(record), durable=False)
 
 
 def zip_md5(path: Path, report: ReportStep | None = None) -> str:
-    """The MD5 of a zip, read only if it is not known since the download."""
+    """Return the MD5 of a zip, from its record, or else by reading it."""
     return known_md5(path) or md5_of(path, report)
 
 
 def known_md5(path: Path) -> str | None:
-    """The MD5 of a zip if it is recorded."""
+    """Return the recorded MD5 of a zip; None without a record."""
     record = _recorded(path)
     return None if record is None else record.md5
 
 
 def inflated_bytes(path: Path) -> int | None:
-    """What Kaggle said at the download that a zip inflates to, if it was asked."""
+    """Return the recorded extracted size of a zip, according to Kaggle; None if it was not requested."""
     record = _recorded(path)
     return None if record is None else record.inflated
 
@@ -85,7 +85,7 @@ def forget_zip(path: Path) -> None:
 
 
 def checksums_of(prepared: Path, report: ReportStep | None = None) -> Checksums:
-    """Sums of the tables that lie directly in `public/` and `private/`, the files for which checksums are known."""
+    """Compute the sums of the tables directly in `public/` and `private/`, for which checksums may be known."""
     sides = {side: _tables(prepared / side) for side in ("public", "private")}
     total = sum(path.stat().st_size for paths in sides.values() for path in paths)
     done = 0
@@ -107,7 +107,7 @@ def checksums_of(prepared: Path, report: ReportStep | None = None) -> Checksums:
 
 
 def _content_sum(path: Path) -> str | None:
-    """The sum of what a parquet file holds; None for what is none, by its name or because it is damaged."""
+    """Return the content sum of a parquet file; None for other or damaged files."""
     if path.suffix != _PARQUET:
         return None
     from competitions.kit.tables import parquet
@@ -119,10 +119,10 @@ def _content_sum(path: Path) -> str | None:
 
 
 def comparable(sums: Mapping[str, str]) -> dict[str, str]:
-    """Those of some sums, by the file's name, with which what is found can be compared.
+    """Select the sums, by file name, that can be compared with those of our files.
 
-    An MD5 of a parquet file, as the published ones are, is that of one writer's bytes. What our own hold follows from
-    the zip, whose sum is known.
+    The published sum of a parquet file is an MD5 of another writer's bytes, and can't be compared; the content of ours
+    follows from the zip, whose sum is known.
     """
     return {
         name: value
@@ -132,7 +132,7 @@ def comparable(sums: Mapping[str, str]) -> dict[str, str]:
 
 
 def expect_zip(competition: Competition, path: Path, report: ReportStep, md5: str | None = None) -> None:
-    """Compare Kaggle's zip with the known checksum, if there is one; `md5` is its own, where it can't be read any more.
+    """Compare Kaggle's zip with the known checksum, if any; `md5` is its MD5, if the zip can't be read any more.
 
     Raises:
         DataProblem: it differs.
@@ -163,8 +163,8 @@ def _expect(competition: Competition, name: str, expected: str, found: str, path
         raise DataProblem(
             f"{competition.id}: {name} does not match the known checksum",
             f"expected {kind}{expected}, found {found}",
-            "Kaggle's data may have changed or the copy is damaged: prepare without verification to use it all"
-            f" the same{again}.",
+            "Kaggle's data may have changed, or the copy is damaged: prepare without verification to use it anyway"
+            f"{again}.",
         )
 
 
@@ -173,12 +173,12 @@ def _tables(folder: Path) -> list[Path]:
 
 
 def record_path(path: Path) -> Path:
-    """Where it is recorded what is known of a zip."""
+    """Return the path of a zip's record."""
     return path.with_name(f".{path.name}{_RECORD_SUFFIX}")
 
 
 def stale_records(folder: Path) -> list[Path]:
-    """What is recorded of zips that are gone."""
+    """List the records of zips that no longer exist."""
     return [
         path
         for path in folder.glob(f".*.zip{_RECORD_SUFFIX}")

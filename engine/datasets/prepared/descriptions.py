@@ -1,4 +1,4 @@
-"""Which text an agent finds beside the data: ours, ours obfuscated, Kaggle's own, or one from a folder."""
+"""The description beside the data: ours, ours obfuscated, Kaggle's own, or one from a folder."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ The data here were divided anew. Which files there are, how a submission is scor
 told in `{Path(ADDENDUM).name}`, which holds wherever it differs from this text.
 """
 
-# What an agent needs of the site; not the rules, prizes, timelines and winners.
+# The pages of Kaggle's site that an agent needs, without rules, prizes, timelines and winners.
 _PAGES = ("overview", "abstract", "description", "evaluation", "data-description", "data description")
 
 
 def check_choice(choice: str) -> str:
-    """Take a choice of description for what it is: one of the names, or a folder, whose path is made absolute.
+    """Return a valid choice of description: one of the names, or the absolute path of a folder.
 
     Raises:
         UsageProblem: it is neither.
@@ -35,9 +35,9 @@ def check_choice(choice: str) -> str:
     folder = Path(choice).expanduser().absolute()
     if not folder.is_dir():
         raise UsageProblem(
-            f"Descriptions {choice!r} are not known",
-            "there is no such folder",
-            f"Use {OURS}, {OBFUSCATED}, {KAGGLE}, or name a folder that holds <competition id>/description.md.",
+            f"there are no descriptions {choice!r}",
+            "it is neither a known name nor a folder",
+            f"Use {OURS}, {OBFUSCATED}, {KAGGLE}, or a folder with <competition id>/description.md.",
         )
     return str(folder)
 
@@ -45,12 +45,12 @@ def check_choice(choice: str) -> str:
 def chosen_texts(
     competition: Competition, edition: Edition, choice: str, *, patience: float = 0
 ) -> Mapping[str, str]:
-    """The texts that an agent finds beside the data, by their places below `prepared`; none where ours is not written.
+    """Return the description files by their paths in `prepared`; none if ours is not written.
 
-    Kaggle's own text comes with an addendum, since the data were divided anew and are scored in a way of their own.
+    Kaggle's own text gets an addendum, because the data are split again and scored differently.
 
     Raises:
-        Problem: they cannot be had.
+        Problem: they are not available.
     """
     choice = check_choice(choice)
     if choice == KAGGLE:
@@ -68,12 +68,12 @@ def chosen_texts(
 
 
 def kaggles_description(competition: Competition, *, patience: float) -> str:
-    """Read a competition's pages and put them together, in a fixed order.
+    """Read a competition's pages from Kaggle and join them in a fixed order.
 
     Raises:
         Problem: Kaggle refuses, can't be reached, or has no description.
     """
-    # Kaggle's client is slow to import and only needed when this is asked for.
+    # Imported here, because Kaggle's client is slow to import.
     from engine.kaggle.client import Kaggle
 
     with Kaggle(patience=patience) as kaggle:
@@ -99,6 +99,6 @@ def _from_folder(competition: Competition, folder: Path) -> str:
                 raise DataProblem(f"{path} is not UTF-8 text", str(error)) from error
     raise DataProblem(
         f"{competition.id} has no description in {folder}",
-        f"neither {places[0].relative_to(folder)} nor {places[1].name} is there",
+        f"there is neither {places[0].relative_to(folder)} nor {places[1].name}",
         f"Put it there, or use --descriptions {OURS}.",
     )

@@ -1,6 +1,6 @@
-"""Manifests of prepared trees, written while a tree is made and compared with it; their form is in foundation.
+"""Write and compare manifests of prepared trees; their format is in `foundation.manifests`.
 
-A manifest is `manifest.jsonl` beside `public/` and `private/`. The marker holds the manifest's own sum.
+A manifest is `manifest.jsonl` beside `public/` and `private/`. The marker contains the manifest's own sum.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ def write(
     properties: Mapping[str, str],
     report: ReportStep | None = None,
 ) -> Seal:
-    """Write the manifest of a tree from what is there.
+    """Write the manifest of a tree from its current files.
 
     Raises:
-        DataProblem: something in it is no file or folder, or has a name that is not UTF-8.
+        DataProblem: an entry can't be read, is a link to a folder, or has a name that is not UTF-8.
     """
-    there = dict(_tree(prepared))
-    progress = ByteProgress(sum(size for size in there.values() if size is not None), report)
-    files = [path for path, size in there.items() if size is not None]
+    found = dict(_tree(prepared))
+    progress = ByteProgress(sum(size for size in found.values() if size is not None), report)
+    files = [path for path, size in found.items() if size is not None]
     sums = dict(zip(files, _sums(prepared, files, progress), strict=True))
     entries = [
         ListedFile(path) if size is None else ListedFile(path, size, sums[path])
-        for path, size in sorted(there.items())
+        for path, size in sorted(found.items())
     ]
     header = Header(FORMAT, competition_id, edition, dict(properties))
     encoder = msgspec.json.Encoder()
@@ -69,7 +69,7 @@ def of_dataset(folder: DatasetFolder) -> Manifest | None:
     """Read the manifest of a prepared dataset; None where MLE-bench or an older version prepared it.
 
     Raises:
-        DataProblem: it is damaged, or not the one that the marker names.
+        DataProblem: it is damaged, or does not match the sum in the marker.
     """
     seal = seal_of(prepared_with(folder) or {})
     if seal is None:
@@ -84,24 +84,24 @@ def compare(
     prepared: Path, manifest: Manifest, *, deep: bool, report: ReportStep | None = None
 ) -> TreeDifferences:
     """Compare a tree with its manifest: paths, sizes and the description; with `deep` the sum of every file."""
-    there = dict(_tree(prepared))
+    found = dict(_tree(prepared))
     listed = {entry.path: entry for entry in manifest.entries}
-    same = [entry for path, entry in listed.items() if path in there and there[path] in (None, entry.bytes)]
+    same = [entry for path, entry in listed.items() if path in found and found[path] in (None, entry.bytes)]
     to_read = [entry for entry in same if not entry.is_folder and (deep or entry.path == DESCRIPTION)]
     progress = ByteProgress(sum(entry.bytes for entry in to_read), report)
     sums = _sums(prepared, [entry.path for entry in to_read], progress)
-    changed = {path for path, entry in listed.items() if there.get(path) not in (None, entry.bytes)}
-    changed |= {entry.path for entry, found in zip(to_read, sums, strict=True) if found != entry.sha256}
+    changed = {path for path, entry in listed.items() if found.get(path) not in (None, entry.bytes)}
+    changed |= {entry.path for entry, sha256 in zip(to_read, sums, strict=True) if sha256 != entry.sha256}
     return TreeDifferences(
-        tuple(sorted(listed.keys() - there.keys())),
+        tuple(sorted(listed.keys() - found.keys())),
         tuple(sorted(changed)),
-        # A folder that is empty now is told of by what is missing in it.
-        tuple(sorted(path for path in there.keys() - listed.keys() if there[path] is not None)),
+        # A folder that became empty is reported by its missing files.
+        tuple(sorted(path for path in found.keys() - listed.keys() if found[path] is not None)),
     )
 
 
 def sha256_of(path: Path, progress: ByteProgress | None = None) -> str:
-    """The SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     digest = hashlib.sha256()
     with path.open("rb", buffering=0) as stream:
         while block := stream.read(_BLOCK):
@@ -112,7 +112,7 @@ def sha256_of(path: Path, progress: ByteProgress | None = None) -> str:
 
 
 def _sums(prepared: Path, paths: Sequence[str], progress: ByteProgress) -> list[str]:
-    """The SHA-256 of each file, in order."""
+    """Return the SHA-256 of each file, in order."""
 
     def of_batch(batch: Sequence[str]) -> list[str]:
         return [sha256_of(prepared / path, progress) for path in batch]
@@ -127,7 +127,7 @@ def _sums(prepared: Path, paths: Sequence[str], progress: ByteProgress) -> list[
 
 
 def _tree(prepared: Path) -> Iterator[tuple[str, int | None]]:
-    """Go through the files of a tree with their sizes, and through its empty folders, which have none."""
+    """Yield the files of a tree with their sizes, and its empty folders with None."""
     start = len(str(prepared)) + 1
     for base, folders, names in os.walk(prepared, onerror=_refuse):
         here = base[start:]

@@ -1,7 +1,7 @@
-"""Mirrors: prepared datasets copied from place to place, each file compared with its manifest on the way.
+"""Mirrors: copies of prepared datasets, with each file compared with its manifest while it is copied.
 
-A mirror holds an index, `datasets.json`, and below it the trees as they lie in a data directory, so that a lab needs to
-download and prepare once. It holds answers too: whoever can read it can read those.
+A mirror has an index, `datasets.json`, and the trees as in a data directory, so that a lab needs to download and
+prepare only once. It contains the answers too, for everyone who can read it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Mirrored:
     Attributes:
         path: of its tree in the mirror.
         marker: how it was prepared.
-        seal: its manifest's, as the marker names it.
+        seal: of its manifest, from the marker.
     """
 
     competition_id: str
@@ -68,7 +68,7 @@ class Mirrored:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Which dataset it is."""
+        """Its competition and edition."""
         return self.competition_id, self.edition
 
 
@@ -86,10 +86,10 @@ class _IndexEntry(msgspec.Struct):
 
 
 def datasets_of(store: Store) -> list[Mirrored]:
-    """Read which datasets a mirror holds; of a folder without an index, what is prepared in it with a manifest.
+    """List the datasets of a mirror; in a folder without an index, those that are prepared with a manifest.
 
     Raises:
-        Problem: it is no mirror, or can't be read.
+        Problem: it is not a mirror, or can't be read.
     """
     if isinstance(store, Folder) and not (store.root / INDEX).exists():
         return datasets_in(store.root)
@@ -107,7 +107,7 @@ def datasets_of(store: Store) -> list[Mirrored]:
 
 
 def datasets_in(data_dir: Path) -> list[Mirrored]:
-    """Find the datasets of a data directory that are prepared and have a manifest, of competitions that can be read."""
+    """List the datasets of a data directory that are prepared with a manifest, of readable competitions."""
     found = []
     for competition, edition in product(registry.readable(registry.all_ids())[0], EDITIONS):
         folder = dataset_folder(competition, data_dir, edition)
@@ -122,12 +122,12 @@ def datasets_in(data_dir: Path) -> list[Mirrored]:
 def mirror(
     source: Path, chosen: Sequence[Mirrored], place: str, report: Report
 ) -> Iterator[tuple[Mirrored, bool]]:
-    """Copy datasets of a data directory to a folder or to S3; yields each with whether it was not there before.
+    """Copy datasets of a data directory to a folder or to S3; yield each, and whether it had to be copied.
 
-    What else is there stays. `report` is called with the dataset and how many bytes of it are done.
+    Other datasets there stay. `report` is called with the dataset and the copied bytes.
 
     Raises:
-        Problem: one is not as its manifest says, or the place can't be written.
+        Problem: one does not match its manifest, or the target can't be written.
     """
     if urlsplit(place).scheme == "s3":
         yield from _to_bucket(source, chosen, Bucket(place), report)
@@ -146,9 +146,9 @@ def import_dataset(
     report: ReportStep,
     wait: Wait = time.sleep,
 ) -> None:
-    """Copy one dataset into a data directory; what an earlier, killed import copied is kept.
+    """Copy one dataset into a data directory, continuing an earlier, killed import.
 
-    The dataset appears whole, when each file is as the manifest says and the tables are as known, or not at all.
+    The dataset appears in one step, after every file matches the manifest, and the tables their known checksums.
 
     Raises:
         Problem: it is not in the mirror, can't be read, is damaged, or does not fit.
@@ -157,22 +157,22 @@ def import_dataset(
     found = next((one for one in datasets_of(store) if one.key == wanted), None)
     if found is None:
         raise DataProblem(
-            f"{competition.id} was not imported", f"{store.name} holds no edition {folder.edition} of it"
+            f"{competition.id} was not imported", f"{store.name} has no edition {folder.edition} of it"
         )
     with claimed_folder(folder.root, folder.claim, competition.id), workspace(folder) as work:
         _copy(competition, folder, store, found, work, keep_free, report, wait)
 
 
 def is_there(competition: Competition, folder: DatasetFolder, found: Mirrored) -> bool:
-    """Whether the same tree is prepared in a folder, by the sum of its manifest."""
+    """Return whether a folder has the same prepared tree, by the sum of its manifest."""
     return is_prepared(competition, folder) and manifests.seal_of(prepared_with(folder) or {}) == found.seal
 
 
 def write_archive(source: Path, found: Sequence[Mirrored], target: Path, report: ReportStep) -> None:
-    """Write datasets of a data directory into a tar archive, which appears whole or not at all.
+    """Write datasets of a data directory into a tar archive, which appears in one step.
 
     Raises:
-        Problem: one is not as its manifest says, or the disk is full.
+        Problem: one does not match its manifest, or the disk is full.
     """
     progress = ByteProgress(sum(one.seal.bytes for one in found), report)
     require_space(target.parent, progress.total)
@@ -194,7 +194,7 @@ def write_archive(source: Path, found: Sequence[Mirrored], target: Path, report:
 def _to_folder(
     source: Path, chosen: Sequence[Mirrored], target: Path, report: Report
 ) -> Iterator[tuple[Mirrored, bool]]:
-    """Copy into a folder, which serves as a data directory too."""
+    """Copy into a folder, which can be used as a data directory too."""
     if target == source:
         raise UsageProblem(f"{target} can't be its own mirror", "", "Give another folder.")
     for one in chosen:
@@ -213,8 +213,8 @@ def _to_bucket(
 ) -> Iterator[tuple[Mirrored, bool]]:
     """Upload to S3.
 
-    A tree gets a folder of its own, by its manifest, so that readers of an earlier one find all of that until the
-    index names this one.
+    Each tree gets a folder named by its manifest, so that readers of an earlier tree find all of its files until the
+    index refers to the new one.
     """
     known = {one.key: one for one in datasets_of(bucket)} if bucket.has(INDEX) else {}
     for one in chosen:
@@ -264,7 +264,7 @@ def _copy(
     staging = folder.root / f"{before}{found.seal.sha256[:_SHORT]}{PARTIAL_SUFFIX}"
     for left in folder.root.glob(f"{before}*{PARTIAL_SUFFIX}"):
         if left != staging:
-            shutil.rmtree(left)  # of an import of something else, whose claim we hold now
+            shutil.rmtree(left)  # from a killed import of another tree, as we hold the claim
     missing = [entry for entry in listed.entries if not _is_whole(staging / entry.path, entry)]
     progress = ByteProgress(listed.bytes, report)
     progress.add("", listed.bytes - sum(entry.bytes for entry in missing))
@@ -291,18 +291,18 @@ def _copy(
 
 
 def _is_whole(path: Path, entry: ListedFile) -> bool:
-    """Whether a file was copied before: it gets its name when it is whole."""
+    """Return whether a file was copied before: it gets its name only when it is complete."""
     return path.is_dir() if entry.is_folder else path.is_file() and path.stat().st_size == entry.bytes
 
 
 def _fetch(
     store: Store, found: Mirrored, entry: ListedFile, target: Path, progress: ByteProgress, wait: Wait
 ) -> None:
-    """Copy a file, going on where an earlier try was cut.
+    """Copy a file, continuing where an earlier try was interrupted.
 
     Raises:
-        DataProblem: what came is not what the manifest says.
-        EnvironmentProblem: the store could not be read again and again.
+        DataProblem: it does not match the manifest.
+        EnvironmentProblem: the store could not be read after several retries.
     """
     unfinished = target.with_name(f".{target.name[:200]}.partial~")
     digest = hashlib.sha256()
@@ -324,7 +324,7 @@ def _fetch(
                 for place, chunk in (
                     store.chunks(f"{found.path}/{entry.path}", at) if at < entry.bytes else ()
                 ):
-                    if place != at:  # the whole is sent although a part was asked for
+                    if place != at:  # the server sends the whole file although a part was requested
                         progress.add(entry.path, -at)
                         digest, at = hashlib.sha256(), 0
                         stream.truncate(0)
@@ -351,7 +351,7 @@ def _fetch(
 
 
 def _retried(call: Callable[[], Result], store: Store, wait: Wait) -> Result:
-    """Call until it is not interrupted, some times, waiting twice as long each time.
+    """Call until it is not interrupted, with a few retries, waiting twice as long each time.
 
     Raises:
         EnvironmentProblem: it was interrupted too often.
@@ -367,10 +367,10 @@ def _retried(call: Callable[[], Result], store: Store, wait: Wait) -> Result:
 
 
 def _manifest_of(store: Store, found: Mirrored) -> tuple[Manifest, bytes]:
-    """Read the manifest of a mirror's dataset, and its text.
+    """Read the manifest of a mirror's dataset; return its text too.
 
     Raises:
-        Problem: it can't be read, or is not the one that the index names.
+        Problem: it can't be read, or does not match the index.
     """
     path = f"{found.path}/{MANIFEST}"
     content = read_whole(store, path)
@@ -387,7 +387,7 @@ def _mirrored(entry: _IndexEntry) -> Mirrored:
     seal = manifests.seal_of(entry.marker)
     competition_id, edition = (str(entry.marker.get(key)) for key in ("competition_id", "edition"))
     if seal is None or edition not in EDITIONS or safe_path(entry.path).as_posix() != entry.path:
-        raise DataProblem(f"the index of a mirror can't be read: {entry.path!r} is not told of in full")
+        raise DataProblem(f"the index of a mirror can't be read: its entry {entry.path!r} is not valid")
     return Mirrored(competition_id, edition_named(edition), entry.path, entry.marker, seal)
 
 
@@ -416,7 +416,7 @@ def _add_file(archive: tarfile.TarFile, source: Path, found: Mirrored, entry: Li
 
 
 class _Summing(io.RawIOBase):
-    """A stream whose SHA-256 is taken while it is read."""
+    """A stream that computes its SHA-256 while it is read."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         super().__init__()
@@ -430,7 +430,7 @@ class _Summing(io.RawIOBase):
 
 
 def _in_threads(work: Callable[[ListedFile], None], entries: Sequence[ListedFile]) -> None:
-    """Do the same for every file, several at a time; the first error ends it."""
+    """Process all files in several threads; the first error cancels the rest."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         try:
             for _ in pool.map(work, entries):
@@ -442,7 +442,7 @@ def _in_threads(work: Callable[[ListedFile], None], entries: Sequence[ListedFile
 
 def _differs(found: Mirrored, path: Path | str) -> DataProblem:
     return DataProblem(
-        f"{found.competition_id}: {path} is not as its manifest says",
-        "its content is another one",
+        f"{found.competition_id}: {path} does not match its manifest",
+        "its content differs",
         "Verify it where it was prepared: mlebench-console datasets verify --deep",
     )

@@ -1,4 +1,4 @@
-"""Giving disk space back: what a dataset takes and for what, and removing chosen parts of it."""
+"""Free disk space: list the parts of a dataset with their sizes, and remove chosen ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ZIP, RAW, PARTIAL, PREPARED, CORRECTED = PARTS = ("zip", "raw", "partial", "prep
 
 @dataclass(frozen=True)
 class Part:
-    """One part of what a competition takes on the disk."""
+    """One part of a competition's files on the disk."""
 
     competition_id: str
     name: str
@@ -30,7 +30,7 @@ class Part:
 
 
 def parts_of(competition: Competition, data_dir: Path) -> tuple[Part, ...]:
-    """What a competition takes on the disk, part by part; what is not there is left out."""
+    """List the existing parts of a competition's files."""
     folder = dataset_folder(competition, data_dir)
     if not folder.root.is_dir():
         return ()
@@ -39,15 +39,15 @@ def parts_of(competition: Competition, data_dir: Path) -> tuple[Part, ...]:
 
 
 def prune(competition: Competition, data_dir: Path, names: Sequence[str]) -> int:
-    """Remove parts of a competition's data, and return how many bytes that gave back.
+    """Remove parts of a competition's data, and return the freed bytes.
 
     Raises:
         UsageProblem: there is no such part.
-        Claimed: somebody works on the dataset.
+        Claimed: another process works on the dataset.
     """
     unknown = sorted(set(names) - set(PARTS))
     if unknown:
-        raise UsageProblem(f"a dataset has no part '{unknown[0]}'", "", f"Known are: {', '.join(PARTS)}.")
+        raise UsageProblem(f"a dataset has no part '{unknown[0]}'", "", f"Choose one of {', '.join(PARTS)}.")
     folder = dataset_folder(competition, data_dir)
     if not folder.root.is_dir():
         return 0
@@ -77,7 +77,7 @@ def _paths(folder: DatasetFolder, name: str) -> tuple[Path, ...]:
 
 
 def _zips(folder: DatasetFolder) -> tuple[Path, ...]:
-    """The zips, and what is recorded of them."""
+    """Return the zips and their records."""
     zips = folder.zips()
     return *zips, *(path for path in map(checksums.record_path, zips) if path.exists())
 

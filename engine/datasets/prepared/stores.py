@@ -1,6 +1,6 @@
-"""Where mirrors of prepared datasets lie: a folder, a web server, a tar archive or S3; files are read by their paths.
+"""The stores of mirrors: a folder, a web server, a tar archive or S3, whose files are read by their paths.
 
-Writing is different for each kind: folders and archives are written in `mirrors`, S3 by `Bucket`.
+Writing differs for each kind: folders and archives are written in `mirrors`, S3 by `Bucket`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import requests
 
 _BLOCK = 1 << 18
-_MOST_WHOLE = 1 << 30  # an index or a manifest is read at one go
+_MOST_WHOLE = 1 << 30  # the largest index or manifest, which is read into memory
 _TIMEOUTS = (30.0, 60.0)
 _MISSING = frozenset({403, 404, 410})
-_HOST_SECONDS = 2.0  # for a virtual machine's own service, which is near or not there
+_HOST_SECONDS = 2.0  # for the metadata service of a virtual machine, which answers quickly or does not exist
 _AWS = "https://s3.amazonaws.com"
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _NO_SUCH = frozenset({"NoSuchKey", "NoSuchBucket"})
@@ -35,10 +35,10 @@ _NO_ACCESS = frozenset(
 
 
 class Interrupted(Exception):
-    """Reading was cut and may succeed at another try; never leaves this package.
+    """Reading was interrupted, and a retry may succeed; never leaves this package.
 
     Attributes:
-        why: what it was.
+        why: the reason.
     """
 
     def __init__(self, why: str) -> None:
@@ -47,16 +47,16 @@ class Interrupted(Exception):
 
 
 class Store(Protocol):
-    """Somewhere that files can be read from."""
+    """A store from which files can be read."""
 
     name: str
 
     def chunks(self, path: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """A file's bytes from `start` on, each piece with its place; from 0 where parts can't be had.
+        """Yield a file's bytes from `start` on, each piece with its offset; from 0 if the store has no ranges.
 
         Raises:
             DataProblem: there is no such file.
-            Interrupted: another try may succeed.
+            Interrupted: a retry may succeed.
         """
 
 
@@ -79,17 +79,17 @@ def read_whole(store: Store, path: str) -> bytes:
 
 
 def unreachable(store: Store, cut: Interrupted) -> EnvironmentProblem:
-    """Make the problem of a store that can't be read now."""
+    """Return the problem of a store that can't be read now."""
     return EnvironmentProblem(
-        f"{store.name} can't be read", cut.why, "The same command again goes on where this ended."
+        f"{store.name} can't be read", cut.why, "Run the same command again to continue from here."
     )
 
 
 def store_at(place: str) -> Store:
-    """Find what a place is: `http(s)://...`, `s3://bucket/prefix`, a folder or a tar archive.
+    """Return the store of a place: `http(s)://...`, `s3://bucket/prefix`, a folder or a tar archive.
 
     Raises:
-        UsageProblem: there is nothing of the kind.
+        UsageProblem: it is none of these.
     """
     scheme = urlsplit(place).scheme
     if scheme in ("http", "https"):
@@ -102,7 +102,7 @@ def store_at(place: str) -> Store:
     if path.is_file() and tarfile.is_tarfile(path):
         return Archive(path)
     raise UsageProblem(
-        f"{place} is no mirror",
+        f"{place} is not a mirror",
         "there is neither a folder nor a tar archive",
         "Give a folder, a .tar file, http(s)://... or s3://BUCKET/PREFIX.",
     )
@@ -116,7 +116,7 @@ class Folder:
         self.name = str(root)
 
     def chunks(self, path: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """A file's bytes from `start` on; see `Store`."""
+        """Yield a file's bytes from `start` on; see `Store`."""
         try:
             with (self.root / path).open("rb", buffering=0) as stream:
                 yield from _pieces(stream, start, start)
@@ -125,16 +125,16 @@ class Folder:
 
 
 class Archive:
-    """A tar archive; its files are read where they lie in it."""
+    """A tar archive; its files are read in place."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.name = str(path)
 
     def chunks(self, path: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """A file's bytes from `start` on; see `Store`."""
+        """Yield a file's bytes from `start` on; see `Store`."""
         if path not in self._members:
-            raise _no_file(self, path, "it holds no such file")
+            raise _no_file(self, path, "it has no such file")
         offset, left = self._members[path]
         left -= start
         with self._path.open("rb", buffering=0) as stream:
@@ -156,29 +156,29 @@ class Archive:
 
 
 class Web:
-    """A folder that any web server serves."""
+    """A folder served by a web server."""
 
     def __init__(self, url: str) -> None:
-        """Take an address; nothing is asked yet.
+        """Check the address, without sending a request.
 
         Raises:
-            UsageProblem: it holds what may be a secret, which would be shown and kept.
+            UsageProblem: it has a part that may be a secret, which would be shown and stored.
         """
         parts = urlsplit(url)
         if parts.username or parts.password or parts.query or parts.fragment:
             raise UsageProblem(
-                "the address of a mirror may hold no password, query or fragment",
-                "addresses are shown and kept",
+                "the address of a mirror can't have a password, query or fragment",
+                "addresses are shown and stored",
                 "Put user and password into ~/.netrc.",
             )
         self.name = url.rstrip("/")
         self._local = threading.local()
 
     def chunks(self, path: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """A file's bytes from `start` on; see `Store`."""
+        """Yield a file's bytes from `start` on; see `Store`."""
         import requests
 
-        # As it lies there: what is compressed on the way can't be continued in the middle.
+        # Without compression, because a compressed transfer can't be continued in the middle.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
         try:
             answer = self._session.get(
@@ -196,7 +196,7 @@ class Web:
                     yield at, chunk
                     at += len(chunk)
         except requests.RequestException as error:
-            # Not its text, which is a traceback of addresses.
+            # Without its text, which is a chain of addresses.
             raise Interrupted(f"the connection failed ({type(error).__name__})") from None
 
     @property
@@ -210,18 +210,18 @@ class Web:
 
 
 class Bucket:
-    """A prefix of a bucket in S3, or in a store that speaks its protocol."""
+    """A prefix of a bucket in S3, or in a store with S3's protocol."""
 
     def __init__(self, place: str) -> None:
-        """Take `s3://bucket/prefix`; the server and credentials are those of AWS's variables and profiles, or of EC2.
+        """Create it for `s3://bucket/prefix`, with server and credentials from AWS's variables, profiles, or EC2.
 
         Raises:
-            UsageProblem: no bucket is named.
+            UsageProblem: there is no bucket in it.
             EnvironmentProblem: the extra is not installed.
         """
         parts = urlsplit(place)
         if not parts.netloc or "@" in parts.netloc or parts.query or parts.fragment:
-            raise UsageProblem("the place names no bucket", "", "Give s3://BUCKET/PREFIX.")
+            raise UsageProblem("the address has no valid bucket", "", "Give s3://BUCKET/PREFIX.")
         self.name = place.rstrip("/")
         self._bucket = parts.netloc
         prefix = parts.path.strip("/")
@@ -264,7 +264,7 @@ class Bucket:
         )
 
     def chunks(self, path: str, start: int = 0) -> Iterator[tuple[int, bytes]]:
-        """A file's bytes from `start` on; see `Store`."""
+        """Yield a file's bytes from `start` on; see `Store`."""
         with self._explained(path):
             answer = self._client.get_object(self._bucket, self._prefix + path, offset=start)
             try:
@@ -276,20 +276,20 @@ class Bucket:
                 answer.close()
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """List the files below a folder, by their paths in it, each with its size."""
+        """Return the sizes of the files in a folder tree, by their paths in it."""
         before = f"{self._prefix}{folder}/"
         with self._explained(folder):
             found = self._client.list_objects(self._bucket, before, recursive=True)
             return {one.object_name.removeprefix(before): one.size for one in found}
 
     def has(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether there is such a file."""
         with self._explained(path):
             found = self._client.list_objects(self._bucket, self._prefix + path)
             return any(one.object_name == self._prefix + path for one in found)
 
     def upload(self, path: str, source: Path) -> None:
-        """Write a file, which appears whole or not at all; a large one in several parts."""
+        """Write a file, which appears in one step; a large one is sent in several parts."""
         with self._explained(path):
             self._client.fput_object(self._bucket, self._prefix + path, str(source))
 
@@ -305,7 +305,7 @@ class Bucket:
 
     @contextmanager
     def _explained(self, path: str) -> Iterator[None]:
-        """Turn the client's errors into problems, by their codes: their texts may hold requests."""
+        """Turn the client's errors into problems by their codes, because their texts may contain requests."""
         from minio.error import MinioException, S3Error
         from urllib3.exceptions import HTTPError
 

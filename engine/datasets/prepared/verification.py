@@ -1,4 +1,4 @@
-"""Verifying a prepared dataset: its tables by known checksums, its whole tree by its manifest; nothing is repaired."""
+"""Verify a prepared dataset: its tables by known checksums, its whole tree by its manifest; nothing is repaired."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from foundation.files import write_json
 from foundation.problems import DataProblem, reading
 
 RAW_FOLDER, RAW_DATA = "raw folder", "raw data"
-"""What a dataset was made of, as its marker says: a folder that was named, or what lay in its own folder."""
+"""The origin of a dataset in its marker: a folder given by the operator, or the raw data in its own folder."""
 
 _MOST_NAMES = 3
 
 
 @dataclass(frozen=True)
 class Sum:
-    """One table's sums.
+    """The sums of one table.
 
     Attributes:
-        known: that of the real data, where it is known.
-        sealed: what it was when the dataset was prepared, where this project prepared it.
-        found: what it is; None: there is no such file.
+        known: of the real data, if known.
+        sealed: at the preparation, if this project prepared the dataset.
+        found: of the current file; None: there is no such file.
     """
 
     name: str
@@ -41,13 +41,13 @@ class Sum:
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found in a prepared dataset.
+    """The result of verifying a prepared dataset.
 
     Attributes:
         tree: how the files differ from the manifest; None: there is no manifest.
         files: how many files the manifest lists.
         deep: whether the content of every file was compared.
-        demo: whether it was made of the demo's synthetic data, which no known checksum is of.
+        demo: whether it was made from the demo's synthetic data, for which there are no known checksums.
     """
 
     sums: tuple[Sum, ...]
@@ -58,24 +58,24 @@ class Verification:
 
     @property
     def missing(self) -> list[str]:
-        """What is expected and not there."""
+        """Expected files that do not exist."""
         tables = {one.name for one in self.sums if one.found is None}
         return sorted(tables.union(() if self.tree is None else self.tree.missing))
 
     @property
     def changed(self) -> list[str]:
-        """What is not as it was prepared."""
+        """Files that have changed since the preparation."""
         tables = {one.name for one in self.sums if one.found and one.sealed not in (None, one.found)}
         return sorted(tables.union(() if self.tree is None else self.tree.changed))
 
     @property
     def unlisted(self) -> tuple[str, ...]:
-        """What was not there when it was prepared."""
+        """Files that did not exist at the preparation."""
         return () if self.tree is None else self.tree.unlisted
 
     @property
     def differences(self) -> str:
-        """What differs from what is expected, by name; empty when nothing does."""
+        """A text of all differences with file names; empty without any."""
         changed = self.changed
         unlike = [
             one.name
@@ -97,9 +97,9 @@ class Verification:
 def verify(
     competition: Competition, folder: DatasetFolder, *, deep: bool = False, report: ReportStep | None = None
 ) -> Verification:
-    """Compare a prepared dataset with the known checksums and its manifest: by names, sizes and the sums of tables.
+    """Compare a prepared dataset with the known checksums and its manifest: names, sizes and the sums of tables.
 
-    With `deep` every file's content is compared.
+    With `deep`, the content of every file is compared.
 
     Raises:
         DataProblem: it is not prepared, or its manifest is damaged.
@@ -117,7 +117,7 @@ def verify(
         ("public", found.public, known.public),
         ("private", found.private, known.private),
     ):
-        # The known sums are those of edition v1, made of the real data; a demo has its manifest alone.
+        # The known sums are of edition v1 of the real data; demo data only have a manifest.
         real = checksums.comparable(expected) if folder.edition == "v1" and not demo else {}
         recorded = marker.get(side)
         sealed = checksums.comparable(recorded) if isinstance(recorded, dict) else {}
@@ -140,20 +140,20 @@ def check(
     discard_zip: bool = False,
     canary: bool = False,
 ) -> str:
-    """Tell how a prepared dataset differs from its manifest and from what is wanted of it; empty when it does not.
+    """Return how a prepared dataset differs from its manifest and from the requested options; empty if it does not.
 
-    Without `deep` no table is read, so that thousands of datasets are checked at once.
+    Without `deep`, no table is read, so that thousands of datasets can be checked quickly.
 
     Args:
-        competition: whose dataset it is.
-        folder: where it lies.
-        deep: read every file.
-        report: is told how far that is.
-        descriptions: whose text is wanted, where that was said.
-        raw_given: whether it is to be made of an extracted folder that was named.
-        keep_raw: whether what Kaggle's zip holds is to be there, extracted.
-        discard_zip: whether the zip is not to be there.
-        canary: whether it is to carry a canary.
+        competition: the competition.
+        folder: of its dataset.
+        deep: whether to read every file.
+        report: called with the progress.
+        descriptions: the requested descriptions; None: any.
+        raw_given: whether it should be prepared from a folder given by the operator.
+        keep_raw: whether the extracted raw data should exist.
+        discard_zip: whether the zip should not exist.
+        canary: whether it should have a canary.
 
     Raises:
         DataProblem: its manifest is damaged.
@@ -170,20 +170,20 @@ def check(
         had = marker.get("descriptions", "not known")
         unlike.append(f"its descriptions are {had}, not {descriptions}")
     if raw_given and marker.get("origin") != RAW_FOLDER:
-        unlike.append("it was not made of a folder given by --raw")
+        unlike.append("it was not prepared from a folder given by --raw")
     if keep_raw and not folder.has_extracted_data:
         unlike.append("its raw data were not kept")
     if canary and not marker.get(PROPERTY):
-        unlike.append("it carries no canary")
+        unlike.append("it has no canary")
     if discard_zip and folder.zips():
-        unlike.append("its zip is there ('datasets prune' removes it)")
+        unlike.append("its zip still exists ('datasets prune' removes it)")
     return "; ".join(unlike)
 
 
 def _has_description(
     competition: Competition, folder: DatasetFolder, marker: Mapping[str, object], wanted: str
 ) -> bool:
-    """Whether it has a description of a choice: by its marker, or else by the text."""
+    """Return whether it has the requested kind of description, by its marker, or else by the text."""
     if "descriptions" in marker or wanted == KAGGLE:
         return bool(marker.get("descriptions") == check_choice(wanted))
     path = folder.prepared / DESCRIPTION
@@ -193,7 +193,7 @@ def _has_description(
 
 
 def record(competition: Competition, folder: DatasetFolder, report: ReportStep | None = None) -> None:
-    """Write the manifest of a prepared dataset that has none, from what is there.
+    """Write the manifest of a prepared dataset that has none, from its current files.
 
     Raises:
         DataProblem: it is not prepared, or its tables differ from the known checksums or from their preparation.

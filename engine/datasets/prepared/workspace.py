@@ -1,4 +1,4 @@
-"""The folder in which a prepared tree is made, and putting the tree in the place of an earlier one."""
+"""The temporary folder in which a prepared tree is made, and replacing an earlier tree with it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TRASH = ".trash."
 
 @contextmanager
 def workspace(folder: DatasetFolder) -> Iterator[Path]:
-    """Make a folder to work in, removed at the end; what a killed process left is resolved first.
+    """Create a temporary folder, removed at the end, after cleaning up those of killed processes.
 
-    Only for who holds the dataset's claim.
+    The caller must hold the dataset's claim.
     """
     resolve_leftovers(folder)
     work = Path(tempfile.mkdtemp(prefix=_prefix(folder), suffix=PARTIAL_SUFFIX, dir=folder.root))
@@ -33,7 +33,7 @@ def workspace(folder: DatasetFolder) -> Iterator[Path]:
 
 
 def resolve_leftovers(folder: DatasetFolder) -> None:
-    """Remove the workspaces of killed preparations; only for who holds the dataset's claim."""
+    """Remove the workspaces of killed preparations; the caller must hold the dataset's claim."""
     for left in folder.root.glob(f"{_prefix(folder)}*{PARTIAL_SUFFIX}"):
         _resolve(left, folder)
 
@@ -43,15 +43,15 @@ def _prefix(folder: DatasetFolder) -> str:
 
 
 def _resolve(left: Path, folder: DatasetFolder) -> None:
-    # we hold the claim, so a killed preparation left this; was it killed between the two renames at the end?
+    # It is from a killed preparation, as we hold the claim; it may have been killed between its two last renames.
     if (left / "replaced").exists() and not folder.prepared.exists():
         (left / "prepared").rename(folder.prepared)
     shutil.rmtree(left)
 
 
 def put_in_place(work: Path, folder: DatasetFolder) -> None:
-    """Make the tree `prepared` in the workspace the dataset; a kill at any moment leaves the old one or the new one."""
-    sync_file_system(work)  # the files' contents must reach the disk before the name that vouches for them
+    """Replace the dataset with the workspace's `prepared`; a kill at any moment leaves the old tree or the new one."""
+    sync_file_system(work)  # the contents must reach the disk before the folder gets its final name
     if folder.prepared.exists():
         folder.prepared.rename(work / "replaced")
     (work / "prepared").rename(folder.prepared)
@@ -59,7 +59,7 @@ def put_in_place(work: Path, folder: DatasetFolder) -> None:
 
 
 def discard(folder: DatasetFolder, path: Path) -> None:
-    """Remove a file or folder as a whole: a kill leaves rubbish under another name, never half of what was there."""
+    """Remove a file or folder after renaming it, so that a kill never leaves a half-removed one under its name."""
     rubbish = path
     if not path.name.startswith(TRASH):
         rubbish = folder.root / f"{TRASH}{secrets.token_hex(4)}"
@@ -71,7 +71,7 @@ def discard(folder: DatasetFolder, path: Path) -> None:
 
 
 def set_one_time(folder: Path) -> None:
-    """Give all that agents see the same time stamp: when or in which order files were made may reveal their class."""
+    """Give all files for agents the same time stamp, because times or their order may reveal the files' classes."""
     now = time.time_ns()
     for _, _, names, here in os.fwalk(folder, topdown=False):
         for name in sorted(names):

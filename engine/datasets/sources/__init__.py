@@ -1,1 +1,1 @@
-"""Where raw data come from: Kaggle, others who publish them, or a folder or zip that is given."""
+"""The sources of raw data: Kaggle, other publishers, or a folder or zip of the operator."""

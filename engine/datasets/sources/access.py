@@ -1,4 +1,4 @@
-"""Whether Kaggle lets us have a competition's data: by its last answer, or by asking it."""
+"""Access to competitions' data on Kaggle: by its last answer, or by a new request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIRST_ANSWER_SECONDS = 8.0
 
 
 class AccessState(StrEnum):
-    """What Kaggle says: `rules` must be accepted by a person first, `gone` is no longer offered to anybody."""
+    """The access to data; `rules`: a person must accept the rules first; `gone`: no longer offered by Kaggle."""
 
     OPEN = "open"
     RULES = "rules"
@@ -34,7 +34,7 @@ class AccessState(StrEnum):
     UNKNOWN = "unknown"
 
 
-# By the names of errors, which is what a worker tells of them.
+# By the names of errors, because a worker reports only these.
 _STATES = {
     RulesNotAccepted.__name__: DatasetState.REFUSED,
     NotAvailable.__name__: DatasetState.UNAVAILABLE,
@@ -49,14 +49,14 @@ def state_after(kind: str) -> DatasetState:
 
 
 def access_of(state: DatasetState, steps: Iterable[DatasetStep] = ()) -> AccessState:
-    """Return what is known of a dataset's access without asking again."""
+    """Return the known access to a dataset, without a request."""
     checked = any(step.name == CHECK and step.state is StepState.DONE for step in steps)
     return _REFUSALS.get(state, AccessState.OPEN if checked else AccessState.UNKNOWN)
 
 
 @dataclass(frozen=True)
 class Access:
-    """What Kaggle answered when it was asked for a competition's data."""
+    """Kaggle's answer about access to a competition's data."""
 
     competition_id: str
     state: AccessState
@@ -66,7 +66,7 @@ class Access:
 
 
 def check(competition: Competition, report: ReportProgress) -> int | None:
-    """Ask Kaggle once whether a competition's data may be downloaded; returns their size where it says so.
+    """Check once whether Kaggle allows the download of a competition's data; return their size, if known.
 
     Raises:
         Problem: it does not, or it can't be reached.
@@ -81,9 +81,9 @@ def check(competition: Competition, report: ReportProgress) -> int | None:
 def ask_access(
     chosen: Sequence[Competition], report: Callable[[int, int], None] | None = None
 ) -> list[Access]:
-    """Ask Kaggle about several competitions at once; `report` is called with how many have been answered.
+    """Check the access to several competitions at once; `report` is called with the number of answers.
 
-    What concerns all of them, such as no network or wrong credentials, is not asked about again for each.
+    A problem that concerns all of them, such as no network or wrong credentials, stops further requests.
     """
     found: dict[str, Access] = {}
     if report is not None and chosen:
@@ -103,7 +103,7 @@ def ask_access(
 
 
 def try_credentials(found: Sequence[Credentials]) -> list[tuple[Credentials, Problem | None]]:
-    """Ask Kaggle whether it accepts credentials, each of those that can be used; returns what is in the way."""
+    """Check whether Kaggle accepts each of the usable credentials; return the problem of each, or None."""
     usable = [number for number, each in enumerate(found) if not each.problem]
     answers = dict(_ask_at_once(TRY_CREDENTIALS, [{"number": number} for number in usable]))
     return [
@@ -117,10 +117,10 @@ def _ask_at_once(
     jobs: Sequence[Mapping[str, Any]],
     stopping: tuple[type[Problem], ...] = (KaggleUnreachable,),
 ) -> Iterator[tuple[int, dict[str, Any] | Problem]]:
-    """Do jobs that ask Kaggle, some at once, and yield what each of them answers, by its place.
+    """Run jobs that send requests to Kaggle, some at once, and yield each answer with the job's index.
 
-    They are processes, which can be ended at once: a thread that waits for the network can't. When there has been no
-    answer for some seconds, or one that holds for all of them, no more are started.
+    They run in processes, because a thread that waits for the network can't be ended. If there is no answer for some
+    seconds, or one that concerns all jobs, no more are started.
     """
     waiting, working = deque(enumerate(jobs)), dict[int, int]()
     give_up: float | None = time.monotonic() + _FIRST_ANSWER_SECONDS

@@ -1,7 +1,7 @@
-"""Zips that are discarded while they are extracted: what marks them, and what a killed extraction left of them.
+"""Zips that are consumed while they are extracted: their marker, and cleaning up after a killed extraction.
 
-Freeing a member's space leaves the zip's length and directory, so that it still looks whole. The marker says which
-zip that is; it stays beside the folder with what was extracted, until that goes too.
+Freeing a member's space keeps the zip's length and directory, so that it still looks whole. The marker identifies the
+zip; it stays as long as the folder with the extracted files.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _BLOCK_BYTES = 512  # what `st_blocks` counts
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """Which zip is being consumed.
+    """The zip that is being consumed.
 
     Attributes:
         zip: its name.
         size: its length, which stays.
-        members: a sum over the names, sizes and CRCs of what it holds, which its directory still tells.
-        md5: its own sum when it was whole, where that is known.
+        members: a sum over the names, sizes and CRCs in its directory, which stays too.
+        md5: its MD5 when it was whole, if known.
     """
 
     zip: str
@@ -40,7 +40,7 @@ class Marker(msgspec.Struct, frozen=True):
     md5: str | None = None
 
     def is_of(self, path: Path) -> bool:
-        """Whether a zip is the one that it marks."""
+        """Return whether a zip is the marked one."""
         return (
             path.name == self.zip and path.stat().st_size == self.size and members_sum(path) == self.members
         )
@@ -53,7 +53,7 @@ def mark(folder: DatasetFolder, path: Path, md5: str | None) -> None:
 
 
 def marked(folder: DatasetFolder) -> Marker | None:
-    """Read the marker; None where there is none, or one of an older version, which did not say enough."""
+    """Read the marker; None without one, or for one of an older version, which had too little information."""
     try:
         return msgspec.json.decode(folder.consuming.read_bytes(), type=Marker)
     except (FileNotFoundError, msgspec.DecodeError):
@@ -61,16 +61,16 @@ def marked(folder: DatasetFolder) -> Marker | None:
 
 
 def unsettled(data_dir: Path) -> set[str]:
-    """Name the folders of a data directory in which killed preparations have left something."""
+    """List the folders of a data directory with files of killed preparations."""
     return {path.parent.name for pattern in _LEFTOVERS for path in data_dir.glob(f"*/{pattern}")}
 
 
 def settle(folder: DatasetFolder) -> None:
-    """Bring in order what an earlier, killed preparation left; only for who holds the claim.
+    """Clean up after a killed preparation; the caller must hold the claim.
 
-    What was extracted of a zip counts as long as no other zip lies there; a zip whose space is freed and whose content
-    is nowhere is removed, as it holds nothing any more. Afterwards a marker is of the zip that is there, or of the zip
-    that was extracted.
+    Extracted files are kept unless there is another zip; a zip whose space was freed, and whose content was not
+    extracted completely, is removed, because it is useless. Afterwards a marker, if any, belongs to the existing zip or
+    to the extracted one.
     """
     for path in (*checksums.stale_records(folder.root), *folder.root.glob(f"{TRASH}*")):
         discard(folder, path)
@@ -81,7 +81,7 @@ def settle(folder: DatasetFolder) -> None:
             if (marker is not None and marker.is_of(path)) or is_hollow(path):
                 _remove_zip(path)
             else:
-                discard(folder, folder.whole_raw)  # of another zip than this one, which is whole
+                discard(folder, folder.whole_raw)  # extracted from another zip than this one, which is whole
                 folder.consuming.unlink(missing_ok=True)
                 break
         return
@@ -101,7 +101,7 @@ def settle(folder: DatasetFolder) -> None:
 
 
 def is_hollow(path: Path) -> bool:
-    """Whether some of a zip's space has been freed, so that members read as nothing but zeros."""
+    """Return whether some of a zip's space has been freed, so that members read as zeros."""
     found = path.stat()
     if found.st_blocks * _BLOCK_BYTES >= found.st_size:
         return False
@@ -109,14 +109,14 @@ def is_hollow(path: Path) -> bool:
         with zip_tree.opened(path) as tree:
             return bool(_freed(tree))
     except DataProblem:
-        return False  # it is damaged in another way, which is told when it is read
+        return False  # damaged in another way, which is reported when it is read
 
 
 def members_sum(path: Path) -> str:
-    """A sum over the directory of a zip.
+    """Return a sum over the directory of a zip.
 
     Raises:
-        DataProblem: it has none.
+        DataProblem: it has no directory.
     """
     digest = hashlib.sha256()
     with zip_tree.opened(path) as tree:

@@ -1,4 +1,4 @@
-"""Raw files that Kaggle does not deliver: downloaded from where others publish them, unless they lie in `raw/`."""
+"""Raw files that are not on Kaggle: download them from their publishers, unless they are in `raw/`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Answer = TypeVar("Answer")
 
 
 class SourceFailure(EnvironmentProblem):
-    """What others than Kaggle publish can't be had at the moment."""
+    """A file of another publisher than Kaggle is not available at the moment."""
 
 
 def folders(competition: Competition, folder: DatasetFolder) -> tuple[Path, ...]:
-    """Return the folders that may hold such files of a competition."""
+    """Return the folders that may have such files of a competition."""
     return (folder.raw, folder.published) if competition.published else ()
 
 
@@ -40,10 +40,10 @@ def fetch(
     patience: float,
     report: ReportProgress,
 ) -> None:
-    """Download those of a competition that are neither in its folder nor in a given one, packed or unpacked.
+    """Download the files that are neither in the competition's folder nor in a given one, packed or unpacked.
 
     Raises:
-        SourceFailure: one can't be had, for `patience` seconds where its source can't be reached.
+        SourceFailure: one is not available, after `patience` seconds if its server can't be reached.
         DiskFull: it does not fit.
     """
     places = [place for place in (given, *folders(competition, folder)) if place is not None]
@@ -77,11 +77,11 @@ def _download(
     download(site, file.name, target, keep_free=keep_free, report=report_bytes)
     if target.suffix == ".zip" and not zipfile.is_zipfile(target):
         target.unlink()
-        raise site.problem("what came is not a zip")
+        raise site.problem("the downloaded file is not a zip")
 
 
 class _Site:
-    """Where a file is published."""
+    """The site that publishes a file."""
 
     def __init__(
         self, file: PublishedFile, folder: DatasetFolder, patience: float, wait: Wait, clock: Clock
@@ -95,18 +95,18 @@ class _Site:
 
     @contextmanager
     def data(self, name: str, /) -> Iterator[DataResponse]:
-        """Request the file once; its `name` says nothing new.
+        """Request the file once; `name` is not needed.
 
         Raises:
-            TemporaryFailure: it may work at the next try.
-            SourceFailure: another try would not help now.
+            TemporaryFailure: a retry may succeed.
+            SourceFailure: a retry would not help now.
         """
         import requests
 
         from engine.kaggle.client import TIMEOUTS, DataResponse
 
         del name
-        headers = {"Accept-Encoding": "identity"}  # or its size would be that of something else
+        headers = {"Accept-Encoding": "identity"}  # otherwise Content-Length would be of the compressed file
         with self._errors():
             answer = requests.get(self._file.url, headers=headers, stream=True, timeout=TIMEOUTS)
         with closing(DataResponse(answer, self._errors)) as response:
@@ -128,7 +128,7 @@ class _Site:
             raise self.problem(trouble.why) from None
 
     def problem(self, why: str) -> SourceFailure:
-        """Make the problem that the file can't be had."""
+        """Return the problem that the file is not available."""
         return SourceFailure(
             f"{self._file.name} can't be downloaded from {self._host}",
             why,

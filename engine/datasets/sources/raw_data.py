@@ -1,8 +1,8 @@
-"""The raw data of a dataset: a given folder, an extracted or zipped copy, or a download from Kaggle.
+"""The raw data of a dataset: an extracted folder, a zip, or a download from Kaggle.
 
-A zip is read without extracting it, or extracted, several members at a time, so that a killed extraction resumes.
-With `consume` the space of each extracted member is freed at once, so that zip and folder together never need
-much more than the larger of the two.
+A zip is read without extracting it, or extracted in batches, so that a killed extraction can continue. With `consume`
+the space of extracted members is freed immediately, so that zip and folder together never need much more space than
+the larger of the two.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # linux/falloc.h
 
 @dataclass(frozen=True)
 class Raw:
-    """Raw data, ready to be read.
+    """Raw data that can be read.
 
     Attributes:
-        files: the folder with Kaggle's files, or the zip as if it were one.
-        extracted: the folder if it was made for this preparation: outputs may share its blocks, and it is removed
-            or kept at the end.
-        spent: the zip if it is to go when the data have been read.
+        files: the folder with Kaggle's files, or the zip with the interface of a folder.
+        extracted: the folder if it was extracted for this preparation: outputs may be links to its files, and it is
+            removed or kept at the end.
+        spent: the zip if it will be removed after reading.
     """
 
     files: RawPath
@@ -66,12 +66,12 @@ def fetch(
     patience: float = USUAL_PATIENCE,
     report: ReportProgress,
 ) -> None:
-    """Download what others publish and then Kaggle's zip, unless something of its raw data is there already.
+    """Download files of other publishers and then Kaggle's zip, unless raw data exist already.
 
-    For `patience` seconds Kaggle and the others are waited for where they can't be reached.
+    Servers that can't be reached are retried for `patience` seconds.
 
     Raises:
-        Problem: one refuses or can't be reached, or the disk is full.
+        Problem: a server refuses or can't be reached, or the disk is full.
     """
     discarding.settle(folder)
     published.fetch(competition, folder, keep_free=keep_free, patience=patience, report=report)
@@ -94,24 +94,24 @@ def fetch(
         _refuse_page(competition, target)
         checksums.record_zip(target, md5)
         if md5 != competition.checksums.zip:
-            # what is not known may not inflate beyond what Kaggle lists
+            # the extracted size of an unknown zip is limited to the size that Kaggle lists
             checksums.record_zip(target, md5, kaggle.listed_bytes(competition.id))
 
 
 def _refuse_page(competition: Competition, path: Path) -> None:
-    """Remove what was downloaded if it is no zip at all, such as the page of a portal or proxy on the way.
+    """Remove a downloaded file that is not a zip, such as the page of a portal or proxy.
 
     Raises:
-        KaggleFailure: it is none; another try may bring one.
+        KaggleFailure: it is not a zip; a retry may succeed.
     """
     with path.open("rb") as stream:
         begins = stream.read(_SHOWN_BYTES)
-    if not begins.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # of a zip with and without members
+    if not begins.startswith((b"PK\x03\x04", b"PK\x05\x06")):  # the start of a zip with and without members
         path.unlink()
         raise KaggleFailure(
-            f"{competition.id}: what arrives is not a zip",
+            f"{competition.id}: the downloaded file is not a zip",
             f"it begins with {begins.decode(errors='replace')!a}",
-            "Look for a portal or proxy that answers instead of Kaggle.",
+            "Check whether a portal or proxy answers instead of Kaggle.",
         )
 
 
@@ -127,16 +127,16 @@ def open_raw_data(
     keep_free: int,
     report: ReportProgress,
 ) -> Raw:
-    """Make the raw data readable, wherever they are; a zip is read without extracting it unless it is to be discarded.
+    """Return readable raw data; a zip is read without extracting it, unless options require that.
 
-    `work` is a folder for what is only needed for a while, `stack` closes what stays open until the data have been
-    read, and `keep_free` bytes stay free on the disk.
+    `work` is a folder for temporary files, `stack` closes files that stay open until the data have been read, and
+    `keep_free` bytes stay free on the disk.
 
     Raises:
         DataProblem: there are none or they are damaged.
         DiskFull: they don't fit.
     """
-    if folder.whole_raw.is_dir():  # what an earlier, killed preparation extracted from a zip that is gone
+    if folder.whole_raw.is_dir():  # extracted by a killed preparation from a zip that is gone
         return Raw(folder.whole_raw, folder.whole_raw)
     found = folder.zips()
     # MLE-bench may have been killed while it extracted
@@ -145,16 +145,16 @@ def open_raw_data(
     if len(found) != 1:
         raise DataProblem(
             f"{competition.id} has no raw data in {folder.root}",
-            "it holds several zips" if found else "there is neither raw/ nor a zip",
+            "it has several zips" if found else "there is neither raw/ nor a zip",
             f"Accept the rules at {page}, then put {competition.id}.zip there."
             if (page := rules_url(competition))
-            else f"Put its raw data into {folder.raw}, or name their folder with --raw.",
+            else f"Put its raw data into {folder.raw}, or give their folder with --raw.",
         )
     (path,) = found
     marker = discarding.marked(folder)
     md5 = checksums.known_md5(path) if marker is None else marker.md5
     if verify and (marker is None or md5 is not None):
-        report(VERIFY, "", 0, 0)  # a sum known since the download is not taken again, and may yet differ
+        report(VERIFY, "", 0, 0)  # uses the MD5 recorded at the download, without reading the zip again
         checksums.expect_zip(competition, path, within(report, VERIFY), md5)
         md5 = competition.checksums.zip or md5
     report(EXTRACT, "", 0, 0)
@@ -164,7 +164,7 @@ def open_raw_data(
     consuming = marker is not None or (discard_zip and (keep_raw or is_best_consumed(path)))
     if not (keep_raw or consuming):
         tree = stack.enter_context(zip_tree.opened(path, known_bytes=known))
-        require_space(folder.root, tree.size, keep_free=keep_free)  # or hours pass until it is found out
+        require_space(folder.root, tree.size, keep_free=keep_free)  # otherwise it would fail after hours
         return Raw(ZipPath(tree), spent=path if discard_zip else None)
     if not consuming:
         unpack(path, work / "raw", known_bytes=known, keep_free=keep_free, report=within(report, EXTRACT))
@@ -191,10 +191,10 @@ def unpack(
     consume: bool = False,
     report: ReportStep,
 ) -> None:
-    """Extract a zip into a folder; what an earlier, killed try extracted is kept.
+    """Extract a zip into a folder, continuing an earlier, killed extraction.
 
     Raises:
-        DataProblem: it is damaged or not harmless.
+        DataProblem: it is damaged or unsafe.
         DiskFull: it does not fit.
     """
     with zip_tree.opened(path, known_bytes=known_bytes) as tree:
@@ -202,7 +202,7 @@ def unpack(
         missing = _missing(sizes, target)
         needed, total = sum(missing.values()), sum(sizes.values())
         done = total - needed
-        if not consume:  # what is consumed makes room for what comes; whether that is enough shows on the way
+        if not consume:  # consuming frees space on the way, so the need can't be checked beforehand
             require_space(target.parent, needed, keep_free=keep_free)
         report("", done, total)
         lock = threading.Lock()
@@ -235,15 +235,15 @@ def unpack(
                         pool.shutdown(cancel_futures=True)
                         raise
                 if consume:
-                    sync_file_system(target)  # only what has reached the disk may vanish from the zip
+                    sync_file_system(target)  # extracted files must reach the disk before the zip loses them
                     _punch(path, [tree.member(place) for batch in some for place in batch])
 
 
 def sizes_in(path: Path) -> dict[str, int]:
-    """Read what files a zip holds, by path, each with its size.
+    """Return the sizes of a zip's files, by path.
 
     Raises:
-        DataProblem: it is no zip, or would write outside its folder, over itself, or beyond all measure.
+        DataProblem: it is not a zip, or would write outside its folder, over its own files, or far too much.
     """
     with zip_tree.opened(path) as tree:
         return _sizes(tree)
@@ -254,9 +254,9 @@ def _sizes(tree: ZipTree) -> dict[str, int]:
 
 
 def is_best_consumed(path: Path) -> bool:
-    """Whether a zip that is not needed any more takes less space extracted and freed on the way than read in place.
+    """Return whether consuming a zip that may be removed needs less space than reading it in place.
 
-    So it is where most files are only linked to afterwards, not where tables would stay beside what is made of them.
+    That is so if most files are only linked afterwards, and not if tables would stay beside those made from them.
     """
     tables = sum(
         size for place, size in sizes_in(path).items() if PurePosixPath(place).suffix.lower() in _TABLES
@@ -265,12 +265,12 @@ def is_best_consumed(path: Path) -> bool:
 
 
 def _missing(sizes: Mapping[str, int], folder: Path) -> dict[str, int]:
-    """Which files of a zip a folder does not hold."""
+    """Return the files of a zip that are missing in a folder."""
     return {place: size for place, size in sizes.items() if not _is_there(folder / place, size)}
 
 
 def _is_there(path: Path, size: int) -> bool:
-    """Whether a member has been extracted: files get their name when they are whole."""
+    """Return whether a member has been extracted: files get their name only when they are complete."""
     try:
         found = path.lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -51,7 +51,7 @@ def assert_told(ran: Ran, code: int, *parts: str) -> None:
         ),
         (["prepare"], ("no competition was chosen", "--lite")),
         (["prepare", "--lite", "--all"], ("not clear",)),
-        (["prepare", "--lite", "--raw", "/tmp"], ("/tmp holds no folder",)),
+        (["prepare", "--lite", "--raw", "/tmp"], ("/tmp has neither a folder",)),
         (["runs", "classify", "1", "--class", "bad"], ("infrastructure",)),
         (["completion", "tcsh"], ("tcsh", "bash")),
     ],

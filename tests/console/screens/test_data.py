@@ -257,7 +257,7 @@ async def test_a_dataset_is_prepared_from_raw_data_on_this_disk(
 def test_raw_data_of_several_competitions_are_a_folder_or_zip_of_each(tmp_path: Path) -> None:
     ids = ["spaceship-titanic", "leaf-classification"]
     (tmp_path / "spaceship-titanic").mkdir()
-    with pytest.raises(UsageProblem, match="holds no folder leaf-classification, nor its zip"):
+    with pytest.raises(UsageProblem, match="has neither a folder leaf-classification nor its zip"):
         prepare_raw(ids, tmp_path)
     (tmp_path / "leaf-classification.zip").touch()
     assert prepare_raw(ids, tmp_path).requests[0].arguments["competition_ids"] == ids

@@ -48,14 +48,14 @@ def test_a_canary_is_on_record_and_changes_nothing_else(tmp_path: Path) -> None:
     assert f"public/{canaries.FILE}" in {entry.path for entry in listed.entries}
     assert verify(COMPETITION, marked, deep=True).differences == ""
     assert check(COMPETITION, marked, canary=True) == ""
-    assert check(COMPETITION, plain, canary=True) == "it carries no canary"
+    assert check(COMPETITION, plain, canary=True) == "it has no canary"
     (again.public / canaries.FILE).unlink()
     assert canaries.FILE in verify(COMPETITION, again).differences
 
 
 def test_edition_v1_never_carries_one(tmp_path: Path) -> None:
     raw = Vector(VECTORS / ID).unpack_raw(tmp_path / "raw")
-    with pytest.raises(UsageProblem, match="edition v1 carries no canary"):
+    with pytest.raises(UsageProblem, match="edition v1 can.t have a canary"):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=raw, canary=True)
     assert not (tmp_path / "data" / ID / "prepared").exists()
 

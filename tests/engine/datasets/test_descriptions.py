@@ -76,7 +76,7 @@ def test_text_that_is_not_utf_8_is_told(mine: Path) -> None:
 
 
 def test_a_choice_that_is_nothing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageProblem, match="there is no such folder"):
+    with pytest.raises(UsageProblem, match="it is neither a known name nor a folder"):
         check_choice(str(tmp_path / "nowhere"))
 
 

@@ -217,7 +217,7 @@ def test_leftovers_that_can_not_be_settled_are_told(folder: DatasetFolder, state
     (folder.root / ".trash.0123").mkdir()
     world = World(state, folder.root.parent, lambda _task, _at: None)
     (number,) = world.jobs.going
-    world.queue.take_news(Ended(number, problem=DataProblem("it can't be removed", "no rights")))
+    world.queue.take_event(Ended(number, problem=DataProblem("it can't be removed", "no rights")))
     (event,) = events.newest(state, competition_id=ID)
     assert event.kind == "dataset.leftover"
     assert "left over from a killed preparation: it can't be removed: no rights" in event.text

@@ -87,12 +87,12 @@ def test_downloads_reserve_room_from_each_other(database: Database, tmp_path: Pa
     assert world.going() == [ONE, TWO]  # 700 of the 800 that may be used
     waiting = world.dataset(THREE)
     assert waiting.state is DatasetState.WAITING and waiting.problem.startswith(
-        "waits for room: 0.0 MB are needed"
+        "waits for disk space: it needs 0.0 MB"
     )
-    world.queue.take_news(Progressed(1, DOWNLOAD, "", 290, 300))
+    world.queue.take_event(Progressed(1, DOWNLOAD, "", 290, 300))
     free[0] -= 290
     assert world.going() == [ONE, TWO]  # 510 may be used, 410 are reserved
-    world.queue.take_news(Progressed(2, DOWNLOAD, "", 395, 400))
+    world.queue.take_event(Progressed(2, DOWNLOAD, "", 395, 400))
     assert world.going() == [ONE, TWO, THREE]
     assert world.dataset(THREE).problem == ""
 
@@ -106,7 +106,7 @@ def test_the_rate_of_all_downloads_together_is_measured_and_the_rest_summed_up(
     world.going()
     assert world.queue.download_rate is None
     for number, done in ((1, 100), (2, 0), (1, 200), (2, 300)):  # the first report is of what was there
-        world.queue.take_news(Progressed(number, DOWNLOAD, "", done, 300 * number))
+        world.queue.take_event(Progressed(number, DOWNLOAD, "", done, 300 * number))
         world.clock.moment += 2.5
     assert world.queue.download_rate == pytest.approx(400 / 5)
     world.queue.step()
@@ -191,7 +191,7 @@ def test_downloads_wait_for_their_hours_and_end_with_them(
     world = World(database, tmp_path, kept)
     world.offered(ONE, 10)
     assert world.going() == []
-    assert world.dataset(ONE).problem == "downloads wait: they go on at 22:00-06:00"
+    assert world.dataset(ONE).problem == "downloads wait: they are allowed at 22:00-06:00"
     world.clock.moment = at(23)
     assert world.going() == [ONE]
     report = kept.keeping(lambda *_: None, tmp_path)
@@ -201,7 +201,7 @@ def test_downloads_wait_for_their_hours_and_end_with_them(
     report(PREPARE, "", 1, 10)
     world.clock.moment = at(7)
     world.jobs.going.clear()
-    world.queue.take_news(Ended(1, problem=ended.value, kind="OutsideHours"))
+    world.queue.take_event(Ended(1, problem=ended.value, kind="OutsideHours"))
     assert world.going() == [] and world.dataset(ONE).state is DatasetState.WAITING
     world.clock.moment = at(22)
     assert world.going() == [ONE]

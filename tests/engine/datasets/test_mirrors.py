@@ -269,17 +269,17 @@ def test_a_mirror_that_differs_from_its_manifest_is_not_imported(here: Path, tmp
     content[-2] ^= 1
     table.write_bytes(content)
     store = Folder(tmp_path / "mirror")
-    with pytest.raises(DataProblem, match=r"train\.csv is not as its manifest says"):
+    with pytest.raises(DataProblem, match=r"train\.csv does not match its manifest"):
         imported(store, tmp_path / "there", (TABLES, "v1"))
     table.write_bytes(bytes(content) + b"more")
-    with pytest.raises(DataProblem, match=r"train\.csv is not as its manifest says"):
+    with pytest.raises(DataProblem, match=r"train\.csv does not match its manifest"):
         imported(store, tmp_path / "there", (TABLES, "v1"))
     assert not is_prepared(registry.get(TABLES), dataset_folder(registry.get(TABLES), tmp_path / "there"))
     manifest = table.parents[1] / "manifest.jsonl"
     manifest.write_bytes(manifest.read_bytes().replace(b"train.csv", b"trial.csv"))
     with pytest.raises(DataProblem, match="does not belong"):
         imported(store, tmp_path / "there", (TABLES, "v1"))
-    with pytest.raises(DataProblem, match=r"train\.csv is not as its manifest says"):
+    with pytest.raises(DataProblem, match=r"train\.csv does not match its manifest"):
         damaged = here / TABLES / "prepared" / "public" / "train.csv"
         damaged.write_bytes(content)
         mirrors.write_archive(here, mirrors.datasets_in(here), tmp_path / "all.tar", silent)

@@ -121,13 +121,13 @@ class World:
                 value = {"bytes": 10}
         if value is None:
             problem = CredentialsRefused("Kaggle does not accept the credentials", "it answered 401", "")
-            self.queue.take_news(Ended(number, problem=problem, kind="CredentialsRefused"))
+            self.queue.take_event(Ended(number, problem=problem, kind="CredentialsRefused"))
         else:
-            self.queue.take_news(Ended(number, value=value))
+            self.queue.take_event(Ended(number, value=value))
 
     def kill(self, number: int, *, lost: bool = False) -> None:
         del self.jobs.going[number]
-        self.queue.take_news(Ended(number, problem=KILLED, signal=0 if lost else 9, lost=lost))
+        self.queue.take_event(Ended(number, problem=KILLED, signal=0 if lost else 9, lost=lost))
 
     def rest(self) -> None:
         """Let everything end that is going on, and what follows from it, until nothing can begin now."""
@@ -264,7 +264,7 @@ def test_a_source_that_is_not_kaggle_is_tried_again_and_stops_no_other(world: Wo
             world.clock.moment += 10.0
             world.begin()
         del world.jobs.going[of_bad[0]]
-        world.queue.take_news(Ended(of_bad[0], problem=problem, kind="SourceFailure"))
+        world.queue.take_event(Ended(of_bad[0], problem=problem, kind="SourceFailure"))
         assert world.dataset(BAD).state is DatasetState.WAITING
         assert datasets.kaggle(world.database).unreachable_since is None
     world.rest()

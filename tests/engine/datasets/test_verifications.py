@@ -84,7 +84,7 @@ def test_no_more_are_read_at_once_than_there_is_room_for(database: Database, poo
     ask(verifications, database, ONE, TWO, THREE, ONE)
     verifications.step(2)
     assert pool.started == [ONE, TWO]
-    assert verifications.take_news(Progressed(1, CHECKSUM, "train.csv", 5, 10))
+    assert verifications.take_event(Progressed(1, CHECKSUM, "train.csv", 5, 10))
     reading = step(database, ONE)
     assert (reading.state, reading.done, reading.total, reading.note) == (
         StepState.WORKING,
@@ -92,18 +92,18 @@ def test_no_more_are_read_at_once_than_there_is_room_for(database: Database, poo
         10,
         "train.csv",
     )
-    assert verifications.take_news(well(1))
+    assert verifications.take_event(well(1))
     assert step(database, ONE).note == "3 tables are as expected"
     verifications.step(2)
     assert pool.started == [ONE, TWO, THREE]
-    assert not verifications.take_news(well(7))
+    assert not verifications.take_event(well(7))
 
 
 def test_a_restart_takes_up_what_was_asked_for_and_nothing_else(database: Database, pool: Pool) -> None:
     former = made(database, Pool())
     ask(former, database, TWO, THREE)
     former.step(1)
-    former.take_news(Progressed(1, CHECKSUM, "train.csv", 5, 10))
+    former.take_event(Progressed(1, CHECKSUM, "train.csv", 5, 10))
     again = made(database, pool)
     again.recover()
     again.step(5)
@@ -118,7 +118,7 @@ def test_what_waits_and_what_is_in_hand_can_be_stopped(database: Database, pool:
         verifications.stop(dataset(database, name))
     assert pool.cancelled == [1]
     died = EnvironmentProblem("the task's process died", "SIGKILL")
-    assert verifications.take_news(Ended(1, problem=died))
+    assert verifications.take_event(Ended(1, problem=died))
     for name in (ONE, TWO):
         assert step(database, name).note == "not verified: stopped"
         assert dataset(database, name).problem == ""
@@ -130,7 +130,7 @@ def test_a_killed_worker_costs_another_try_and_nothing_more(database: Database, 
     ask(verifications, database, ONE)
     verifications.step(1)
     killed = EnvironmentProblem("a worker process was killed")
-    assert verifications.take_news(Ended(1, problem=killed, lost=True))
+    assert verifications.take_event(Ended(1, problem=killed, lost=True))
     verifications.step(1)
     assert pool.started == [ONE, ONE]
     assert dataset(database, ONE).problem == ""
