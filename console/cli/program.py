@@ -41,8 +41,8 @@ _IN_OUR_WORDS = tuple(
         (r"\.$", ""),
         (r"^No such option: (\S+)", r"there is no option '\1'"),
         (r" \(Possible options: (.*)\)$", r". Did you mean \1?"),
-        (r"^Missing argument '(.*)'$", r"\1 is missing"),
-        (r"^Missing option '(.*)'$", r"\1 is missing"),
+        (r"^Missing argument '(.*)'$", r"argument \1 is missing"),
+        (r"^Missing option '(.*)'$", r"option \1 is missing"),
         (
             r"^Got unexpected extra argument\(s\) \((.*)\)$",
             r"unexpected: \1",

@@ -151,7 +151,9 @@ def _group(group: CauseGroup, now: float) -> str:
 def _engine(engine: EngineStatus | None) -> str:
     if engine is None or not engine.running:
         return "engine not running"
-    parts = [f"engine running, {engine.live} live, {engine.queued} queued, {engine.retrying} to be retried"]
+    parts = [f"engine running, {engine.live} live, {engine.queued} queued"]
+    if engine.retrying:
+        parts.append(f"{engine.retrying} to be retried")
     if engine.state_disk_free is not None:
         parts.append(f"disk {wording.size(engine.state_disk_free)} free")
     if engine.problem:
@@ -166,9 +168,9 @@ def _sweep(line: SweepLine, now: float) -> str:
     ended = counts.finished + counts.failed + counts.stopped
     parts = [
         f"sweep {line.sweep.id}: {ended} of {counts.total} ended",
-        f"{counts.live} running",
-        f"{counts.queued} queued",
-        f"{counts.failed} failed{wording.retrying(counts.retrying)}",
+        *([f"{counts.live} running"] if counts.live else []),
+        *([f"{counts.queued} queued"] if counts.queued else []),
+        *([f"{counts.failed} failed{wording.retrying(counts.retrying)}"] if counts.failed else []),
     ]
     if counts.demo:
         parts.append("demo data, not a result")

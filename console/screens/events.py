@@ -12,6 +12,7 @@ from console.tui.painting import Line, Piece, Pieces, cut, foreign, heading
 from console.tui.reader import StateHealth
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
+from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.run_cell import outcome_role
 from console.tui.widgets.table import Column, Table
 from console.views.events import EventFilter, ListedEvent, Severity, listed_events, parse_event_filter
@@ -77,6 +78,11 @@ class EventsScreen(DescribedScreen):
             lines.append(Line(((f"  {older}", "dim"),)))
         shown.show(lines, heading=table.heading())
         self._draw_about()
+
+    def on_prompt_changed(self, message: Prompt.Changed) -> None:
+        """Filter while typing; of what is found the newest is what one looks for."""
+        super().on_prompt_changed(message)
+        self.line_list.action_edge(-1)
 
     def on_line_list_cursor_moved(self) -> None:
         """Write out the event under the cursor."""

@@ -287,10 +287,11 @@ class LaunchScreen(ConsoleScreen):
         )
         if option is None or option.form is None:
             return []
+        # Where all of it has one line, the other is blank.
         most = 2 if width < _WIDE_ENOUGH else 1
         text = f"{option.form.label}: {option.about}"
         told = textwrap.wrap(text, width - 3, max_lines=most, placeholder=f" {self.app.signs.ellipsis}")
-        return [((f"  {line}", "dim"),) for line in told] + [()] * (most - len(told))
+        return [((f"  {line}", "dim"),) for line in told] + [()] * (2 - len(told))
 
     def _is_left(self) -> bool:
         """Whether something is typed, but neither launched nor gone on with."""

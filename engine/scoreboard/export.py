@@ -578,6 +578,8 @@ def check_files(folder: Path) -> tuple[dict[str, object], list[str]]:
         DataProblem: it is not a bundle.
     """
     path = folder / MANIFEST
+    if not path.is_file():
+        raise DataProblem(f"{folder} is not a bundle", f"it has no {MANIFEST}", "'export bundle' writes one.")
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         listed = manifest["files"]

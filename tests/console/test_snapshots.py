@@ -74,10 +74,12 @@ CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
     "host_slurm": (worlds.on_slurm, "host", (), DARK, False),
     "sweep_slurm": (worlds.on_slurm, "sweep:aide-slurm", ("j", "j", "right", "right"), DARK, False),
     "events": (worlds.busy, "events", (), DARK, False),
+    "events_filtered_light": (worlds.busy, "events", ("slash", *"sev:bad !gpu", "enter"), LIGHT, False),
     "settings": (None, "settings", ("j",), DARK, False),
     "overview_contrast": (worlds.busy, "overview", (), CONTRAST, False),
     "sweep_terminal_colours": (worlds.busy, "sweep:aide-o3-lite", ("j",), ANSI, False),
     "help": (worlds.busy, "sweep:aide-o3-lite", ("question_mark",), DARK, False),
+    "help_signs_light": (worlds.busy, "sweep:aide-o3-lite", ("question_mark", "G"), LIGHT, False),
     "hostile": (worlds.hostile, "sweep", ("right",), DARK, False),
 }
 

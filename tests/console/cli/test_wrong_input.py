@@ -31,7 +31,7 @@ def assert_told(ran: Ran, code: int, *parts: str) -> None:
             ["grade-sample", "--jsn"],
             ("there is no option '--jsn'. Did you mean --json?", "mlebench-console grade-sample --help"),
         ),
-        (["grade-sample"], ("error: SUBMISSION is missing",)),
+        (["grade-sample"], ("error: argument SUBMISSION is missing",)),
         (["sweep", "launch", "--seeds", "x"], ("error: --seeds: 'x' is not a whole number",)),
         (
             ["sweep", "launch", "--seeds"],

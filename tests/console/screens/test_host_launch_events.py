@@ -82,6 +82,8 @@ async def test_events_are_filtered_and_lead_to_their_run(opened: OpenConsole) ->
         await console.sees("bms-molecular", "edition v1 requested")
         await console.press("slash", *"sweep:aide sev:bad !gpu sve:x", "enter")
         await console.sees("unknown: sve", "out of memory: killed at 64.0 GB")
+        listed = [line for line in console.text().splitlines() if " ! " in line]
+        assert listed[0].startswith("▎") and len(listed) > 1, "the cursor is on the newest that is found"
         await console.misses("image pull")
         await console.press("slash", "ctrl+u", *"kind:nothing", "enter")
         await console.sees("no event matches this filter: esc clears it")
