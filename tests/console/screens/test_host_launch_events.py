@@ -336,7 +336,7 @@ async def test_missing_images_are_built_by_the_engine_and_a_failure_stays_until_
         images.update(names)
         builds.append(BuildStatus(False, 2.0, names))
         screen._look_at_build()
-        await console.sees("the images dummy and mlebench-grader are there")
+        await console.sees("the images dummy and mlebench-grader are built")
 
 
 async def test_a_field_that_cannot_be_read_says_why_beside_it_and_keeps_the_last_dry_run(
