@@ -53,6 +53,18 @@ def say(text: str = "") -> None:
     sys.stdout.write("\n".join(plain_lines(text)) + "\n")
 
 
+def say_wrapped(text: str, *, indent: str = "") -> None:
+    """Write one line of text; a narrow terminal has it in several, those that follow further to the right."""
+    from console.sanitize import plain
+
+    line = indent + plain(text)
+    if sys.stdout.isatty():
+        width = max(40, shutil.get_terminal_size().columns)
+        after = indent + " " * _BELOW
+        line = "\n".join(textwrap.wrap(line, width, subsequent_indent=after, break_on_hyphens=False))
+    sys.stdout.write(f"{line}\n")
+
+
 def complain(text: str) -> None:
     """Write text to standard error, likewise."""
     from console.sanitize import plain_lines

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from console.cli.common import Json, new_app, new_group, places_of, reading_state
-from console.cli.output import complain, say, say_columns, say_json, say_table
+from console.cli.output import complain, say, say_columns, say_json, say_table, say_wrapped
 from foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
@@ -306,10 +306,10 @@ def insight(
         return
     for part in found.endings:
         counts = ", ".join(f"{count} {ending}" for ending, count in part.counts.items())
-        say(f"{part.split:<7} {part.runs:>4} runs: {counts}")
+        say_wrapped(f"{part.split:<7} {part.runs:>4} runs: {counts}")
     say()
     for name, text in found.facts():
-        say(f"{name}: {text}")
+        say_wrapped(f"{name}: {text}")
     if found.flags:
         say()
         say_table(

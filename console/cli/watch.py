@@ -13,7 +13,7 @@ import typer
 
 from console import wording
 from console.cli.common import Json, new_app, places_of
-from console.cli.output import say
+from console.cli.output import say, say_wrapped
 from foundation.problems import Problem
 
 if TYPE_CHECKING:
@@ -115,24 +115,29 @@ def _say(seen: WatchReport, told: Set[str]) -> None:
 
     say(f"{wording.date_and_time(seen.now)}  {_engine(seen.engine)}")
     if seen.problem:
-        say(f"  problem: {seen.problem}")
+        say_wrapped(f"problem: {seen.problem}", indent="  ")
     if seen.kaggle.unreachable_since is not None:
-        say(f"  {wording.waiting_for_kaggle(seen.kaggle)}")
+        say_wrapped(wording.waiting_for_kaggle(seen.kaggle), indent="  ")
     for outage in seen.outages:
-        say(f"  {wording.provider_outage(outage)}")
+        say_wrapped(wording.provider_outage(outage), indent="  ")
     if seen.datasets is not None and seen.datasets.busy:
-        say(f"  datasets: {datasets_text(seen.datasets)}")
+        say_wrapped(f"datasets: {datasets_text(seen.datasets)}", indent="  ")
     repeated = [line for line in seen.sweeps if line.is_over and line.sweep.id in told]
     for line in (line for line in seen.sweeps if line not in repeated):
-        say(f"  {_sweep(line, seen.now)}")
+        say_wrapped(_sweep(line, seen.now), indent="  ")
     if repeated:
         verb = "is" if len(repeated) == 1 else "are"
-        say(f"  {wording.plural(len(repeated), 'sweep')} {verb} over as before")
+        say_wrapped(f"{wording.plural(len(repeated), 'sweep')} {verb} over as before", indent="  ")
     of_runs = [concern.group for concern in seen.needed if concern.group is not None]
     for group in of_runs[:_MOST_CONCERNS]:
-        say(f"  {'the agent failed' if group.is_own else 'needs you'}: {_group(group, seen.now)}")
+        say_wrapped(
+            f"{'the agent failed' if group.is_own else 'needs you'}: {_group(group, seen.now)}", indent="  "
+        )
     if len(of_runs) > _MOST_CONCERNS:
-        say(f"  needs you: {len(of_runs) - _MOST_CONCERNS} more causes, see 'mlebench-console runs causes'")
+        say_wrapped(
+            f"needs you: {len(of_runs) - _MOST_CONCERNS} more causes, see 'mlebench-console runs causes'",
+            indent="  ",
+        )
 
 
 def _group(group: CauseGroup, now: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from console.cli.output import say, say_json, say_table
+from console.cli.output import say, say_json, say_table, say_wrapped
 
 
 def test_columns_line_up_whatever_is_in_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,6 +69,20 @@ def test_a_narrow_terminal_cuts_names_before_rows_go_on_below_and_leaves_out_wha
         "jigsaw-unintended-bias-in-toxicity…  gemini-3-pro-…  0.91234",
         "    why a reason that is longer than what is left",
     ]
+
+
+def test_a_narrow_terminal_has_a_long_line_in_several_and_a_pipe_in_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    text = "sweep aide: " + ", ".join(f"{count} of 225 ended" for count in range(9))
+    say_wrapped(text, indent="  ")
+    assert capsys.readouterr().out == f"  {text}\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    say_wrapped(text, indent="  ")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 2 and all(len(line) <= 60 for line in lines)
+    assert " ".join(" ".join(lines).split()) == text and lines[1].startswith("      ")
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[2J", "\x9b2J", "\x1b]52;c;aGk=\x07", "\x00", "\u202e", "\r"])
