@@ -1,4 +1,4 @@
-"""Placements: where attempts are run. Each has a runner look after a run directory, and tells what that does not."""
+"""Placements: where attempts run, on this host or by a batch system. Each has runners run the attempts."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Placements:
 
     @property
     def problem(self) -> str:
-        """Say what is wrong with any of them at the moment; empty when nothing is."""
+        """The current problems of all placements; empty without any."""
         return "; ".join(filter(None, (placement.problem for placement in self._all)))
 
     @property
     def waiting(self) -> int:
-        """Count the attempts that a batch system has and does not run yet."""
+        """The number of attempts that wait in the queue of a batch system."""
         return 0 if self._slurm is None else self._slurm.waiting
 
     @property
@@ -62,25 +62,25 @@ class Placements:
         return self._slurm
 
     def of(self, attempt: Attempt) -> Placement:
-        """Return the placement that an attempt was launched on, which never changes."""
+        """Return the placement of an attempt, which never changes."""
         return self.named(attempt.placement)
 
     def asked(self, attempt: SharingAttempt) -> int | None:
-        """Return a number that changes when an attempt asks for more of a shared budget; None where nobody knows."""
+        """Return a number that changes with each request of an attempt for a larger allowance; None if unknown."""
         return None if attempt.placement == HERE or self._slurm is None else self._slurm.asked(attempt.token)
 
     def recover(self) -> None:
-        """After a start of the engine: tidy up what the last one left half done."""
+        """After a start of the engine, clean up unfinished work of the last one."""
         for placement in self._all:
             placement.recover()
 
     def step(self) -> None:
-        """Go on with what each has to do by itself."""
+        """Do the periodic work of each placement."""
         for placement in self._all:
             placement.step()
 
     def keep_only(self, live: Sequence[Attempt]) -> None:
-        """End whatever is placed and not live any more."""
+        """End everything that is placed and no longer live."""
         self.here.keep_only([attempt for attempt in live if attempt.placement == HERE])
         if self._slurm is not None:
             self._slurm.keep_only([attempt for attempt in live if attempt.placement != HERE])

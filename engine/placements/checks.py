@@ -1,4 +1,4 @@
-"""What placements are asked outside of the engine: what they would refuse, what would wait for ever, and their room."""
+"""Checks of placements for commands and consoles: whether jobs would be refused or wait for ever, and free capacity."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from state.database import NETWORK_FILE_SYSTEMS, file_system_of
 from state.records import HERE, Attempt, SweepSpec
 
 _TOLD_START = re.compile(r"to start at (\S+) using \d+ processors on nodes (\S+)(?: in partition (\S+))?")
-# The name of a job that nobody has, since one waits for others of its name.
+# A job name that no other job has, because jobs wait for others of the same name.
 _TRIED_NAME = "mlebench-check"
 _ANSWER_SECONDS = 30.0
 _SMALL = SweepSpec("", "", (), 1, 300.0, memory_bytes=256 << 20)
@@ -56,14 +56,14 @@ _SMALL = SweepSpec("", "", (), 1, 300.0, memory_bytes=256 << 20)
 
 @dataclass(frozen=True)
 class JobEstimate:
-    """What Slurm says of a sweep's longest job, which is not submitted.
+    """Slurm's estimate for a sweep's longest job, which is not submitted.
 
     Attributes:
-        job_seconds: how long it may take.
-        limit_seconds: how long jobs of its partition may; None for any time.
-        starts_at: when it would start if it was submitted now; None where Slurm does not tell.
-        node: where that would be.
-        said: in Slurm's own words.
+        job_seconds: the time limit of the job.
+        limit_seconds: the time limit of its partition; None without one.
+        starts_at: when it would start if it was submitted now; None where Slurm does not say.
+        node: where it would start.
+        said: Slurm's own message.
     """
 
     partition: str
@@ -76,15 +76,15 @@ class JobEstimate:
 
 @dataclass(frozen=True)
 class PlacementFacts:
-    """A placement that a sweep may name, as it is now.
+    """The current state of a placement.
 
     Attributes:
-        most: runs that may be there at once; None where processors decide.
-        running, waiting: our live runs there.
-        room: how many more it takes; None where processors decide.
-        runtime: what runs are isolated by if they ask for nothing else.
+        most: how many runs may be there at once; None where this host's resources decide.
+        running, waiting: how many of our live runs there run or wait.
+        room: how many more runs it accepts; None where this host's resources decide.
+        runtime: the runtime of runs there by default.
         answers: whether it can be used now.
-        problem: why not.
+        problem: why it can't be used.
     """
 
     placement: str
@@ -101,10 +101,10 @@ class PlacementFacts:
 
 
 def staging_check(spec: SweepSpec, profile: SlurmProfile) -> float:
-    """Return how long the largest dataset of a sweep that is prepared may take to a node.
+    """Return how long staging the largest prepared dataset of a sweep may take.
 
     Raises:
-        Problem: one of them can't be brought there.
+        Problem: one of them can't be staged.
     """
     longest = 0.0
     for competition in (registry.get(name) for name in spec.competitions):
@@ -117,10 +117,10 @@ def staging_check(spec: SweepSpec, profile: SlurmProfile) -> float:
 
 
 def estimate(spec: SweepSpec, profile: SlurmProfile) -> JobEstimate:
-    """Return what Slurm says of a job of a sweep, which is not submitted; an answer counts for half a minute.
+    """Return Slurm's estimate for a job of a sweep, which is not submitted; answers are cached for half a minute.
 
     Raises:
-        Problem: it would be refused or wait for ever, its data can't be brought to a node, or Slurm does not answer.
+        Problem: it would be refused or wait for ever, its data can't be staged, or Slurm does not answer.
     """
     found = _estimate_or_problem(spec, profile, int(time.monotonic() / _ANSWER_SECONDS))
     if isinstance(found, Problem):
@@ -161,12 +161,12 @@ def _estimate(spec: SweepSpec, profile: SlurmProfile) -> JobEstimate:
 
 
 def job_options_of(spec: SweepSpec, profile: SlurmProfile, staging: float) -> list[str]:
-    """Return the options of sbatch for a job that is only tried out."""
+    """Return the options of sbatch for a job that is only tested."""
     return job_options(spec, _TRIED_NAME, "", Path(tempfile.gettempdir()), profile, staging_seconds=staging)
 
 
 def known_placements(places: Places) -> list[PlacementFacts]:
-    """Return this host and every profile, with our runs there; asks Slurm once.
+    """Return the state of this host and of every profile, with one query to Slurm.
 
     Raises:
         UsageProblem: config.toml can't be read.
@@ -207,7 +207,7 @@ def known_placements(places: Places) -> list[PlacementFacts]:
 
 
 def check_placement(places: Places, name: str) -> Iterator[Check]:
-    """Check everything of a placement that is known before a job is submitted; submits none."""
+    """Check everything about a placement that can be checked without submitting a job."""
     if name == HERE:
         yield Check(True, f"runs are processes or containers of {socket.gethostname()}: see 'doctor'")
         return
@@ -231,7 +231,7 @@ def check_placement(places: Places, name: str) -> Iterator[Check]:
 
 
 def staging_tools(profile: SlurmProfile) -> Check:
-    """Check whether this host has what a profile's staging takes here."""
+    """Check whether this host has the tools for a profile's staging."""
     how = f"public data come to nodes' own disks ({profile.staging})"
     if profile.staging == protocol.SQUASHFS and shutil.which("mksquashfs") is None:
         text = f"{how}, and mksquashfs is not installed here: only datasets that have an image can be used"
@@ -269,7 +269,7 @@ def _check_partition(commands: SlurmCommands, profile: SlurmProfile) -> Iterator
 def _check_nodes(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
     found = commands.nodes(tuple(filter(None, profile.partition.split(","))))
     if not found:
-        return  # its partition is not there
+        return  # the partition does not exist
     away = [node for node in found if node.is_away]
     gpus = sum(node.gpus for node in found)
     cpus = sum(node.cpus or 0 for node in found)
@@ -324,7 +324,7 @@ def _check_job(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check
 
 
 def _check_folders(places: Places, commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
-    """Check folders that jobs need; whether nodes see them is known only where they are of a shared file system."""
+    """Check the folders that jobs need; whether nodes see them is known only for shared file systems."""
     try:
         elsewhere = {node.name for node in commands.nodes(tuple(filter(None, profile.partition.split(","))))}
     except SlurmAway:
@@ -361,7 +361,7 @@ def _partitions(commands: SlurmCommands, profile: SlurmProfile) -> dict[str, Par
 
 
 def _longest(partitions: dict[str, Partition]) -> float | None:
-    """Return the longest limit, as a job may be in any of them; None where there is none."""
+    """Return the longest limit, as a job may run in any of the partitions; None without a limit."""
     limits = [one.limit_seconds for one in partitions.values()]
     return None if None in limits else max((limit for limit in limits if limit is not None), default=None)
 

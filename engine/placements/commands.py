@@ -1,4 +1,4 @@
-"""Slurm's commands: their text in and out, and which of their errors mean what. Nothing here decides anything."""
+"""Call Slurm's commands, parse their output and classify their errors; decisions are made in `slurm`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from pathlib import Path
 
 from foundation.problems import EnvironmentProblem
 
-_TIMEOUT_SECONDS = 25.0  # a stopping engine waits for it
+_TIMEOUT_SECONDS = 25.0  # short, because a stopping engine waits for a running command
 _SHOWN = 300
-# What commands need of the engine's variables; no secret of the operator's is their business, and of SBATCH_... each
-# would be an option that nobody sees.
+# The engine's variables that commands need. Others may be secrets, and SBATCH_... variables would be hidden options.
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SLURM_CONF", "KRB5CCNAME", "LD_LIBRARY_PATH", "TZ")
-# Text is the same in all versions, JSON is not. The name comes last, since it may hold anything.
+# Text output, because JSON differs between versions. The name comes last, because it may contain any character.
 _SQUEUE = "%i|%T|%r|%N|%V|%S|%Q|%j"
 _SACCT = "JobIDRaw,State,ExitCode,NodeList,Submit,Start,Priority,JobName"
 _COLUMNS = 8
 _OF_RECORDS = ("sacct", "sacctmgr")
-# What is wrong with the job, so that trying again would be refused again.
+# Errors of the job itself, which a retry would get again.
 _REFUSALS = (
     "invalid partition",
     "invalid account",
@@ -41,19 +40,19 @@ _REFUSALS = (
     "invalid directive",
     "invalid --",
 )
-# Nodes that have not registered yet, after a start of the controller, make it say so too.
+# After a start of the controller, this may also mean that nodes have not registered yet.
 _NO_SUCH_NODES = "requested node configuration is not available"
 # States of nodes that take no jobs; `drained*` and `down~` are states too.
 _AWAY = ("down", "drain", "fail", "maint", "unknown")
 _NOT_KEPT = ("accounting storage is disabled", "not running a supported accounting_storage plugin")
-# What a user may have at once; limits of the size of one job never let it pass.
+# Limits on a user's jobs at once, after which a retry may succeed; limits on the size of one job are permanent.
 _FULL = ("maxsubmit", "submit limit", "temporarily unable to accept job")
 _TOO_LARGE = re.compile(r"(qos|assoc)\w*max(?!submit)\w+", re.IGNORECASE)
-# What scancel says of jobs that are gone, with a code that differs between versions and in federations.
+# Messages of scancel about jobs that are gone; its exit code differs between versions and in federations.
 _GONE = ("invalid job id", "already completing or completed", "job/step already")
-# What one argument may hold is limited.
+# The length of an argument is limited.
 MOST_NAMES = 500
-# As few columns as a version of 2020 knows, each with its own mark behind it and not cut.
+# Columns that a version of 2020 knows too, each uncut and with its own separator.
 _SINFO_NODES = (
     "NodeList",
     "StateLong",
@@ -68,7 +67,7 @@ _SINFO_NODES = (
 
 
 class SlurmAway(EnvironmentProblem):
-    """Slurm does not answer, or not now: whether it has done what it was asked is not known."""
+    """Slurm does not answer at the moment; it is unknown whether it has executed the command."""
 
 
 class SlurmRefuses(EnvironmentProblem):
@@ -76,26 +75,27 @@ class SlurmRefuses(EnvironmentProblem):
 
 
 class SlurmUnfit(SlurmRefuses):
-    """Slurm has no node for such a job: never, or while nodes are away; it was not submitted."""
+    """Slurm has no node for such a job, perhaps only while nodes are down; it was not submitted."""
 
 
 class SlurmFull(EnvironmentProblem):
-    """Slurm takes no more jobs of this user at present; this one was not submitted."""
+    """Slurm accepts no more jobs of this user at the moment; this one was not submitted."""
 
 
 class NoAccounting(EnvironmentProblem):
-    """Slurm keeps no records of jobs that have ended."""
+    """Slurm keeps no records of ended jobs."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What Slurm says of a job.
+    """A job, as Slurm reports it.
 
     Attributes:
-        id: its number, which is given again after a crash of the controller: only with the name it means this job.
+        id: its number, which may be reused after a crash of the controller, so that only number and name together
+            identify a job.
         state: such as RUNNING, without the words that sometimes follow it.
-        reason: why it waits or has ended, `None` where Slurm has none; in its records the exit code.
-        starts: when it has started, or may; `N/A` where nobody knows.
+        reason: why it waits or has ended, `None` where Slurm has no reason; in Slurm's records the exit code.
+        starts: when it started, or is expected to; `N/A` if unknown.
     """
 
     id: str
@@ -108,7 +108,7 @@ class Job:
     name: str
 
     def in_words(self) -> str:
-        """Write it as evidence."""
+        """Return it as text, for evidence."""
         reason = "" if self.reason in ("", "None") else f", {self.reason}"
         node = f" on {self.node}" if self.node else ""
         return f"job {self.id}{node}, submitted {self.submitted}: {self.state}{reason}"
@@ -119,8 +119,8 @@ class Partition:
     """A partition.
 
     Attributes:
-        limit_seconds: how long a job may take; None for any time.
-        has_nodes: whether any of its nodes can be used now, or soon.
+        limit_seconds: the time limit of jobs; None without one.
+        has_nodes: whether any of its nodes can be used now or soon.
     """
 
     limit_seconds: float | None
@@ -129,13 +129,13 @@ class Partition:
 
 @dataclass(frozen=True)
 class Node:
-    """A node, as sinfo tells; None where it does not.
+    """A node, as sinfo reports it; unknown values are None.
 
     Attributes:
-        state: such as `mixed`, without the marks behind it.
+        state: such as `mixed`, without the marks after it.
         answers: whether its daemon answers the controller.
         load: of all its processes, over the last minutes.
-        reason: why somebody has taken it away; empty where nobody has.
+        reason: why an administrator has taken it out of service; empty otherwise.
     """
 
     name: str
@@ -152,12 +152,12 @@ class Node:
 
     @property
     def is_away(self) -> bool:
-        """Whether it takes no jobs."""
+        """Whether it accepts no jobs."""
         return not self.answers or self.state.startswith(_AWAY)
 
 
 class SlurmCommands:
-    """Calls sbatch, squeue, sacct, scancel and sinfo; each call may take its time."""
+    """Calls sbatch, squeue, sacct, scancel and sinfo; each call may block."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         kept = {name: environment[name] for name in _KEPT if name in environment}
@@ -167,7 +167,7 @@ class SlurmCommands:
         """Submit a script and return its job's number.
 
         Raises:
-            SlurmRefuses, SlurmFull, SlurmAway: it did not; in the last case it may have.
+            SlurmRefuses, SlurmFull, SlurmAway: it was not submitted; with SlurmAway that is uncertain.
         """
         said = self._run("sbatch", "--parsable", *options, str(script))
         return said.strip().partition(";")[0]
@@ -176,43 +176,43 @@ class SlurmCommands:
         """Return when and where a job would start, without submitting it.
 
         Raises:
-            SlurmRefuses, SlurmFull, SlurmAway: it would not be taken, or nobody knows.
+            SlurmRefuses, SlurmFull, SlurmAway: it would not be accepted, or that is unknown.
         """
         return self._run("sbatch", "--test-only", *options, str(script), told_on_stderr=True).strip()
 
     def jobs(self) -> list[Job]:
-        """List all jobs of this user, those that have ended a short time ago among them.
+        """List all jobs of this user, including those that have ended recently.
 
         Raises:
-            SlurmAway: it can't be known now.
+            SlurmAway: Slurm does not answer.
         """
         return _jobs(
             self._run("squeue", f"--user={_user()}", "--noheader", "--states=all", f"--format={_SQUEUE}")
         )
 
     def ended(self, names: Sequence[str], since: str) -> list[Job]:
-        """List jobs of these names from Slurm's records, as far as they go; of at most MOST_NAMES names.
+        """List jobs with these names, at most MOST_NAMES, from Slurm's records.
 
         Raises:
-            NoAccounting: it keeps none.
+            NoAccounting: Slurm keeps no records.
             SlurmAway: they can't be read now.
         """
         columns = ("--noheader", "--parsable2", "--allocations", f"--format={_SACCT}", f"--starttime={since}")
         return _jobs(self._run("sacct", *columns, f"--name={','.join(names)}"))
 
     def cancel(self, numbers: Sequence[str]) -> None:
-        """Cancel jobs; one that has ended already, or is not known any more, is fine.
+        """Cancel jobs; those that have ended or are unknown are ignored.
 
         Raises:
-            SlurmAway: it may not have been done.
+            SlurmAway: they may not have been cancelled.
         """
         self._run("scancel", *numbers)
 
     def nodes(self, partitions: Sequence[str] = ()) -> list[Node]:
-        """Return the nodes of some partitions, of all where none is named.
+        """Return the nodes of some partitions; by default of all.
 
         Raises:
-            SlurmAway: they can't be known now.
+            SlurmAway: Slurm does not answer.
         """
         columns = ",".join(f"{name}:|" for name in _SINFO_NODES)
         chosen = [f"--partition={','.join(partitions)}"] if partitions else []
@@ -226,10 +226,10 @@ class SlurmCommands:
         return list(found.values())
 
     def version(self) -> str:
-        """Return what Slurm calls itself, such as `slurm-wlm 22.05.8`.
+        """Return Slurm's version, such as `slurm-wlm 22.05.8`.
 
         Raises:
-            SlurmAway: its commands are not here.
+            SlurmAway: its commands are not installed.
         """
         return self._run("sinfo", "--version").strip()
 
@@ -237,7 +237,7 @@ class SlurmCommands:
         """Return the partitions by their names; the default one also as ''.
 
         Raises:
-            SlurmAway: they can't be known now.
+            SlurmAway: Slurm does not answer.
         """
         found: dict[str, Partition] = {}
         for line in self._run("sinfo", "--noheader", "--format=%P|%l|%T").splitlines():
@@ -249,10 +249,10 @@ class SlurmCommands:
         return found
 
     def accounts(self) -> dict[str, frozenset[str]] | None:
-        """Return the accounts that this user may charge, each with its qos; None where Slurm keeps none.
+        """Return the accounts that this user may charge, each with its qos; None where Slurm has no accounts.
 
         Raises:
-            SlurmAway: they can't be known now.
+            SlurmAway: Slurm does not answer.
         """
         try:
             said = self._run("sacctmgr", "-nP", "show", "assoc", f"user={_user()}", "format=account,qos")
@@ -313,7 +313,7 @@ class SlurmCommands:
 
 
 def output_option(path: Path) -> str:
-    """Return a path as the value of sbatch's `--output`, in which a `%` begins a pattern."""
+    """Return a path as a value for sbatch's `--output`, with `%` escaped."""
     return str(path).replace("%", "%%")
 
 
@@ -336,7 +336,7 @@ def _tells_of_gone_job(line: str) -> bool:
 
 
 def _node(line: str) -> Node | None:
-    """Read a line of sinfo about a node in one partition; None for anything else."""
+    """Parse a line of sinfo about a node in one partition; None for other lines."""
     columns = [column.strip() for column in line.split("|", len(_SINFO_NODES) - 1)]
     if len(columns) != len(_SINFO_NODES):
         return None
@@ -377,7 +377,7 @@ def _gpus(gres: str) -> int:
 
 
 def seconds_of(limit: str) -> float | None:
-    """Read a span of time as Slurm writes it, `1-00:00:00` or `5:00`; None where there is no limit."""
+    """Parse a duration in Slurm's format, `1-00:00:00` or `5:00`; None for no limit."""
     days, _, clock = limit.strip().rpartition("-")
     try:
         seconds = 0.0

@@ -1,4 +1,4 @@
-"""The engine's own host as a placement: a runner that outlives the engine looks after an inbox."""
+"""The engine's own host as a placement: a runner, which outlives the engine, takes attempts from an inbox."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALWAYS = Look()
 
 
 class Here:
-    """Puts attempts into the inbox of this host's runner, and starts that when it is needed and not there."""
+    """Puts attempts into the inbox of this host's runner, and starts the runner when it is needed."""
 
     def __init__(self, state_dir: Path, clock: Clock, log: Log) -> None:
         self._state_dir = state_dir
@@ -37,14 +37,14 @@ class Here:
 
     @property
     def problem(self) -> str:
-        """Say what can't be taken out of the inbox."""
+        """What can't be removed from the inbox; empty without a problem."""
         return str(self._troubles)
 
     @property
     def runner_alive(self) -> bool | None:
-        """Whether some runner holds the runner's lock; None where none does and no attempt misses it.
+        """Whether a runner holds its lock; None where none does and no attempt needs it.
 
-        One that is only just being started is not missed, nor is one that would merely look for leftovers.
+        None too while a runner is being started, or would only clean up.
         """
         if self._is_held:
             return True
@@ -57,18 +57,18 @@ class Here:
         return locks.is_held(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOCK)
 
     def room(self, _placement: str, /) -> None:
-        """Return nothing, as the room of this host decides."""
+        """Return None, as this host's resources decide."""
 
     def share_of_rates(self, _placement: str, /) -> float:
-        """Return all of it: gateways of one host share it in its memory."""
+        """Return 1: the gateways of one host share rates through its memory."""
         return 1.0
 
     def runtime(self, wanted: str) -> str:
-        """Return what a sweep's runtime is on this host."""
+        """Return the actual runtime on this host for a sweep's runtime."""
         return runtimes.resolve(wanted)
 
     def recover(self) -> None:
-        """Remove what an engine that was killed has left half written in the inbox, where it alone writes."""
+        """Remove half-written entries of a killed engine from the inbox, where only engines write."""
         files.remove_partials(self._inbox)
 
     def place(self, attempt: Attempt) -> None:
@@ -78,22 +78,22 @@ class Here:
             protocol.write(self._entry(attempt), InboxEntry(attempt.id, attempt.directory))
 
     def is_placed(self, attempt: Attempt) -> bool:
-        """Tell whether an attempt is in the inbox."""
+        """Return whether an attempt is in the inbox."""
         return self._entry(attempt).exists()
 
     def look(self, _attempt: Attempt, /) -> Look:
-        """Return that only its directory can tell."""
+        """Return an empty look: everything is read from the attempt's directory."""
         return _ALWAYS
 
     def end(self, _attempt: Attempt, /) -> None:
-        """Do nothing: the runner sees it."""
+        """Do nothing: the runner reads the stop file itself."""
 
     def forget(self, attempt: Attempt) -> None:
-        """Take an attempt out of the inbox."""
+        """Remove an attempt from the inbox."""
         self._entry(attempt).unlink(missing_ok=True)
 
     def keep_only(self, live: Sequence[Attempt]) -> None:
-        """Take all others out of the inbox, ending what still runs of them."""
+        """Remove all other attempts from the inbox, after ending those that still run."""
         kept = {self._entry(attempt) for attempt in live}
         others = [path for path in self._inbox.glob("[!.]*.json") if path not in kept]
         self._troubles.keep_only({path.name for path in others})
@@ -116,7 +116,7 @@ class Here:
             protocol.write(folder / protocol.STOP, Stop("engine", self._clock.now()))
 
     def step(self) -> None:
-        """Start a runner if there is something to look after and nobody does."""
+        """Start a runner if there is work for one and none is running."""
         starting = self._child is not None and self._child.poll() is None
         if self._is_held or not protocol.needs_runner(self._state_dir):
             self._missed_since = None
@@ -134,7 +134,7 @@ class Here:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                # In a session of its own it outlives the engine; no secret of the operator is its business.
+                # In a session of its own, so that it outlives the engine, and without the operator's secrets.
                 start_new_session=True,
                 env=_runner_environment(),
             )
@@ -144,7 +144,7 @@ class Here:
 
 
 def _runner_environment() -> dict[str, str]:
-    """What the runner needs of the engine's variables, none of which is secret."""
+    """Return the engine's variables that the runner needs, none of which is a secret."""
     kept = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR", "VIRTUAL_ENV", "PYTHONPATH")
     docker = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG")
     return {name: os.environ[name] for name in (*kept, *docker) if name in os.environ}

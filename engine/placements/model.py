@@ -1,4 +1,4 @@
-"""What the engine needs of a placement: the one interface between an attempt's launch and the host that it runs on."""
+"""The interface of placements: everything that the engine needs from the host or batch system that runs attempts."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from state.transitions import Failure
 
 @dataclass(frozen=True)
 class Look:
-    """What a placement knows of an attempt beside what lies in its directory.
+    """What a placement knows of an attempt beyond the files in its directory.
 
     Attributes:
-        version: changes whenever there may be news in the directory; None where only a look into it can tell.
+        version: changes whenever the directory may have new content; None where only reading it can show that.
         events_bytes, model_calls_bytes: what these files have grown to, at least; 0 where nobody knows.
         beat: what its runner has said of its files, while nothing says that it may have ended since; None where only a
             look into the directory can tell.
-        job: the number by which a batch system knows it; empty where there is none.
-        node: the host that it runs on; empty for this one, and where none is known.
-        waits_for: why it does not run yet, or not at the moment; empty where it does.
-        starts_at: when it may start, by the batch system's reckoning; None where nobody knows.
-        priority: by which that chooses among those that wait; higher goes first.
-        said: what the batch system says of its end; empty while it says nothing, and where there is none.
-        took_too_much_memory: whether that was for its memory, which an agent can bring about.
-        failure: why it is lost: nothing in its directory will ever say how it ended.
-        pauses: whether all runs of its sweep would fail like that.
+        job: its job number in a batch system; empty without one.
+        node: the host that it runs on; empty for this host, and if unknown.
+        waits_for: why it does not run yet, or not at the moment; empty while it runs.
+        starts_at: when it is expected to start, by the batch system's estimate; None if unknown.
+        priority: of its job in the batch system's queue; higher goes first.
+        said: what the batch system reports about its end; empty while it reports nothing, and without one.
+        took_too_much_memory: whether it was ended for its memory, which an agent can cause.
+        failure: why it is lost, so that its directory will never say how it ended.
+        pauses: whether all runs of its sweep would fail in the same way.
     """
 
     version: int | None = None
@@ -47,55 +47,55 @@ class Look:
 
 
 class Placement(Protocol):
-    """Where attempts are run; a new one, after any kill of the engine, goes on where the last one was.
+    """A host or batch system that runs attempts; after a kill of the engine, a new object continues its work.
 
-    What it needs from outside may be slow or away: no method waits for that.
+    External systems may be slow or unavailable; no method waits for them.
     """
 
     @property
     def problem(self) -> str:
-        """Say what is wrong at the moment; empty when nothing is."""
+        """The current problem; empty without any."""
 
     def room(self, placement: str, /) -> int | None:
-        """Return how many more attempts it takes now by one name; None where this host's own room decides."""
+        """Return how many more attempts a named placement accepts now; None where this host's resources decide."""
 
     def share_of_rates(self, placement: str, /) -> float:
-        """Return which part of what a provider of models takes of all runs one run may send by itself.
+        """Return the share of a model provider's rate limits that one run may use by itself.
 
-        It is all of it where runs of one host share it by their host's memory.
+        It is 1 where the runs of a host share the limits through its memory.
         """
 
     def runtime(self, wanted: str) -> str:
-        """Return which runtime of the protocol a sweep's is there.
+        """Return the runtime of the protocol for a sweep's runtime.
 
         Raises:
-            Problem: it can't be had there.
+            Problem: it is not available there.
         """
 
     def recover(self) -> None:
-        """After a start of the engine: tidy up what the last one left half done."""
+        """After a start of the engine, clean up unfinished work of the last one."""
 
     def place(self, attempt: Attempt) -> None:
-        """Have an attempt run whose order is in its directory, once; again is harmless.
+        """Have an attempt run once, whose order is in its directory; a second call is harmless.
 
         Raises:
-            OSError: it can't be written down now.
+            OSError: this can't be recorded now.
         """
 
     def is_placed(self, attempt: Attempt) -> bool:
-        """Tell whether a runner may have heard of an attempt, or may still."""
+        """Return whether a runner may know of an attempt, now or later."""
 
     def look(self, attempt: Attempt, /) -> Look:
         """Return what is known of a live attempt."""
 
     def end(self, attempt: Attempt, /) -> None:
-        """Take note that an attempt is to end, which its directory says already."""
+        """End an attempt, after its stop file was written."""
 
     def forget(self, attempt: Attempt) -> None:
-        """Let go of an attempt of which everything has been taken in."""
+        """Forget an attempt after all its reports have been taken in."""
 
     def keep_only(self, live: Sequence[Attempt]) -> None:
-        """End whatever is placed here and is none of these."""
+        """End everything that is placed here, except these attempts."""
 
     def step(self) -> None:
-        """Go on with what there is to do without being asked."""
+        """Do the periodic work."""

@@ -1,4 +1,4 @@
-"""The nodes of a batch system as the engine last heard of them: one small file in the state, for whoever shows them."""
+"""The nodes of a batch system at the engine's last query: a small file in the state, for consoles and commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = "slurm.nodes.json"
 
 @dataclass(frozen=True)
 class Nodes:
-    """The nodes of the partitions that are used, and when Slurm told of them."""
+    """The nodes of the used partitions, and when Slurm reported them."""
 
     asked_at: float
     nodes: tuple[Node, ...]
@@ -29,7 +29,7 @@ def write(state_dir: Path, found: Nodes) -> None:
 
 
 def read(state_dir: Path) -> Nodes | None:
-    """Read what the engine last heard; None where it has never asked.
+    """Read the nodes of the engine's last query; None without one.
 
     Raises:
         StateProblem: the file can't be read.

@@ -1,8 +1,8 @@
-"""Slurm as a placement: one job for each attempt, submitted, found again and judged by what it has left and says.
+"""Slurm as a placement: submits one job for each attempt, finds it again, and decides when an attempt is lost.
 
-What counts, in this order: exit.json, heartbeats, squeue, sacct. An id alone says nothing: Slurm gives it again after
-a crash. An attempt's token names its job and no other, and a claim in its directory decides which job may run it,
-so that one that is submitted twice runs once.
+Evidence counts in this order: exit.json, heartbeats, squeue, sacct. A job id alone proves nothing, because Slurm reuses
+ids after a crash. An attempt's token is part of its job's name, and a claim in its directory decides which job may run
+it, so that an attempt that is submitted twice runs once.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ from state.transitions import Failure
 SLURM = "slurm"
 TO_BE_SUBMITTED = "to be submitted"
 OF_AN_IMAGE = "image of its dataset"
-# Of a job beside its agent: runner, shim and validation server.
+# The memory of a job beyond its agent's: for runner, shim and validation server.
 _OWN_MEMORY_BYTES = 1 << 30
 _IMAGES_SECONDS = 5.0
-_GIGABYTES = 1e8  # from which on sizes are written in these
-_SIGNAL_SECONDS = 60.0  # by which Slurm may send a signal too early
+_GIGABYTES = 1e8  # larger sizes are written in GB
+_SIGNAL_SECONDS = 60.0  # Slurm may send a signal this much too early
 _SHORTEST_SIGNAL = 60
 _USUAL_POLL_SECONDS = SlurmProfile().poll_seconds
 _MANY_JOBS = 200
 _LONGEST_BACK_OFF_SECONDS = 300.0
-# How often the other calls are made at most, in times of squeue's: with it five a minute at the usual pace.
+# The other calls are made at most every second time of squeue's: in all five calls a minute at the usual pace.
 _OTHERS = 2
-# So long it is waited for what Slurm's records say of a job that has left a report and is gone.
+# How long to wait for Slurm's records of a job that has left a report and is gone.
 _RECORDS_SECONDS = 180.0
-_LOOKS_A_SECOND = 8.0  # at heartbeats, for all attempts together
-# What a file system between hosts takes to show what is there.
+_LOOKS_A_SECOND = 8.0  # reads of heartbeats, for all attempts together
+# How long a file system between hosts may take to show new files.
 _EXIT_PATIENCE_SECONDS = 60.0
 _MARGIN_SECONDS = 60.0
 _ANSWERS_WITHOUT_IT = 2
@@ -86,14 +86,14 @@ _ENDED = frozenset(
         *("REVOKED", "TIMEOUT"),
     )
 )
-# Slurm itself has not seen these processes end: they may run on where nobody can reach them.
+# In these states Slurm has not seen the processes end: they may still run on an unreachable node.
 _UNSEEN = frozenset({"NODE_FAIL", "BOOT_FAIL"})
-# Why a job would wait for ever; limits of accounts and qos do so where they are of a single job.
+# Reasons for which a job waits for ever; of the limits of accounts and qos, only those of single jobs.
 _NEVER = re.compile(
     "PartitionTimeLimit|PartitionNodeLimit|BadConstraints|InvalidAccount|InvalidQOS|AccountNotAllowed|QOSNotAllowed"
     r"|(?:QOS|Assoc)(?:Max|Min)\w*Per(?:Job|Node)(?:Limit)?|(?:QOS|Assoc)MaxWallDurationPerJobLimit"
 )
-# A controller that has just been started says for a moment what is not so.
+# More than one, because a controller that has just started may report wrong reasons for a moment.
 _ANSWERS_OF_NEVER = 2
 _OUT_OF_MEMORY = re.compile(
     r"(slurmstepd\S*|slurm_?\w*): error: .*(memory limit|oom[-_ ]kill|out of memory)", re.I
@@ -101,10 +101,10 @@ _OUT_OF_MEMORY = re.compile(
 _LOG_BYTES = 16_384
 _LOG_LINE = 300
 _LAUNCH_FAILED = "launch_failed_requeued_held"
-# Stopped by Slurm, with what they hold: they can't write, and go on later.
+# Stopped by Slurm with their resources: these jobs can't write, and continue later.
 _HELD_STATES = frozenset({"SUSPENDED", "STOPPED"})
 _NOT_YET = frozenset({"PENDING", "CONFIGURING"})
-# Options by which jobs are named, found again, begun and ended; jobs of other clusters are not in squeue's answer.
+# Options that the engine needs to name, find, start and end jobs; jobs of other clusters are not in squeue's answer.
 _OWN_OPTIONS = frozenset(
     (
         *(
@@ -164,19 +164,19 @@ _TROUBLES = {
 
 @dataclass
 class _Held:
-    """What is known of an attempt.
+    """An attempt with everything known about its job.
 
     Attributes:
         profile: of its placement.
-        unknown: how many more answers of squeue without its job it takes until there is none; 0 where that is known.
+        unknown: after how many more answers of squeue without its job it has none; 0 if that is certain.
         hopeless: how many answers in a row have said that its job will wait for ever.
-        is_submitted: whether there is or was a job, as far as is known.
-        missing_since: since when squeue has answered without it.
-        waits_since: since when its job waits though it had begun.
-        asks_records: whether what its records say of it may still come.
-        memory_line: what Slurm has written into its job's log of its memory.
-        beat_at: when a heartbeat last came, by our clock.
-        staging_seconds: for how long its data may take to its node.
+        is_submitted: whether there is or was a job, as far as known.
+        missing_since: since when squeue has answered without its job.
+        waits_since: since when its job waits although it had begun.
+        asks_records: whether Slurm's records of it may still arrive.
+        memory_line: Slurm's message about its memory in the job's log.
+        beat_at: when the last heartbeat was read, by our clock.
+        staging_seconds: how long staging its data may take.
     """
 
     attempt: Attempt
@@ -205,7 +205,7 @@ class _Held:
 
     @property
     def said(self) -> str:
-        """What Slurm says of the end of its job; empty while it lives, or may."""
+        """What Slurm reports about the end of its job; empty while the job is or may be alive."""
         if self.job is not None and self.job.state in _ENDED:
             return "; ".join(filter(None, (self.job.in_words(), self.memory_line)))
         return "Slurm lists no such job" if self.missing_since is not None and not self.asks_records else ""
@@ -221,20 +221,20 @@ class _Held:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no job of it has begun, or that is suspended."""
+        """Whether its job has not begun, or is suspended."""
         if self.job is not None and self.job.state in _HELD_STATES:
             return True
         return self.beat is None and (self.job is None or self.job.state in _NOT_YET)
 
     @property
     def silence(self) -> float:
-        """After how long a runner that writes nothing has ended its agent."""
+        """After how many seconds a runner that can't write has ended its agent."""
         return self.profile.silent_seconds + min(_MARGIN_SECONDS, self.profile.silent_seconds)
 
 
 @dataclass
 class _Turn:
-    """When a kind of call is due again, and since when it fails and why."""
+    """When a kind of call is due again, and since when and why it fails."""
 
     at: float = -math.inf
     failures: int = 0
@@ -242,7 +242,7 @@ class _Turn:
     why: str = ""
 
     def in_words(self, kind: _Call) -> str:
-        """Say since when it fails; empty where it does not."""
+        """Return since when it fails and why, as text; empty if it does not."""
         if self.since is None:
             return ""
         since = time.strftime("%H:%M:%S", time.localtime(self.since))
@@ -251,7 +251,7 @@ class _Turn:
 
 @dataclass
 class _Profile:
-    """A profile in use, with what is to be submitted by it."""
+    """A profile in use, with its attempts to be submitted."""
 
     profile: SlurmProfile
     queue: deque[_Held] = field(default_factory=deque)
@@ -267,9 +267,9 @@ class _Pending:
 
 
 class Slurm:
-    """Submits attempts as jobs, looks what becomes of them, cancels them; one call of Slurm's commands at a time.
+    """Submits attempts as jobs, watches and cancels them; with one call of Slurm's commands at a time.
 
-    It serves all profiles, so that Slurm is asked once for all of them.
+    One object serves all profiles, so that Slurm is queried once for all of them.
     """
 
     def __init__(
@@ -281,15 +281,15 @@ class Slurm:
         log: Log,
         worker: Executor,
     ) -> None:
-        """Prepare.
+        """Create it without calling Slurm.
 
         Args:
-            profile_of: returns how a placement's jobs are submitted.
-            state_dir: whose attempts they are.
+            profile_of: returns the profile of a placement.
+            state_dir: of the attempts.
             commands: of Slurm.
             clock: of this host.
-            log: takes what goes wrong.
-            worker: makes the calls, which may be slow.
+            log: for problems.
+            worker: makes the calls, which may block.
         """
         self._profile_of = profile_of
         self._profiles: dict[str, _Profile] = {}
@@ -306,14 +306,14 @@ class Slurm:
         self._watched: deque[tuple[float, _Held]] = deque()
         self._cancelled: dict[str, str] = {}  # jobs to be cancelled, by their number
         self._live: frozenset[str] | None = None
-        self._may_be_left = True  # jobs that nobody wants any more
+        self._may_be_left = True  # whether there may be jobs of attempts that are not live
         self._pending: _Pending | None = None
         self._turns = {kind: _Turn() for kind in _Call}
         self._has_records = True
 
     @property
     def problem(self) -> str:
-        """Say since when Slurm does not answer, or not what it is asked."""
+        """Which calls of Slurm fail and since when; empty without a problem."""
         if whole := self._turns[_Call.POLL].in_words(_Call.POLL):
             return whole
         parts = [turn.in_words(kind) for kind, turn in self._turns.items()]
@@ -322,27 +322,27 @@ class Slurm:
 
     @property
     def waiting(self) -> int:
-        """Count the attempts that Slurm does not run yet, or not at the moment."""
+        """The number of attempts whose jobs have not begun, or are suspended."""
         return sum(held.is_waiting for held in self._held.values())
 
     def room(self, placement: str) -> int:
-        """Return how many more jobs a profile lets us have."""
+        """Return how many more jobs a profile allows."""
         profile = self.use(placement).profile
         return max(0, profile.max_jobs - sum(held.profile is profile for held in self._held.values()))
 
     def share_of_rates(self, placement: str, /) -> float:
-        """Return the part of one job of as many as there may be: nodes have no memory that they share."""
+        """Return one divided by the most jobs, because jobs on different nodes can't share rates."""
         return 1 / self.use(placement).profile.max_jobs
 
     def runtime(self, wanted: str) -> str:
-        """Return what a sweep's runtime is on nodes."""
+        """Return the actual runtime on nodes for a sweep's runtime."""
         return runtime_on_nodes(wanted)
 
     def recover(self) -> None:
-        """Do nothing: what the last engine did is found by the names of its jobs."""
+        """Do nothing: jobs of the last engine are found by their names."""
 
     def place(self, attempt: Attempt) -> None:
-        """Submit an attempt soon; one that may have been submitted before, only when Slurm knows nothing of it."""
+        """Submit an attempt soon; if it may have been submitted before, only after Slurm says that it has no job."""
         if attempt.token in self._held:
             return
         used = self.use(attempt.placement)
@@ -357,7 +357,7 @@ class Slurm:
             )  # its report may be there already, and nobody looks again after that
         else:
             secrets.send(self._state_dir / attempt.directory, folder)
-        # Claimed without a script: an engine was killed while it ended what was never submitted.
+        # Claimed without a script: an engine was killed while it ended an attempt that was never submitted.
         if is_claimed or (folder / protocol.JOB_SCRIPT).exists():
             held.unknown = _ANSWERS_WITHOUT_IT
         elif not self._make_script(held):
@@ -367,23 +367,23 @@ class Slurm:
             self.end(attempt)
 
     def _make_script(self, held: _Held) -> bool:
-        """Write a job's script and queue it; False while the image of its data is being made.
+        """Write a job's script and queue it; return False while the image of its data is being made.
 
         Raises:
-            Problem: its data can't be brought to a node.
+            Problem: its data can't be staged.
         """
         if held.profile.staging != DIRECT:
             staging = self._images.order(Path(held.order.prepared_dir), held.profile)
             if staging is None:
                 return False
             protocol.write(held.folder / protocol.STAGING, staging)
-        # It is also the note that it may have been submitted.
+        # The script also records that the attempt may have been submitted.
         files.write_text(held.folder / protocol.JOB_SCRIPT, job_script(held.folder, held.order, held.profile))
         self.use(held.attempt.placement).queue.append(held)
         return True
 
     def _queue_with_image(self) -> None:
-        """Queue what has waited for the image of its data; looks now and then, since these are not on this host."""
+        """Queue attempts whose images are made; checked only every few seconds, as the images are on a shared disk."""
         now = self._clock.monotonic()
         if not self._without_image or now < self._images_at:
             return
@@ -399,11 +399,11 @@ class Slurm:
                 self._refuse(held, f"its data can't be brought to a node: {problem.in_one_line()}")
 
     def is_placed(self, attempt: Attempt) -> bool:
-        """Tell whether it is to be submitted, or was."""
+        """Return whether it was or will be submitted."""
         return attempt.token in self._held
 
     def look(self, attempt: Attempt, /) -> Look:
-        """Return what was known of it at the last answer."""
+        """Return what the last answers of Slurm and its heartbeats say about an attempt."""
         held = self._held.get(attempt.token)
         if held is None:
             return Look(version=0, job=attempt.job, node=attempt.node)
@@ -438,12 +438,12 @@ class Slurm:
         )
 
     def asked(self, token: str) -> int | None:
-        """Return a number that changes whenever an attempt asks for more of a shared budget."""
+        """Return a number that changes with each request of an attempt for a larger allowance."""
         held = self._held.get(token)
         return None if held is None else held.beat.asked if held.beat is not None else 0
 
     def end(self, attempt: Attempt, /) -> None:
-        """End what waits at once; what runs is ended by its own runner, and cancelled if that does not do it."""
+        """End a waiting attempt immediately; a running one is ended by its runner, and cancelled if that fails."""
         held = self._held.get(attempt.token)
         if held is None:
             return
@@ -455,21 +455,21 @@ class Slurm:
             held.end_by = self._clock.monotonic() + held.order.grace_seconds + 2 * _MARGIN_SECONDS
 
     def forget(self, attempt: Attempt) -> None:
-        """Let go of it; what is left of its job is cancelled once that is seen."""
+        """Forget an attempt; its job, if one is left, is cancelled at the next answer of squeue."""
         held = self._held.pop(attempt.token, None)
         if held is not None:
             self._may_be_left = True
             secrets.withdraw(held.folder)
 
     def keep_only(self, live: Sequence[Attempt]) -> None:
-        """Cancel jobs of other attempts when the next answer names them."""
+        """Cancel the jobs of all other attempts at the next answer of squeue."""
         self._live = frozenset(attempt.token for attempt in live)
         for token in self._held.keys() - self._live:
             self._cancel(self._held.pop(token))
             self._may_be_left = True
 
     def step(self) -> None:
-        """Take the answer to the last call, make the next one that is due, and look at heartbeats."""
+        """Process the answer to the last call, make the next due call, and read heartbeats."""
         if self._pending is not None and self._pending.answer.done():
             pending, self._pending = self._pending, None
             self._take(pending)
@@ -551,7 +551,7 @@ class Slurm:
         return min(usual * 2.0**failures, max(usual, _LONGEST_BACK_OFF_SECONDS))
 
     def _partitions(self) -> tuple[str, ...]:
-        """Return the partitions that jobs may be in; none where that may be any."""
+        """Return the partitions that jobs may be in; empty if a profile leaves that open."""
         named = {used.profile.partition for used in self._profiles.values()}
         return () if "" in named else tuple(sorted({each for one in named for each in one.split(",")}))
 
@@ -580,7 +580,7 @@ class Slurm:
             self._note_failure(turn, pending.kind, problem)
             return
         except Exception as problem:
-            if held is not None:  # whether it was submitted is not known
+            if held is not None:  # it is unknown whether it was submitted
                 held.unknown = _ANSWERS_WITHOUT_IT
             if not isinstance(problem, SlurmAway):
                 raise
@@ -615,12 +615,12 @@ class Slurm:
             if job.name.startswith(self.prefix):
                 token = job.name.removeprefix(self.prefix)
                 before = found.get(token)
-                # Of two jobs of one attempt the one that lives counts, else the later one.
+                # Of two jobs of one attempt the live one counts, otherwise the later one.
                 if before is None or before.state in _ENDED:
                     found[token] = job
         now = self._clock.monotonic()
         alive = {token: job for token, job in found.items() if job.state not in _ENDED}
-        # What is to be cancelled by its number must have that number still: after a crash it may be another's.
+        # A job to be cancelled must still have its name: after a crash its number may be another job's.
         known = {job.id: job.name for job in jobs if job.state not in _ENDED}
         self._cancelled = {
             number: name for number, name in self._cancelled.items() if known.get(number) == name
@@ -641,14 +641,14 @@ class Slurm:
             elif held.is_submitted and held.missing_since is None:
                 self._note_missing(held)
             elif held.asks_records and held.missing_since is not None:
-                # It was asked a few times by now, where it answers.
+                # By now the records were queried several times, unless they don't answer.
                 held.asks_records = self._has_records and now - held.missing_since < _RECORDS_SECONDS
                 held.version += not held.asks_records
             self._judge(held)
         self._forget_troubles()
 
     def _forget_troubles(self) -> None:
-        """Forget what failed and is not to be done any more, so that nothing would show that it works again."""
+        """Clear failures of calls that are no longer needed, because no success would clear them."""
         held = self._held.values()
         if not self._cancelled:
             self._turns[_Call.CANCEL].since = None
@@ -676,24 +676,24 @@ class Slurm:
         was_watched = held.is_watched
         if job.state in _ENDED and held.ended_at is None:
             held.ended_at = self._clock.monotonic()
-            held.version += 1  # what it has left is there, or soon
+            held.version += 1  # its reports are in the directory, or will be soon
             held.memory_line = self._memory_line(held)
         held.job = job
         if not was_watched and held.is_watched:
             self._watch(held)
 
     def _memory_line(self, held: _Held) -> str:
-        """Find Slurm's own words of a job's memory in its log: not every way to end a job for that has a state."""
+        """Return Slurm's message about memory in a job's log, because not every such end has a state of its own."""
         try:
             with files.reading_untrusted(held.folder / protocol.JOB_LOG) as stream:
                 stream.seek(max(0, stream.seek(0, os.SEEK_END) - _LOG_BYTES))
                 text = stream.read(_LOG_BYTES).decode("utf-8", "replace")
         except (DataProblem, OSError):
-            return ""  # a job that has not begun has none
+            return ""  # a job that has not begun has no log
         return next((line[:_LOG_LINE] for line in text.splitlines() if _OUT_OF_MEMORY.match(line)), "")
 
     def _settle_unknown(self, held: _Held) -> None:
-        """Decide about an attempt that was to be submitted before, and of which Slurm knows nothing."""
+        """Decide about an attempt that may have been submitted before, and has no job in Slurm."""
         if (held.folder / protocol.JOB_CLAIM).exists():
             held.is_submitted = True
             self._note_missing(held)
@@ -701,7 +701,7 @@ class Slurm:
             self._submit_again(held, self.use(held.attempt.placement).submit.why)
 
     def _submit_again(self, held: _Held, why: str) -> None:
-        """Submit an attempt of which Slurm knows nothing, though not for ever."""
+        """Submit an attempt again that has no job in Slurm, a limited number of times."""
         if held.submissions < _MOST_SUBMISSIONS:
             self.use(held.attempt.placement).queue.append(held)
         else:
@@ -722,10 +722,10 @@ class Slurm:
                     held.ended_at = held.ended_at or self._clock.monotonic()
                 self._judge(held)
 
-    # What becomes of jobs
+    # Decisions about jobs
 
     def _judge(self, held: _Held) -> None:
-        """Decide whether an attempt is lost, by what is known now."""
+        """Decide whether an attempt is lost, by the current evidence."""
         if held.failure is not None:
             return
         now, job = self._clock.monotonic(), held.job
@@ -745,7 +745,7 @@ class Slurm:
             self._judge_missing(held, held.missing_since, now)
 
     def _judge_waiting(self, held: _Held, job: Job) -> None:
-        """Judge an attempt whose job waits, perhaps after it has begun: a controller that was killed may say so."""
+        """Decide about an attempt whose job waits, perhaps although it had begun, as after a controller's crash."""
         if not self._is_claimed(held):
             if job.reason.strip("()") == _LAUNCH_FAILED and self._claim(held):
                 self._fail(
@@ -760,7 +760,7 @@ class Slurm:
 
     def _judge_missing(self, held: _Held, since: float, now: float) -> None:
         if not self._is_claimed(held):
-            if now - since >= self._poll_seconds:  # a controller that was killed has forgotten it
+            if now - since >= self._poll_seconds:  # a killed controller has lost the job
                 held.is_submitted, held.missing_since, held.job = False, None, None
                 self._submit_again(held, "")
         elif self._is_silent(held, since, held.silence) and not self._has_left_report(held):
@@ -768,7 +768,7 @@ class Slurm:
             self._fail(held, FailureClass.INFRASTRUCTURE, text, self._evidence(held, None))
 
     def _is_silent(self, held: _Held, since: float, patience: float) -> bool:
-        """Tell whether nothing was written for so long; where there are many, the last look may be longer ago."""
+        """Return whether nothing was written for `patience` seconds, reading the heartbeat again before saying so."""
         now = self._clock.monotonic()
         if now - max(since, held.beat_at) < patience:
             return False
@@ -779,14 +779,14 @@ class Slurm:
         return (held.folder / protocol.JOB_CLAIM).exists()
 
     def _has_left_report(self, held: _Held) -> bool:
-        """Look once more, in a directory that is listed first, as some file systems show what is new only then."""
+        """Return whether the attempt has left a report, after listing its directory to refresh network file systems."""
         if protocol.EXIT not in {path.name for path in held.folder.iterdir()}:
             return False
         held.version += 1
         return True
 
     def _give_up(self, held: _Held, job: Job) -> None:
-        """Conclude from what Slurm says of a job that has ended and left no report."""
+        """Fail an attempt whose job has ended without a report, with the cause that Slurm gives."""
         if self._has_left_report(held):
             return
         claimed = not self._claim(held)
@@ -799,20 +799,20 @@ class Slurm:
             and held.order.runtime == protocol.PLAIN
             and job.state in ("CANCELLED", "COMPLETED", "FAILED")
         ):
-            kind = FailureClass.UNKNOWN  # an agent that nothing isolates can do that itself
+            kind = FailureClass.UNKNOWN  # an agent without isolation can cause that itself
         if not claimed:
             words = f"{words}, before it began"
         self._fail(held, kind, words, self._evidence(held, job))
 
     def _evidence(self, held: _Held, job: Job | None) -> str:
-        told = [held.said or (job.in_words() if job is not None else "")]
+        parts = [held.said or (job.in_words() if job is not None else "")]
         if held.beat is not None:
             ago = self._clock.monotonic() - held.beat_at
-            told.append(f"heartbeat {held.beat.number} of {held.beat.node}, {ago:.0f} s ago")
-        return "; ".join(told)
+            parts.append(f"heartbeat {held.beat.number} of {held.beat.node}, {ago:.0f} s ago")
+        return "; ".join(parts)
 
     def _refuse(self, held: _Held, why: str) -> None:
-        """Fail an attempt that can't be run, as all of its sweep would, unless some job of it does run."""
+        """Fail an attempt that can't run, unless a job of it does run, and pause its sweep, which would fail too."""
         if self._claim(held):
             self._cancel(held)
             self._fail(held, FailureClass.INFRASTRUCTURE, why, "")
@@ -821,19 +821,19 @@ class Slurm:
     def _fail(self, held: _Held, kind: FailureClass, text: str, evidence: str) -> None:
         held.failure = Failure(kind, text, evidence)
         self._cancel(held)
-        # A runner that lives on, where Slurm can't see it, ends its agent when it reads this.
+        # A runner that is still alive on an unreachable node ends its agent when it reads this.
         if not (held.folder / protocol.STOP).exists():
             protocol.write(held.folder / protocol.STOP, Stop("engine", self._clock.now()))
 
     def _claim(self, held: _Held) -> bool:
-        """Take the claim that a job would need to begin; False where one has."""
+        """Take the claim that a job needs to begin; return False if a job has it."""
         if not output.claim(held.folder / protocol.JOB_CLAIM):
             return False
         secrets.withdraw(held.folder)
         return True
 
     def _cancel(self, held: _Held) -> None:
-        # A number that the last answer did not name may be another's by now.
+        # A number that was not in the last answer may be another job's by now.
         if held.job is not None and held.missing_since is None and held.job.state not in _ENDED:
             self._cancelled[held.job.id] = held.job.name
 
@@ -845,7 +845,7 @@ class Slurm:
             self._watched.append((-math.inf, held))
 
     def _look_at_heartbeats(self) -> None:
-        """Look at those whose turn it is: each at most once in a while, and not too many a second."""
+        """Read the heartbeats that are due: each at most once per interval, and at most eight a second."""
         now = self._clock.monotonic()
         every = max(self._poll_seconds / 2, len(self._watched) / _LOOKS_A_SECOND)
         for _ in range(len(self._watched)):
@@ -881,10 +881,10 @@ class Slurm:
         return f"{self.prefix}{held.attempt.token}"
 
     def use(self, placement: str) -> _Profile:
-        """Return a profile in use, from now on that of a placement.
+        """Return the profile of a placement, and use it from now on.
 
         Raises:
-            UsageProblem: config.toml does not know it.
+            UsageProblem: config.toml has no such profile.
         """
         used = self._profiles.get(placement)
         if used is None:
@@ -893,10 +893,10 @@ class Slurm:
 
 
 def profile_named(placement: str, config_file: Path) -> SlurmProfile:
-    """Return the profile of a placement: `slurm` is that of the name `default`, `slurm:NAME` any other.
+    """Return the profile of a placement: `default` for `slurm`, NAME for `slurm:NAME`.
 
     Raises:
-        UsageProblem: there is no such placement, or it has options that are the engine's.
+        UsageProblem: there is no such placement, or its options have one that the engine sets.
     """
     kind, _, name = placement.partition(":")
     profiles = slurm_profiles(config_file)
@@ -920,10 +920,10 @@ def profile_named(placement: str, config_file: Path) -> SlurmProfile:
 
 
 def runtime_on_nodes(wanted: str) -> str:
-    """Return which runtime of the protocol a sweep's is on nodes, which may offer less than this host.
+    """Return the runtime of the protocol on nodes for a sweep's runtime.
 
     Raises:
-        UsageProblem: it needs a daemon, or there is none of that name.
+        UsageProblem: it needs a daemon, or does not exist.
     """
     if wanted == runtimes.PROCESS:
         return protocol.BUBBLEWRAP
@@ -934,13 +934,13 @@ def runtime_on_nodes(wanted: str) -> str:
 
 
 def job_prefix(state_dir: Path) -> str:
-    """Return what the names of all jobs of a state begin with, and of no other's."""
+    """Return the prefix of the names of all jobs of a state, which no other state's jobs have."""
     identity = hashlib.sha256(f"{socket.gethostname()}:{state_dir}".encode()).hexdigest()[:8]
     return f"mlebench-{identity}-"
 
 
 def moment_of(text: str) -> float | None:
-    """Read a moment as Slurm writes it, to the minute; None for `N/A`."""
+    """Parse a time in Slurm's format, rounded to the minute; None for `N/A`."""
     try:
         return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S")) // 60 * 60
     except (ValueError, OverflowError):
@@ -948,15 +948,15 @@ def moment_of(text: str) -> float | None:
 
 
 class Limits(Protocol):
-    """What a job is sized by: an order, or the sweep that it will be of."""
+    """The limits of a job, from an order or from the options of a sweep."""
 
     @property
     def time_limit_seconds(self) -> float:
-        """How long its agent may take."""
+        """The time limit of its agent."""
 
     @property
     def grace_seconds(self) -> float:
-        """How long that has to end."""
+        """How long the agent has to end."""
 
     @property
     def cpus(self) -> float:
@@ -964,7 +964,7 @@ class Limits(Protocol):
 
     @property
     def memory_bytes(self) -> int | None:
-        """Its memory, without what is beside it."""
+        """The memory of its agent."""
 
     @property
     def gpus(self) -> int:
@@ -972,16 +972,16 @@ class Limits(Protocol):
 
 
 def job_seconds(limits: Limits, profile: SlurmProfile, staging_seconds: float) -> float:
-    """Return how long a job may take: staging, its agent's limit, twice the grace, what tidying takes, the slack."""
+    """Return the time limit of a job: staging, its agent's limit, twice the grace, cleaning up, and the slack."""
     own = limits.time_limit_seconds + 2 * limits.grace_seconds + output.TIDY_SECONDS + 2 * _SIGNAL_SECONDS
     return staging_seconds + own + profile.slack_minutes * 60
 
 
 def gres_option(gpus: int, profile: SlurmProfile) -> str:
-    """Return how a profile asks for so many GPUs; empty for none.
+    """Return a profile's `--gres` value for a number of GPUs; empty for none.
 
     Raises:
-        UsageProblem: it can't.
+        UsageProblem: the profile can't request them.
     """
     if not gpus:
         return ""
@@ -1016,9 +1016,9 @@ def job_options(
         "chdir": str(folder),
         "output": output_option(folder / protocol.JOB_LOG),
         "open-mode": "append",
-        # Nothing of the engine's environment goes along, where secrets are.
+        # The job gets nothing of the engine's environment, which contains secrets.
         "export": "NIL",
-        # Two jobs of one attempt, after a submission that nobody saw succeed, never run at the same time.
+        # Two jobs of one attempt, after a submission with an unknown result, never run at the same time.
         "dependency": "singleton",
         "signal": f"B:TERM@{before_end}",
         "time": str(math.ceil(job_seconds(limits, profile, staging_seconds) / 60)),
@@ -1040,7 +1040,7 @@ def job_options(
 
 
 def _staged_in_words(beat: Heartbeat) -> str:
-    """Tell how far a job is that brings its data to its node; nothing once they are there."""
+    """Return the progress of a job's staging as text; empty once its data are staged."""
     if beat.staged is None:
         return ""
     if not beat.to_stage:
@@ -1051,7 +1051,7 @@ def _staged_in_words(beat: Heartbeat) -> str:
 
 
 def _proxy_lines(profile: SlurmProfile) -> str:
-    """Name the site's proxy to a job, for its model gateway: what an agent's variables are is said elsewhere."""
+    """Return the script lines that set the site's proxy for a job's model gateway; agents' variables are set elsewhere."""
     if not profile.proxy:
         return ""
     address = shlex.quote(profile.proxy)
@@ -1059,7 +1059,7 @@ def _proxy_lines(profile: SlurmProfile) -> str:
 
 
 def job_script(folder: Path, order: Order, profile: SlurmProfile) -> str:
-    """Write the script of a job: it becomes the runner of one attempt, so that signals reach that."""
+    """Return the script of a job, which replaces itself with the runner of one attempt, so that signals reach it."""
     command = shlex.join(
         [
             *(f"{order.python_prefix}/bin/python", "-I", "-m", "environment.runner", "--once", str(folder)),

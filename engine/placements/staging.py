@@ -1,6 +1,6 @@
-"""What the engine does so that datasets come to nodes' own disks: how long that may take, and images of them.
+"""The engine's part of staging datasets to nodes' own disks: its expected duration, and making images.
 
-An image is one file for all public data of a dataset, made once beside the prepared dataset. The nodes' side is in
+An image is one file with all public data of a dataset, made once beside the prepared dataset. The nodes' part is in
 `environment/runner/staging.py`.
 """
 
@@ -36,10 +36,10 @@ _MOST_TOLD = 400
 
 
 def staging_seconds(prepared: Path, profile: SlurmProfile) -> float:
-    """Return how long a job may take to bring a dataset to its node, before its agent's time begins.
+    """Return how long a job may take to stage a dataset, before its agent's time begins.
 
     Raises:
-        DataProblem: what it would bring can't be verified.
+        DataProblem: the staged data can't be verified.
     """
     if profile.staging == DIRECT:
         return 0.0
@@ -50,10 +50,10 @@ def staging_seconds(prepared: Path, profile: SlurmProfile) -> float:
 
 
 def require_squashfs(prepared: Path) -> None:
-    """Check that there is an image of a dataset, or that one can be made.
+    """Check that a dataset has an image, or that one can be made.
 
     Raises:
-        DataProblem: what would be in it can't be verified.
+        DataProblem: its content can't be verified.
         EnvironmentProblem: it can't be made.
     """
     if _image(prepared, _seal(prepared)) is None and shutil.which("mksquashfs") is None:
@@ -65,13 +65,13 @@ def require_squashfs(prepared: Path) -> None:
 
 
 class Images:
-    """Makes images of datasets in the background, each once; a killed engine leaves none that is half made."""
+    """Makes images of datasets in the background, each once; a killed engine never leaves a half-made image."""
 
     def __init__(self) -> None:
         self._working: dict[Path, _Work] = {}
 
     def order(self, prepared: Path, profile: SlurmProfile) -> StagingOrder | None:
-        """Return how a job stages a dataset; None while the image that it needs is being made.
+        """Return how a job stages a dataset; None while its image is being made.
 
         Raises:
             Problem: it can't be staged.
@@ -99,7 +99,7 @@ class Images:
 
 @dataclass
 class _Work:
-    """An image that is being made; a daemon, since a stopping engine waits for none."""
+    """An image that is being made, in a daemon thread, so that a stopping engine does not wait for it."""
 
     prepared: Path
     seal: Seal
@@ -154,7 +154,7 @@ def _make_image(prepared: Path, seal: Seal) -> None:
 
 
 def _verify(prepared: Path, seal: Seal) -> None:
-    """Compare the public data with their manifest, before an image takes them as they are.
+    """Compare the public data with their manifest, before they are put into an image.
 
     Raises:
         DataProblem: they differ.
@@ -176,7 +176,7 @@ def _verify(prepared: Path, seal: Seal) -> None:
 
 
 def _image(prepared: Path, seal: Seal) -> str | None:
-    """Return the SHA-256 of a dataset's image; None where there is none, or one of an earlier preparation."""
+    """Return the SHA-256 of a dataset's image; None without one, or if it is of an earlier preparation."""
     image = squashfs_image(prepared)
     try:
         record = json.loads(_record(image).read_bytes())

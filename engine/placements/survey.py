@@ -1,4 +1,4 @@
-"""What the nodes of a placement offer: tried by a short job on one node of each kind, and kept for a while."""
+"""Survey which runtimes the nodes of a placement offer, by a short job on one node of each kind; cached for a day."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class SurveyedNodes:
-    """Nodes that are alike, and what one of them offers.
+    """A kind of nodes, and what one of them offers.
 
     Attributes:
-        node: the one that was asked.
-        nodes: all of them.
-        partitions: that they are in.
-        offer: what it offers; None where that is not known.
-        problem: why it is not known.
-        gpus: of one node, as Slurm counts them.
+        node: the examined node.
+        nodes: all nodes of this kind.
+        partitions: the partitions of the node.
+        offer: what it offers; None if unknown.
+        problem: why it is unknown.
+        gpus: of one node, according to Slurm.
     """
 
     node: str
@@ -67,11 +67,11 @@ def survey_nodes(
     """Return what each kind of node of a placement offers.
 
     Args:
-        places: where config.toml is, and where results are kept.
+        places: for config.toml and the cached results.
         placement: its name.
-        wait_seconds: how long jobs are waited for, all together.
-        fresh: whether nodes are asked again of which it is known.
-        commands: of Slurm; the usual ones if not given.
+        wait_seconds: how long to wait for all jobs together.
+        fresh: whether to examine nodes again that have cached results.
+        commands: of Slurm; by default the installed ones.
 
     Raises:
         Problem: there is no such placement, or Slurm does not answer.
@@ -104,7 +104,7 @@ def survey_nodes(
 
 
 def kept_offers(places: Places, placement: str) -> list[HostOffer]:
-    """Return what is known of a placement's nodes without asking any."""
+    """Return the cached results of a placement's nodes."""
     folder = _file(_folder(places), placement, "any").parent
     return [offer for file in sorted(folder.glob("*.json")) if (offer := _kept(file)) is not None]
 
@@ -114,7 +114,7 @@ def _folder(places: Places) -> Path:
 
 
 def _kinds(nodes: Sequence[Node]) -> list[list[Node]]:
-    """Put nodes together that look alike to Slurm, the largest kinds first."""
+    """Group nodes with the same properties in Slurm, the largest groups first."""
     found: dict[tuple[object, ...], list[Node]] = {}
     for node in nodes:
         found.setdefault((node.partitions, node.cpus, node.memory_bytes, node.gpus), []).append(node)
@@ -126,7 +126,7 @@ def _file(folder: Path, placement: str, node: str) -> Path:
 
 
 def _kept(file: Path) -> HostOffer | None:
-    """Read what a node has written, unless that is too long ago."""
+    """Read the result of a node; None without a recent one."""
     import msgspec
 
     try:
@@ -154,7 +154,7 @@ def _submit(slurm: SlurmCommands, profile: SlurmProfile, node: Node, file: Path)
         "ntasks": "1",
         "nodelist": node.name,
         "mem": f"{_MEMORY_MB}M",
-        # The default one may not have this node.
+        # The default partition may not have this node.
         "partition": profile.partition or ",".join(node.partitions),
         "account": profile.account,
         "qos": profile.qos,
@@ -168,7 +168,7 @@ def _submit(slurm: SlurmCommands, profile: SlurmProfile, node: Node, file: Path)
 def _wait(written: Sequence[Path], seconds: float) -> None:
     give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:
-        # Listed first, as some file systems show what is new only then.
+        # Listing the folder first, because some file systems show new files only then.
         there = set(written[0].parent.iterdir())
         if all(file in there for file in written):
             return
@@ -176,7 +176,7 @@ def _wait(written: Sequence[Path], seconds: float) -> None:
 
 
 def _completed(one: SurveyedNodes, file: Path, asked: dict[str, str], slurm: SlurmCommands) -> SurveyedNodes:
-    """Add what a job has written; one that has not begun is cancelled, and what it waits for is told."""
+    """Add the result of a node's job; without one, cancel the job and report its state as the problem."""
     if one.node not in asked:
         return one
     offer = _kept(file)
@@ -194,10 +194,10 @@ def _completed(one: SurveyedNodes, file: Path, asked: dict[str, str], slurm: Slu
 
 
 def require_node(found: Sequence[SurveyedNodes]) -> None:
-    """Refuse a placement of whose nodes nothing is known.
+    """Check that at least one node has answered.
 
     Raises:
-        EnvironmentProblem: no node has answered.
+        EnvironmentProblem: none has.
     """
     if not any(one.offer for one in found):
         why = found[0].problem if found else "its partition has no nodes"
