@@ -208,6 +208,11 @@ class LogCursor:
         self._top = self.file.line_start(
             max(self.file.begin, min(self.file.position_at(moment), self.file.end - 1))
         )
+        if len(self._forward(self._top, self.height)) < self.height:
+            # As many lines as there is room for, not a page that is empty but for its first lines.
+            self.to_end()
+        if moment > span[1]:
+            self._note = "that is after the last line"
 
     def search(self, pattern: Pattern | None, *, back: bool = False) -> None:
         """Go to the next line with a match of a pattern, or of the last one searched for."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
+from textual.geometry import Size
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Input
@@ -36,6 +37,8 @@ _AROUND = 16
 _WIDEST = 82
 _WIDEST_NAME = 46
 _MOST_ITEMS = 8
+# How much of the screen a box may take, what its border and padding take of that, and the answers below a question.
+_BOX_SHARE, _BOX_FRAME, _ANSWERS = 90, 4, 2
 _CLASS_WIDTH = max(len(words) for words in wording.FAILURE_WORDS.values())
 # How wide the help is, what of that is around its lines, and how much room the names of keys and signs have.
 _WIDEST_HELP = 84
@@ -285,8 +288,17 @@ class ConfirmScreen(Dialog[bool]):
         self.dismiss(self._chosen)
 
 
-def question_lines(question: Question, screen_width: int) -> tuple[Pieces, ...]:
-    """What an action changes, as lines of the box that asks about it."""
+def question_lines(question: Question, screen: Size, *, below: int = _ANSWERS) -> tuple[Pieces, ...]:
+    """What an action changes, as lines of the box that asks about it, which has so many lines below them.
+
+    As many of what is touched are named as leave everything else in view: a warning that nobody sees warns nobody.
+    """
+    room = _BOX_SHARE * screen.height // 100 - _BOX_FRAME - below
+    tried = (_question_lines(question, screen.width, most) for most in range(_MOST_ITEMS, 0, -1))
+    return next((lines for lines in tried if len(lines) <= room), _question_lines(question, screen.width, 0))
+
+
+def _question_lines(question: Question, screen_width: int, most: int) -> tuple[Pieces, ...]:
     width = min(screen_width - _AROUND, _WIDEST)
     details = [len(detail) for affected in question.affected for _name, detail in affected.items]
     names = min(_WIDEST_NAME, width - max(details, default=0) - 4)
@@ -296,10 +308,11 @@ def question_lines(question: Question, screen_width: int) -> tuple[Pieces, ...]:
         lines += [()] if lines else []
         if affected.heading:
             lines.append(((affected.heading, "warn" if affected.is_warning else "strong"),))
-        for name, detail in affected.items[:_MOST_ITEMS]:
+        shown = affected.items[: most if most or affected.heading else 1]
+        for name, detail in shown:
             lines.append(((f"  {foreign(name, names)}  ", "text"), (detail, "dim")))
-        if len(affected.items) > _MOST_ITEMS:
-            lines.append(((f"  and {len(affected.items) - _MOST_ITEMS} more", "dim"),))
+        if len(affected.items) > len(shown) and shown:
+            lines.append(((f"  and {len(affected.items) - len(shown)} more", "dim"),))
         lines += [((text, role),) for text in textwrap.wrap(affected.note, max(20, width))]
     return tuple(lines)
 
@@ -339,7 +352,9 @@ class ClassifyScreen(Dialog[None]):
 
     def lines(self) -> Iterable[Pieces]:
         """Return whose class is corrected, and the choices."""
-        yield from question_lines(self._question, self.app.size.width)
+        # An empty line on both sides of the classes, and the note.
+        below = len(FailureClass) + 3
+        yield from question_lines(self._question, self.app.size, below=below)
         yield ()
         for place, kind in enumerate(FailureClass):
             chosen = place == self._chosen

@@ -257,12 +257,12 @@ class OverviewScreen(ConsoleScreen):
 
         if self.app.refuses() or self._found is None:
             return
-        queued = sum(
-            line.counts.queued for line in self._found.sweeps if line.sweep.state is SweepState.ACTIVE
-        )
-        starts = (
-            f"{wording.plural(queued, 'queued run')} may start with it." if queued else "No run is queued."
-        )
+        waiting = [line for line in self._found.sweeps if line.counts.queued]
+        active = [line for line in waiting if line.sweep.state is SweepState.ACTIVE]
+        queued = wording.plural(sum(line.counts.queued for line in active or waiting), "queued run")
+        starts = "No run is queued."
+        if waiting:
+            starts = f"{queued} may start then." if active else f"{queued} will not start: paused or stopped."
         lines: tuple[Pieces, ...] = (((starts, "text"),),)
         self.app.confirm(ConfirmScreen("Start the engine?", lines, "yes, start"), self.app.start_engine)
 
@@ -439,9 +439,10 @@ class _Drawing:
         line = fitting(medals, room)
         noted: Piece = (foreign(self._noted(sweep), room).rstrip(), "accent")
         if self.width < _WITH_COUNTS and noted[0]:
-            # The note is worth more than what bounds the figure.
-            forms_with_note = [(*form, ("   ", "text"), noted) for form in (*medals, counts)]
-            line = fitting([*forms_with_note, cut(forms_with_note[-1], room, self.signs.ellipsis)], room)
+            # What bounds the figure stays, in few words.
+            forms_with_note = [(*form, ("   ", "text"), noted) for form in medals]
+            short = cut(forms_with_note[-2:][0], room, self.signs.ellipsis)
+            line = fitting([*forms_with_note[:-1], short], room)
         return (("    ", "text"), *line)
 
     def _noted(self, sweep: SweepLine) -> str:

@@ -310,6 +310,8 @@ class ConsoleApp(TerminalApp):
         from console.tui.commands import CommandLine
 
         if not self.screen.is_modal and not self.screen.query(CommandLine):
+            # What was said before would cover what can be said.
+            self.clear_notifications()
             self.screen.mount(CommandLine(text))
 
     def action_note(self, command: str) -> None:
@@ -431,7 +433,7 @@ class ConsoleApp(TerminalApp):
         if question is None:
             self._file(action, then)
         else:
-            lines = question_lines(question, self.size.width)
+            lines = question_lines(question, self.size)
             self.confirm(
                 ConfirmScreen(question.title, lines, question.yes), partial(self._file, action, then)
             )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.geometry import Size
 
 from competitions import registry
 from console.actions import datasets, runs, sweeps
@@ -106,7 +107,7 @@ def test_a_question_fits_the_screen_and_counts_what_it_does_not_list(width: int)
     many = [replace(LOST, id=number, competition_id="x" * 56) for number in range(20)]
     question = runs.relaunch(many).question
     assert question is not None
-    lines = ["".join(text for text, _role in line) for line in question_lines(question, width)]
+    lines = ["".join(text for text, _role in line) for line in question_lines(question, Size(width, 40))]
     assert "  and 12 more" in lines
     assert max(map(len, lines[1:])) <= max(width - 12, 28)
 

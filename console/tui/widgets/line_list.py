@@ -120,7 +120,9 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             if heading != heading_before:
                 self.refresh(Region(0, 0, self.size.width, 1))
             shown = range(top, min(top + self._page(), len(self._lines)))
-            self._refresh_lines({y for y in shown if before[y] != self._lines[y]})
+            # The cursor may have come to a line that says what it said before.
+            moved = {place_before, self._cursor} if self._cursor != place_before else set()
+            self._refresh_lines({y for y in shown if y in moved or before[y] != self._lines[y]})
             if was_seen and self._cursor != place_before:
                 self._keep_in_view()
 
@@ -249,7 +251,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _nearest(self, place: int) -> int:
         choices = [each for each, line in enumerate(self._lines) if line.selectable]
-        return min(choices, key=lambda each: abs(each - place), default=0)
+        return min(choices, key=lambda each: (abs(each - place), -each), default=0)
 
     def _go(self, place: int) -> None:
         before, self._cursor = self._cursor, place

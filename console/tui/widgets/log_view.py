@@ -26,7 +26,7 @@ from console.logs.pattern import ERRORS, Pattern
 from console.logs.reader import LogFile, one_part
 from console.sanitize import plain, plain_lines, spans
 from console.tui.keys import bindings
-from console.tui.painting import Piece, Pieces, fit, foreign, span_segments, spread
+from console.tui.painting import Piece, Pieces, fit, foreign, span_segments, spread, width_of
 from console.tui.theme import Role
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.painted import Painted
@@ -201,11 +201,6 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         page = self._page
         if not page.size and not page.note:
             return ((" nothing has been printed yet", "dim"),)
-        left: list[Piece] = [(" ", "text")]
-        if page.note:
-            left.append((foreign(page.note, max(10, width - 50)).rstrip() + "  ", "warn"))
-        if page.hits is not None:
-            left.append((_hits(page, page.hits), "accent"))
         right: list[Piece] = []
         if page.filtered:
             right.append(("only lines with a hit  ", "accent"))
@@ -223,7 +218,13 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         else:
             new = f", +{wording.plural(page.behind, 'line')}" if page.behind else ""
             right += [(f"{page.share:.0%}  ", "dim"), (f"paused{new} {self.app.signs.down} ", "warn")]
-        return spread(tuple(left), tuple(right), width)
+        hits: Pieces = () if page.hits is None else ((_hits(page, page.hits), "accent"),)
+        left: list[Piece] = [(" ", "text")]
+        if page.note:
+            room = width - width_of(right) - width_of(hits) - 4
+            note = foreign(page.note, max(10, room), ellipsis=self.app.signs.ellipsis)
+            left.append((note.rstrip() + "  ", "warn"))
+        return spread((*left, *hits), tuple(right), width)
 
     def on_unmount(self) -> None:
         """Close the log."""

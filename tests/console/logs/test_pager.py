@@ -185,6 +185,21 @@ def test_moments_are_read(text: str, moment: float) -> None:
     assert read_moment(text, NOW - 7200, NOW) == moment
 
 
+def test_a_moment_after_the_last_line_shows_a_full_page_and_says_so(log: Path) -> None:
+    size = log.stat().st_size
+    log.with_suffix(".times").write_text(f"0 {NOW - 100}\n{size - 20} {NOW}\n")
+    file = LogFile(log)
+    file.refresh()
+    cursor = LogCursor(file, HEIGHT, lambda: True)
+    cursor.to_moment("+1:00")
+    page = cursor.page()
+    assert len(page.lines) == HEIGHT and texts(page)[-1] == "line 999"
+    assert page.note == "that is after the last line"
+    cursor.to_moment("+0:00")
+    page = cursor.page()
+    assert texts(page)[0] == "line 0" and not page.note
+
+
 def test_a_time_of_day_after_the_end_means_the_day_before() -> None:
     assert read_moment("03:20", NOW - 90_000, NOW) == NOW + 360 - 86400
 

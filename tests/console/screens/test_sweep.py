@@ -220,6 +220,29 @@ async def test_the_table_keeps_the_cursor_on_its_run(opened: OpenConsole) -> Non
         assert "infrastructure" in cursor_run(console) or "crash" in cursor_run(console)
 
 
+async def test_a_question_about_many_runs_keeps_its_warning_and_its_answers_in_view(
+    opened: OpenConsole,
+) -> None:
+    async with opened(worlds.outage, screen="sweep:aide-o3-all", size=(80, 24)) as console:
+        await console.sees("LOW")
+        await console.press("a", "r")
+        await console.sees(
+            "17 runs lost", "3 runs that finished", "They count as re-rolled", "n no, leave it"
+        )
+        await console.press("n", "c")
+        await console.sees("Why did 20 runs fail?", "more", "unknown cause", "why (kept with the attempt)")
+
+
+async def test_what_was_said_before_does_not_cover_the_command_line(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP, size=(80, 24)) as console:
+        await console.sees("LOW")
+        await console.press("d")
+        await console.sees("mark two runs to compare them")
+        await console.press("colon")
+        await console.sees("Queue runs again")
+        await console.misses("mark two runs to compare them")
+
+
 async def test_brackets_go_from_sweep_to_sweep(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
         await console.sees("sweep 2 of 2")

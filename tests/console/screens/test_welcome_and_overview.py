@@ -230,7 +230,7 @@ async def test_an_engine_that_is_down_is_in_the_list_and_started_from_there(
     async with opened(with_engine=False) as console:
         await console.sees("the engine is not running")
         await console.press("f", "enter")
-        await console.sees("Start the engine?", "52 queued runs may start with it", "yes, start")
+        await console.sees("Start the engine?", "52 queued runs may start then", "yes, start")
         await console.press("n")
         await console.misses("Start the engine?")
         assert not started

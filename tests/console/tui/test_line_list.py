@@ -55,6 +55,18 @@ async def test_a_cursor_near_the_top_is_never_pushed_out_of_view(opened: OpenCon
             assert lines.key == 0 and 0 <= seen_at(lines) < lines.size.height
 
 
+async def test_a_cursor_whose_line_is_gone_is_seen_on_the_next_one(opened: OpenConsole) -> None:
+    async with opened(None, size=(80, 24)) as console:
+        lines = await lines_in(console)
+        lines.show([*numbered(range(2)), *numbered(range(5, 6)), Line((("nothing", "text"),))])
+        lines.put_cursor(5)
+        await console.sees("▎ine 5")
+        # As many lines as before, and the one that the cursor comes to says what it said.
+        lines.show([*numbered(range(2)), Line((("nothing", "text"),)), Line((("still nothing", "text"),))])
+        await console.sees("▎ine 1", "still nothing")
+        assert lines.key == 1
+
+
 async def test_lines_that_change_their_order_take_the_cursor_with_them(opened: OpenConsole) -> None:
     async with opened(None, size=(80, 24)) as console:
         lines = await lines_in(console)
