@@ -67,8 +67,10 @@ _ELSEWHERE_SECONDS = 1.0
 _ELSEWHERE_SECONDS_EACH = 0.001
 # How long to wait for the events of an ended attempt that `exit.json` refers to and that are missing.
 _PATIENCE_SECONDS = 60.0
-# Per attempt. Runners report fewer, but an agent that nothing isolates can write these files itself.
-_MOST_REFUSALS = 20
+# Events of one kind per attempt, and characters. Runners report less, but an agent that nothing isolates can write
+# these files itself.
+_MOST_EVENTS = 20
+_LONGEST_TEXT = 1000
 _SAMPLES = "samples"
 _MEMORY = "memory"
 _JOBS = "jobs"
@@ -85,6 +87,12 @@ _OVER_BUDGET = {
 }
 _DEVIATED = "run.deviated"
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
+_NOTED: dict[type[RunEvent], str] = {
+    Unsearched: "run.unsearched",
+    Unmeasured: "run.unmeasured",
+    Unremoved: "run.unremoved",
+    CodeNotKept: "run.code_not_kept",
+}
 
 
 class _Lost(Exception):
@@ -314,32 +322,26 @@ class Intake:
                 submissions.add(self._database, attempt.id, snapshot)
             case SubmissionRefused():
                 times = f" ({event.times:,} times so far)" if event.times > 1 else ""
-                events.append_or_count(
-                    self._database,
-                    now,
-                    "submission.refused",
-                    f"{event.text}{times}",
-                    run=run,
-                    attempt_id=attempt.id,
-                    most=_MOST_REFUSALS,
-                )
+                self._note(run, attempt, "submission.refused", f"{event.text[:_LONGEST_TEXT]}{times}")
             case ServiceRestarted():
                 self._note(run, attempt, "run.service", f"{event.service} {event.text}")
-            case Unsearched():
-                self._note(run, attempt, "run.unsearched", event.text)
-            case Unmeasured():
-                self._note(run, attempt, "run.unmeasured", event.text)
-            case Unremoved():
-                self._note(run, attempt, "run.unremoved", event.text)
-            case CodeNotKept():
-                self._note(run, attempt, "run.code_not_kept", event.text)
+            case Unsearched() | Unmeasured() | Unremoved() | CodeNotKept():
+                self._note(run, attempt, _NOTED[type(event)], event.text)
             case Ending() if run.state in _UNSTARTED:
                 self._end(attempt, event)
             case _:
                 pass  # reported again by a new runner, as the one before was killed before it could record that
 
     def _note(self, run: Run, attempt: Attempt, kind: str, text: str) -> None:
-        events.append(self._database, self._clock.now(), kind, text, run=run, attempt_id=attempt.id)
+        events.append_or_count(
+            self._database,
+            self._clock.now(),
+            kind,
+            text[: 2 * _LONGEST_TEXT],
+            run=run,
+            attempt_id=attempt.id,
+            most=_MOST_EVENTS,
+        )
 
     def _end(self, attempt: Attempt, ending: Ending) -> None:
         now = self._clock.now()

@@ -16,7 +16,7 @@ import pytest
 from engine.placements import Look, Placements
 from engine.places import Places
 from engine.runs.intake import Intake
-from environment.container.output import Ending
+from environment.container.output import Ending, ServiceRestarted
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
 from environment.runner.protocol import (
@@ -429,6 +429,20 @@ def test_refusals_without_end_fill_no_state(world: World) -> None:
     assert len(told) == 20
     assert told[0].text == "refusal 9/499 (and 4,980 before that are not listed)"
     assert told[-1].text == "refusal 0/0"
+
+
+def test_notes_of_runners_without_end_or_of_any_length_fill_no_state(world: World) -> None:
+    world.report(0, AgentStarted(10, isolated=False))
+    for part in range(4):
+        world.report(0, *(Unmeasured(part, f"{part}/{n} {'x' * 100_000}") for n in range(30)))
+        world.report(0, *(ServiceRestarted(part, "the proxy", "y" * 100_000, False) for _ in range(30)))
+        world.intake.step()
+    told = events.newest(world.state, limit=1000, run_id=world.run(0).id)
+    assert len(told) <= 45
+    assert sum(len(event.text) for event in told) < 100_000
+    (last, *_) = (event for event in told if event.kind == "run.unmeasured")
+    assert last.text.startswith("3/29 xxx")
+    assert last.text.endswith("(and 100 before that are not listed)")
 
 
 def test_a_state_on_a_full_disk_delays_reports_and_ends_no_attempt(world: World) -> None:
