@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from console import wording
 from console.sanitize import plain
 from console.tui.keys import key_names
@@ -65,7 +67,7 @@ class BoardScreen(DetailedScreen):
         super().__init__()
         # Without a state there are still the rows that come with the program.
         self._board = Scoreboard(published_rows())
-        self._was_read = False
+        self._was_read = self._begins_at_top = False
         self._sorting = SortOrder("all")
         self._marked: tuple[Subject, ...] = ()
         self._pad = False
@@ -103,6 +105,9 @@ class BoardScreen(DetailedScreen):
             marked=frozenset(self._marked),
         )
         self.line_list.show(lines, heading=titles)
+        if self._begins_at_top:
+            self._begins_at_top = False
+            self.line_list.action_edge(-1)
         self.draw_detail()
 
     def detail_key(self) -> Hashable:
@@ -220,9 +225,7 @@ class BoardScreen(DetailedScreen):
         self._board = board
         if not self._was_read:
             # The cursor has stayed with a published row, but own rows are of more interest.
-            self._was_read = True
-            self.redraw()
-            self.line_list.action_edge(-1)
+            self._was_read = self._begins_at_top = True
 
     def _row(self) -> Row | None:
         key = self.line_list.key
@@ -476,16 +479,20 @@ def _has_words(row: Row, words: str) -> bool:
 
 # So many experiments have a line above the table; the others are counted.
 _MOST_SUMMARIES = 6
+# What most of these lines take beside the names.
+_SUMMARY = 64
 
 
 def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...]:
     """What own experiments have earned on exactly the competitions that they cover, real data before the demo's."""
     ours = sorted((row for row in rows if row.own is not None), key=lambda row: row.demo)
+    longest = max((cell_len(row.name) for row in ours[:_MOST_SUMMARIES]), default=0)
+    names = max(20, min(longest, width - _SUMMARY))
     lines = [
         line
         for row in ours[:_MOST_SUMMARIES]
         if row.own is not None
-        for line in _summary_lines(row, row.own, width, signs)
+        for line in _summary_lines(row, row.own, names, width, signs)
     ]
     more = len(ours) - _MOST_SUMMARIES
     if more > 0:
@@ -493,10 +500,10 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
     return tuple(lines)
 
 
-def _summary_lines(row: Row, standing: Standing, width: int, signs: Signs) -> list[Pieces]:
+def _summary_lines(row: Row, standing: Standing, names: int, width: int, signs: Signs) -> list[Pieces]:
     """What an experiment has earned, and what its model calls cost: beside it, or below where there is no room."""
     demo: Pieces = (("  demo data, not a result", "warn"),) if row.demo else ()
-    head: Piece = (f" {foreign(row.name, 20)} ", "strong")
+    head: Piece = (f" {foreign(row.name, names)} ", "strong")
     role: Role = "dim"
     own = f"on its own {wording.plural(standing.of, 'competition')}: "
     short = f"its own {standing.of}: "

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
 
 from rich.cells import cell_len
+from textual.widget import Widget
 
 from console import wording
 from console.sanitize import plain
@@ -15,6 +16,7 @@ from console.tui.list_screen import ListScreen
 from console.tui.painting import Line, Piece, Pieces, cells_of, cut, fit, foreign, heading, spread, width_of
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
+from console.tui.widgets.painted import Painted
 from console.tui.widgets.run_cell import outcome_role
 from console.tui.widgets.table import REST, Column, Table
 from console.views.code import (
@@ -35,6 +37,10 @@ from foundation.problems import Problem
 # Wide enough for two columns of code with their numbers.
 _SIDE_BY_SIDE = 120
 _TAB = 4
+# What stands in the way of a comparison has so many lines at most.
+_MOST_LINES = 3
+# So many bytes of a file are shown below the list of files, as far as there is room.
+_PREVIEWED = 1 << 15
 _LONGEST = 4000
 # Of all files together: more is read on the command line.
 _MOST_ROWS = 5000
@@ -51,6 +57,16 @@ class CodeScreen(ListScreen):
         self._wanted = wanted
         self._version: Version | None = None
         self._found: VersionCode | Problem | None = None
+        # The file whose first lines are shown below the list, of which code, and these lines.
+        self._preview: tuple[KeptFile, VersionCode] | None = None
+        self._lines: tuple[str, ...] = ()
+        # The file that was under the cursor at the submission before; there it is looked for at the next one.
+        self._path: Hashable = None
+
+    def body(self) -> Iterable[Widget]:
+        """Return the list over the beginning of the file under its cursor."""
+        yield from super().body()
+        yield Painted(id="preview")
 
     def queries(self) -> Queries:
         """Which submission that is."""
@@ -64,17 +80,61 @@ class CodeScreen(ListScreen):
             shown.show(list(_problem(found, width)))
         elif found is not None:
             self.header.show(*_named(found.version, found.note, width, self.app.signs))
-            shown.show(_files(found, width, self.app.signs))
+            lines = _files(found, width, self.app.signs)
+            shown.show(lines)
+            if any(line.key == self._path for line in lines if line.selectable):
+                shown.put_cursor(self._path)
+                self._path = None
+            shown.styles.height = min(len(lines), self.size.height * 9 // 20)
         elif self._version is not None:
             self.header.show(*_named(self._version, "", width, self.app.signs))
             shown.show([Line((("  reading the code", "dim"),))])
+        self._read_preview()
+        self._draw_preview()
+
+    def on_line_list_cursor_moved(self) -> None:
+        """Show the beginning of another file."""
+        self._read_preview()
+
+    def _chosen(self) -> KeptFile | None:
+        """The file under the cursor."""
+        found, key = self._found, self.line_list.key
+        return (
+            next((each for each in found.files if each.path == key), None)
+            if isinstance(found, VersionCode)
+            else None
+        )
+
+    def _read_preview(self) -> None:
+        found, kept = self._found, self._chosen()
+        if kept is None or not isinstance(found, VersionCode):
+            return
+        if self._preview is None or self._preview[0] != kept or self._preview[1] is not found:
+            self._preview, self._lines = (kept, found), ()
+            self.in_background(partial(_first_lines, found, kept), self._take_preview, latest="preview")
+
+    def _take_preview(self, lines: tuple[str, ...]) -> None:
+        self._lines = lines
+        self._draw_preview()
+
+    def _draw_preview(self) -> None:
+        kept, preview, width = self._chosen(), self.query_one("#preview", Painted), self.size.width
+        if kept is None:
+            preview.show()
+            return
+        title = heading(foreign(kept.path, max(10, width - 12)).rstrip(), width, self.app.signs)
+        room = max(10, width - 8)
+        lines: list[Pieces] = [
+            ((f"{number:>5}  ", "dim"), (foreign(text.expandtabs(_TAB), room).rstrip(), "text"))
+            for number, text in enumerate(self._lines, start=1)
+        ]
+        preview.show(title, *lines[: self.size.height])
 
     def action_open(self) -> None:
         """Open the file under the cursor."""
-        found, key = self._found, self.line_list.key
-        if not isinstance(found, VersionCode) or key is None:
+        found, kept = self._found, self._chosen()
+        if not isinstance(found, VersionCode) or kept is None:
             return
-        kept = next(each for each in found.files if each.path == key)
         place = found.place(kept)
         if place is None:
             self.app.say("the pane Files of the run opens what is there now")
@@ -99,6 +159,7 @@ class CodeScreen(ListScreen):
             self.app.push_screen(DiffScreen(before, version.wanted))
 
     def _show(self, wanted: Wanted) -> None:
+        self._path = self.line_list.key or self._path
         self._wanted, self._found, self._version = wanted, None, None
         self.query_again()
 
@@ -221,6 +282,15 @@ def _is_of(key: object, kind: str) -> bool:
     return isinstance(key, tuple) and bool(key) and key[0] == kind
 
 
+def _first_lines(code: VersionCode, kept: KeptFile) -> tuple[str, ...]:
+    """Return the first lines of a file, or why they can't be read."""
+    try:
+        content = code.read(kept)
+    except Problem as problem:
+        return tuple(str(problem).splitlines())
+    return tuple(content[:_PREVIEWED].decode("utf-8", "replace").removesuffix("\n").split("\n"))
+
+
 def _problem(problem: Problem, width: int) -> Iterator[Line]:
     for text in str(problem).splitlines():
         yield from (Line(((f"  {part}", "warn"),)) for part in cells_of(plain(text), max(20, width - 4)))
@@ -261,8 +331,11 @@ def _pair(versions: Sequence[Version], width: int, signs: Signs) -> tuple[Pieces
 
 
 def _cautions(found: VersionDifference, width: int) -> tuple[Pieces, ...]:
+    room = max(20, width - 2)
     return tuple(
-        ((f" {foreign(text, width - 2).rstrip()}", "warn"),) for text in (*found.problems, *found.notes)
+        ((f" {part}", "warn"),)
+        for text in (*found.problems, *found.notes)
+        for part in cells_of(foreign(text, _MOST_LINES * room).rstrip(), room)
     )
 
 

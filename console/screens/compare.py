@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 from textwrap import wrap
 
+from console.sanitize import plain
 from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Pieces, bar, cut, foreign, heading
+from console.tui.painting import Line, Pieces, bar, cells_of, fitting, foreign, heading
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.table import Column, Table, column_of
@@ -24,6 +25,9 @@ from engine.scoreboard import MEASURES_BY_INTEREST, Comparison, Difference, Duel
 from engine.scoreboard.comparison import SIGNIFICANT
 from foundation.problems import Problem
 
+_CAUTION = " caution: "
+# A caution has so many lines at most.
+_MOST_LINES = 2
 # How many cells a difference of 100 points takes.
 _BAR = 8
 # Narrower screens have no room for scores, nor for costs.
@@ -91,18 +95,22 @@ class CompareScreen(ListScreen):
 def _header(found: Comparison, width: int) -> tuple[Pieces, ...]:
     """Which two, by what, and in what their conditions differ."""
     half = max(12, min(36, (width - 44) // 2))
-    first: Pieces = (
+    two: Pieces = (
         (" A ", "accent"),
         (foreign(found.first, half).rstrip(), "strong"),
         ("   against   ", "dim"),
         ("B ", "accent"),
         (foreign(found.second, half).rstrip(), "strong"),
-        (f"   by {found.measure.words}, paired by competition", "dim"),
     )
+    by = f"   by {found.measure.words}"
+    first = fitting([(*two, (f"{by}, paired by competition", "dim")), (*two, (by, "dim"))], width)
+    room = width - len(_CAUTION) - 1
     cautions: list[Pieces] = [
-        ((f" caution: {foreign(text, width - 10).rstrip()}", "warn"),) for text in found.caveats
+        ((f"{'' if place else _CAUTION:<{len(_CAUTION)}}{part}", "warn"),)
+        for text in found.caveats
+        for place, part in enumerate(cells_of(foreign(text, _MOST_LINES * room).rstrip(), room))
     ]
-    return (cut(first, width), *cautions, ())
+    return (first, *cautions, ())
 
 
 def _lines(found: Comparison, width: int, height: int, signs: Signs, *, everything: bool) -> list[Line]:
@@ -127,8 +135,9 @@ def _lines(found: Comparison, width: int, height: int, signs: Signs, *, everythi
         lines += [Line(), Line(heading("competitions that come out even", width, signs, note=str(len(even))))]
         lines += [duels.line(duel, key=duel.competition_id) for duel in even]
     if found.left_out:
-        names = foreign(", ".join(found.left_out), width - 28)
-        lines += [Line(), Line((("  only one has results of: ", "dim"), (names, "dim")))]
+        text = plain(f"only one has results of: {', '.join(found.left_out)}")
+        names = wrap(text, max(20, width - 3), break_on_hyphens=False)
+        lines += [Line(), *(Line(((f"  {part}", "dim"),)) for part in names)]
     return lines
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.cells import cell_len
 from textual.containers import Vertical
 from textual.fuzzy import FuzzySearch
+from textual.geometry import Size
 from textual.suggester import SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Input
@@ -293,7 +294,7 @@ class GradeScreen(ConsoleScreen):
                 *_lines(first, "bad", width),
                 *(line for text in more for line in _lines(text, "dim", width)),
             )
-        return () if self._found is None else _report(self._found, width, self.app.signs)
+        return () if self._found is None else _report(self._found, self.size, self.app.signs)
 
     def _take(self, asked: _Asked, found: GradedFile | Problem) -> None:
         if asked is not self._asked:
@@ -363,6 +364,8 @@ _LABEL = 14
 _MOST_DEFECTS = 4
 # A text has so many lines at most.
 _MOST_LINES = 4
+# In a lower terminal known defects have a line each.
+_HIGH = 32
 # From this width on the history has dates beside times.
 _WIDE = 100
 # How much of a path's end is shown where it is too long.
@@ -373,7 +376,7 @@ _PURPOSE = (
 )
 _EARNED = {words: outcome for outcome, words in wording.OUTCOME_WORDS.items()}
 _OUTCOMES = {
-    "no_file": "no file",
+    "no_file": "no submission file",
     "not_csv": "not a table that can be read",
     "too_large": "larger than any right submission",
     "rejected": "refused by the competition's rules",
@@ -391,8 +394,9 @@ def _metric_line(found: Competition, edition: Edition, signs: Signs, width: int)
     return _labelled("metric", (f"{name}{which}", "dim"))
 
 
-def _report(graded: GradedFile, width: int, signs: Signs) -> tuple[Pieces, ...]:
+def _report(graded: GradedFile, size: Size, signs: Signs) -> tuple[Pieces, ...]:
     """Whether the file is valid and why not, its score, and where that falls."""
+    width, height = size
     report, cuts = graded.report, graded.competition.thresholds
     took = f"{wording.size(graded.bytes)}, graded in {graded.seconds:.1f} s, edition {report.edition}"
     room = max(20, width - _LABEL - len(took) - 5)
@@ -419,7 +423,9 @@ def _report(graded: GradedFile, width: int, signs: Signs) -> tuple[Pieces, ...]:
     lines += [((" ", "text"), *pieces) for pieces in ruler(cuts, report.score, width - 2, signs)]
     if report.defects:
         lines += [(), _labelled("known defects", (f"of this competition in edition {report.edition}", "dim"))]
-        lines += _listed("", report.defects[:_MOST_DEFECTS], "dim", width)
+        # Below them are the files that were graded before.
+        most_lines = _MOST_LINES if height >= _HIGH else 1
+        lines += _listed("", report.defects[:_MOST_DEFECTS], "dim", width, most_lines=most_lines)
     return tuple(lines)
 
 
@@ -434,17 +440,17 @@ def _rows(rows: Sequence[SubmissionRow], width: int) -> list[Pieces]:
     return lines
 
 
-def _listed(label: str, texts: Iterable[str], role: Role, width: int) -> list[Pieces]:
-    shown = (part for text in texts for part in _wrapped(text, width - _LABEL - 2))
+def _listed(
+    label: str, texts: Iterable[str], role: Role, width: int, *, most_lines: int = _MOST_LINES
+) -> list[Pieces]:
+    shown = (part for text in texts for part in _wrapped(text, width - _LABEL - 2, most_lines))
     return [_labelled("" if place else label, (text, role)) for place, text in enumerate(shown)]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrapped(text: str, width: int, most_lines: int = _MOST_LINES) -> list[str]:
     """A foreign text on as many lines as it may have."""
-    return [
-        part.rstrip()
-        for part in cells_of(foreign(text, _MOST_LINES * max(20, width)).rstrip(), max(20, width))
-    ]
+    width = max(20, width)
+    return [part.rstrip() for part in cells_of(foreign(text, most_lines * width).rstrip(), width)]
 
 
 def _labelled(label: str, *pieces: Piece) -> Pieces:

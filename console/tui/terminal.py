@@ -62,9 +62,10 @@ _RESTORING = b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l\x1b[?2004
 
 
 class _KeyParser(XTermParser):
-    """Takes Esc and a letter, digit or sign behind it for two keys, even where they arrive together.
+    """Takes Esc and Enter, a letter, digit or sign behind it for two keys, even where they arrive together.
 
-    Textual takes them for one key with Alt, or for `¡` and its like. Over a slow link any two keys arrive together.
+    Textual takes them for one key with Alt, for `¡` and its like, or for `^` and Enter. Over a slow link any two keys
+    arrive together.
     """
 
     bound_with_alt: frozenset[str] = frozenset()
@@ -77,7 +78,8 @@ class _KeyParser(XTermParser):
 
     def _is_key(self, letter: str) -> bool:
         is_typed = letter.isascii() and letter.isprintable() and letter not in _NOT_BEHIND_ESC
-        return is_typed and f"alt+{letter}" not in self.bound_with_alt
+        name = "enter" if letter == "\r" else letter
+        return (is_typed or name == "enter") and f"alt+{name}" not in self.bound_with_alt
 
 
 class TerminalApp(App[str]):

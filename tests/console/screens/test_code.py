@@ -102,3 +102,15 @@ async def test_hostile_names_and_lines_are_made_visible(opened: OpenConsole) -> 
         assert "\x1b" not in console.text() and "\u202e" not in console.text()
         await console.press("escape", "v")
         await console.sees("<U+202E>gnp.py")
+
+
+async def test_the_file_under_the_cursor_is_shown_below_the_list(opened: OpenConsole) -> None:
+    async with opened(worlds.coded, screen="run:1") as console:
+        await console.sees("Submissions")
+        await console.press("tab", "tab", "j", "v")
+        await console.sees("data/folds.csv", "1  id,fold", "3  2,1")
+        await console.press("j")
+        await console.sees("1  import pandas as pd", "model = boost(depth=2")
+        # At the submission before it was another one.
+        await console.press("left_square_bracket")
+        await console.sees("1@1", "model = boost(depth=1")

@@ -288,3 +288,9 @@ async def test_names_have_the_room_of_bars_and_of_long_problems_on_a_narrow_scre
 async def test_the_room_for_missing_datasets_is_told_of_those_of_known_size(opened: OpenConsole) -> None:
     async with opened(worlds.preparing, screen="data", size=(160, 48)) as console:
         await console.sees("room for 16 of 16 missing of known size")
+
+
+async def test_made_up_data_are_not_compared_with_those_of_kaggle(opened: OpenConsole) -> None:
+    async with opened(worlds.demo, screen="data", demo=True) as console:
+        await console.sees("demo data", "not compared: this data is made up")
+        assert "expected" not in console.text()

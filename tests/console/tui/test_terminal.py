@@ -57,6 +57,7 @@ def keys_read(sent: str, *, bound: frozenset[str] = frozenset()) -> list[str]:
 def test_esc_and_what_is_typed_behind_it_are_two_keys_however_close_they_come() -> None:
     assert keys_read("\x1b1") == ["escape", "1"]
     assert keys_read("\x1bjk\x1b:q") == ["escape", "j", "k", "escape", "colon", "q"]
+    assert keys_read("\x1b\r") == ["escape", "enter"]
     assert keys_read("¡") == ["inverted_exclamation_mark"]
 
 
