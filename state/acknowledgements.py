@@ -1,4 +1,4 @@
-"""Who knows of what needs a person, and why that is out of the way for now; by the key of what it is."""
+"""Acknowledgements of concerns: who made them, why, and until when they hide a concern; by the concern's key."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from state.records import Acknowledgement
 
 
 def all_acknowledgements(database: Database) -> dict[str, Acknowledgement]:
-    """Read what has been acknowledged, by its key."""
+    """Read all acknowledgements, by key."""
     found = database.records(Acknowledgement, "SELECT * FROM acknowledgements ORDER BY key")
     return {one.key: one for one in found}
 
 
 def acknowledge(database: Database, made: Acknowledgement, *, sweep_id: str | None = None) -> None:
-    """Keep that somebody knows of something, in place of what was said of it before, with an event."""
+    """Store an acknowledgement, replacing an earlier one of the same key, with an event."""
     with database.transaction():
         values = ("key", "text", "author", "at", "reason", "until")
         names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
@@ -28,7 +28,7 @@ def acknowledge(database: Database, made: Acknowledgement, *, sweep_id: str | No
 
 
 def take_back(database: Database, key: str, *, by: str, now: float) -> bool:
-    """Show again what was acknowledged, with an event; return whether it was."""
+    """Remove an acknowledgement, with an event, and return whether there was one."""
     with database.transaction():
         known = all_acknowledgements(database).get(key)
         if known is None:

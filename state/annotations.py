@@ -1,4 +1,4 @@
-"""Notes and tags that people put on runs and sweeps; who did so and when is kept with them and as events."""
+"""Notes and tags of runs and sweeps; author and time are kept with them and as events."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Annotation:
     """A change of notes and tags.
 
     Attributes:
-        note: what replaces the note; empty takes it away, None leaves it.
-        add: tags that are put on.
-        remove: tags that are taken off, where they are.
+        note: the new note; empty removes it, None keeps it.
+        add: tags to add.
+        remove: tags to remove, where they exist.
     """
 
     note: str | None = None
@@ -33,10 +33,10 @@ class Annotation:
     remove: tuple[str, ...] = ()
 
     def checked(self) -> Annotation:
-        """Return the same with its texts as they are kept: printable, on one line, tags in lower case.
+        """Return the change with its texts normalized: printable, on one line, tags in lower case.
 
         Raises:
-            UsageProblem: a text can't be kept, or nothing is changed.
+            UsageProblem: a text is not allowed, or nothing is changed.
         """
         if self.note is None and not self.add and not self.remove:
             raise UsageProblem("neither a note nor a tag was given")
@@ -50,7 +50,7 @@ def check_tags(names: Sequence[str]) -> tuple[str, ...]:
     """Return tags in lower case, each once.
 
     Raises:
-        UsageProblem: a text can't be a tag.
+        UsageProblem: a text is not a valid tag.
     """
     for name in names:
         if not _TAG.fullmatch(name):
@@ -108,5 +108,5 @@ def _annotate(
 
 
 def _printable(text: str) -> str:
-    """Return text on one line, without controls and what turns the direction of text."""
+    """Return text on one line, without control and direction-changing characters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

@@ -1,6 +1,6 @@
-"""What failures have in common: a failure's text without what differs from run to run, and the key of its group.
+"""Causes of failures: a failure's text without the parts that differ from run to run, and the key of its group.
 
-Seventeen runs that lost a GPU each at its own moment have one cause. Which groups there are at the moment is
+Seventeen runs that each lost a GPU at another time have one cause. The current groups are in
 `engine.runs.causes`.
 """
 
@@ -15,17 +15,17 @@ from state.lifecycle import FailureClass
 
 LONGEST_CAUSE = 160
 UNGRADABLE = "ungradable"
-# Of a longer text the beginning decides; what agents print may be of any length.
+# Only the beginning of longer texts counts, as agents may print texts of any length.
 _MOST_CHARACTERS = 2000
 _LONGEST_LINE = 400
 _KEY_DIGITS = 10
-# Failures whose text says only that the agent's own program has failed: what it printed last says more.
+# Failures whose text says only that the agent's own program has failed; its last output says more.
 _OF_THE_PROGRAM = frozenset({FailureClass.CRASH, FailureClass.UNKNOWN})
 _EXCEPTION = re.compile(r"(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration)\b(?::.*|\s*$)")
 
-# What stands for all that is left out.
+# The placeholder for all omitted parts.
 _LEFT_OUT = "#"
-# A number that says what happened, not to whom: an exit code, a status, a signal. It is kept.
+# Numbers that tell causes apart are kept: exit codes, statuses, signals.
 _TELLING = re.compile(
     r"\b(codes?|status|errno|error|answer(?:s|ed)?|signal|HTTP)([ :=]{1,2})(\d{1,3})\b", re.I
 )
@@ -35,10 +35,10 @@ _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _REPLACED = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
-        # Which host an address names is kept, unless it is a number itself.
+        # The host of an address is kept, unless it is a number itself.
         (r"\b[a-z][a-z0-9+.-]{1,9}://(?:[^\s/@]*@)?([A-Za-z][A-Za-z0-9.-]*)(?::\d+)?[^\s'\")\]>,;]*", r"\1"),
         (r"\b[a-z][a-z0-9+.-]{1,9}://[^\s'\")\]>,;]+", _LEFT_OUT),
-        # A name in quotes that looks like an id, and not like a word.
+        # A quoted name that looks like an id and not like a word.
         (r"(?<![\w])(['\"`])(?=[^'\"`\s]*[\d_/.:@-])[^'\"`\s]{1,200}\1(?!\w)", _LEFT_OUT),
         (r"(?<![\w/.~-])(?:~|\.{1,2})?/[^\s'\":;,()\[\]<>]+", _LEFT_OUT),
         (r"\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b", _LEFT_OUT),
@@ -60,7 +60,7 @@ _REPLACED = tuple(
 def normalised(text: str, names: tuple[str, ...] = ()) -> str:
     """Return a text of bounded length without numbers, ids, paths, addresses, times and the given names.
 
-    What is left out is marked by a `#`; exit codes and statuses are kept. The same text gives the same result for ever.
+    Omitted parts are replaced by `#`; exit codes and statuses are kept. The same text always gives the same result.
     """
     found = "".join(letter if letter.isprintable() else " " for letter in text[:_MOST_CHARACTERS])
     for name in sorted(filter(None, names), key=len, reverse=True):
@@ -77,38 +77,38 @@ def cause_of(
 ) -> str:
     """Return the normalised text by which a failure is grouped with others of its class.
 
-    A failure for which the infrastructure is suspected is grouped by what is suspected. Of a program that has failed
-    the exception that it printed last counts, if it printed one.
+    A failure with a suspected cause in the infrastructure is grouped by that cause. A failed program is grouped by
+    the exception that it printed last, if any.
 
     Args:
         kind: its class.
         text: why it failed.
-        suspected: what of the infrastructure may have caused it.
-        evidence: the lines that show it.
-        names: of what it happened to, such as its sweep and competition.
+        suspected: the suspected cause in the infrastructure.
+        evidence: the lines that show the failure.
+        names: the names to leave out, such as those of its sweep and competition.
     """
-    told = suspected or text
+    message = suspected or text
     if not suspected and kind in _OF_THE_PROGRAM:
         lines = (
             match[0]
             for line in reversed(evidence.splitlines())
             if (match := _EXCEPTION.search(line[-_LONGEST_LINE:]))
         )
-        told = next(lines, text)
-    return normalised(told, tuple(names))
+        message = next(lines, text)
+    return normalised(message, tuple(names))
 
 
 def group_of(kind: FailureClass, suspected: str) -> str:
-    """Return in which group of causes a failure belongs: its class, or `suspected` where the infrastructure is."""
+    """Return the group of a failure's cause: its class, or `suspected` where the infrastructure is suspected."""
     is_open = suspected and kind is not FailureClass.INFRASTRUCTURE
     return "suspected" if is_open else kind.value
 
 
 def ungradable_key(problem: str, names: Iterable[str]) -> str:
-    """Return the key of the group of runs that can't be graded for one problem."""
+    """Return the key of the group of runs that can't be graded because of one problem."""
     return cause_key(UNGRADABLE, normalised(problem, tuple(names)))
 
 
 def cause_key(group: str, cause: str) -> str:
-    """Return the key of a group of runs, such as `infrastructure-0a1b2c3d4e`; groups of two kinds never share one."""
+    """Return the key of a group of runs, such as `infrastructure-0a1b2c3d4e`; unique among all kinds of groups."""
     return f"{group}-{hashlib.sha256(cause.encode('utf-8', 'replace')).hexdigest()[:_KEY_DIGITS]}"

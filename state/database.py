@@ -1,4 +1,4 @@
-"""The database of the state: opened by its one writer (the engine) or by any reader, migrated, read as records."""
+"""The state's database: opening it as the one writer (the engine) or as a reader, migrating it, reading records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DATABASE_NAME = "state.db"
 BUSY_TIMEOUT_SECONDS = 10.0
-# WAL needs shared memory between processes, which these don't give across hosts.
+# WAL needs memory shared between processes, which these don't provide across hosts.
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
@@ -40,11 +40,11 @@ Record = TypeVar("Record")
 
 
 class UnusableState(StateProblem):
-    """The state can't be read or written now: locked, full, damaged; it does not concern what was to be read."""
+    """The state can't be read or written now: it is locked or damaged, or the disk is full."""
 
 
 class Database:
-    """A connection to the state. Every write happens in a `transaction`; reads need none."""
+    """A connection to the state. Writes need a `transaction`; reads don't."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         connection.row_factory = sqlite3.Row
@@ -63,7 +63,7 @@ class Database:
             return found
 
     def records(self, record: type[Record], sql: str, values: Values = ()) -> list[Record]:
-        """Read the rows of a query as records, which have a field for each column that matters."""
+        """Read the rows of a query as records; columns without a field are ignored."""
         return read_all(record, self.rows(sql, values))
 
     def record(self, record: type[Record], sql: str, values: Values = ()) -> Record | None:
@@ -72,7 +72,7 @@ class Database:
         return None if row is None else read_all(record, [row])[0]
 
     def execute(self, sql: str, values: Values = ()) -> sqlite3.Cursor:
-        """Change something; only inside a transaction."""
+        """Execute a write; only inside a transaction."""
         if not self._connection.in_transaction:
             raise RuntimeError("a write needs a transaction around it")
         with self._explained():
@@ -86,7 +86,7 @@ class Database:
             self._connection.executemany(sql, values)
 
     def insert(self, table: str, values: Mapping[str, Any], *, or_ignore: bool = False) -> int:
-        """Add a row and return its number; with `or_ignore` a row whose key is there is left as it is."""
+        """Add a row and return its number; with `or_ignore` an existing row with the same key is kept."""
         names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
         verb = "INSERT OR IGNORE" if or_ignore else "INSERT"
         return int(self.execute(f"{verb} INTO {table} ({names}) VALUES ({marks})", values).lastrowid or 0)
@@ -98,7 +98,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
-        """Make all changes of the block at once, or none of them. Blocks within blocks join the outer one."""
+        """Commit all changes of the block, or none of them. Nested blocks join the outer one."""
         if self._connection.in_transaction:
             yield self
             return
@@ -113,18 +113,18 @@ class Database:
             raise
 
     def _roll_back(self) -> None:
-        """Undo what a transaction has done so far, unless SQLite did by itself, as it does on a full disk."""
+        """Roll a transaction back, unless SQLite has done so itself, as it does on a full disk."""
         if self._connection.in_transaction:
             with self._explained():
                 self._connection.execute("ROLLBACK")
 
     def wait_at_most(self, seconds: float) -> None:
-        """Wait no longer than this for others to finish writing, before a change is refused as locked."""
+        """Set how long a change waits for other writers before it is refused as locked."""
         with self._explained():
             self._connection.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
 
     def data_version(self) -> int:
-        """Read a number that changes whenever another connection has committed something."""
+        """Return a number that changes whenever another connection has committed a change."""
         found = self.row("PRAGMA data_version")
         return int(found[0]) if found else 0
 
@@ -157,17 +157,17 @@ def open_for_writing(state_dir: Path) -> Database:
 
 
 def open_for_reading(state_dir: Path) -> Database:
-    """Open the state for looking only; it must exist and have this program's version."""
+    """Open the state read-only; it must exist and have this program's version."""
     return _open_existing(state_dir, mode="ro")
 
 
 def open_for_requests(state_dir: Path) -> Database:
-    """Open the state for filing requests, the one thing that others than the engine may write."""
+    """Open the state for filing requests, which is all that other processes than the engine may write."""
     return _open_existing(state_dir, mode="rw")
 
 
 def exists(state_dir: Path) -> bool:
-    """Return whether there is a state at all."""
+    """Return whether the state exists."""
     return (state_dir / DATABASE_NAME).is_file()
 
 
@@ -218,27 +218,27 @@ def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def read_all(record: type[Record], rows: Sequence[sqlite3.Row]) -> list[Record]:
-    """Make records of rows that have a column for each of their fields; other columns are left out."""
-    import msgspec  # not with the module: the console's first frame needs none of it
+    """Return rows as records; each field needs a column, and other columns are ignored."""
+    import msgspec  # imported here, because the console's first frame does not need it
 
     json_columns = _JSON_COLUMNS.intersection(rows[0].keys() if rows else ())
     values = [dict(row) for row in rows]
     for row in values:
         for name in json_columns:
             if row[name] is not None:
-                # Most runs have no tags, and there are thousands of them.
+                # A shortcut, since most of thousands of runs have no tags.
                 row[name] = [] if row[name] == "[]" else json.loads(row[name])
     return msgspec.convert(values, list[record], strict=False)  # type: ignore[valid-type]  # not strict: 1 is true
 
 
 def to_json(value: DataclassInstance | Mapping[str, Any]) -> str:
-    """Write a record or a mapping for keeping in a column; unlike msgspec's, this JSON knows NaN."""
+    """Return a record or a mapping as JSON for a column; unlike msgspec's, this JSON allows NaN."""
     return json.dumps(asdict(value) if is_dataclass(value) else value, sort_keys=True)
 
 
 @contextmanager
 def _without_tables() -> Iterator[None]:
-    """Have sqlite-utils do without what it makes no use of here: a first start takes half as long."""
+    """Keep sqlite-utils from importing libraries that it does not need here, which halves the time of a first start."""
     absent = [name for name in ("numpy", "pandas") if name not in sys.modules]
     sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # Python refuses to import them
     try:
@@ -251,7 +251,7 @@ def _without_tables() -> Iterator[None]:
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring an older or empty database to the newest version, each step in one transaction.
 
-    A step that has been released is never edited; a new one is appended. sqlite-utils applies the steps and notes
+    A released step is never edited; a new one is appended. sqlite-utils applies the steps and records
     them in the database.
     """
     with _without_tables():
@@ -275,7 +275,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     @steps(name="0003-ids-that-are-never-used-again")
     def _ids_for_ever(database: Database) -> None:
         database.conn.execute("ALTER TABLE attempts ADD COLUMN token TEXT NOT NULL DEFAULT ''")
-        # What lies on the disk of earlier attempts goes by their number.
+        # Files of earlier attempts are named by their number.
         database.conn.execute("UPDATE attempts SET token = CAST(id AS TEXT)")
         for table in ("runs", "attempts", "submissions"):
             _count_on_for_ever(database.conn, table)
@@ -475,7 +475,7 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
         database.conn.execute("PRAGMA user_version = 21")
 
-    # A table that others refer to can be made anew only like this; it has no effect within a transaction.
+    # Needed to recreate a table that others refer to; it has no effect within a transaction.
     connection.execute("PRAGMA foreign_keys = OFF")
     steps.apply(Database(connection, execute_plugins=False))
     connection.execute("PRAGMA foreign_keys = ON")
@@ -486,7 +486,7 @@ def _cause_of_row(kind: str, text: str, suspected: str, evidence: str, *names: s
 
 
 def _count_on_for_ever(connection: sqlite3.Connection, table: str) -> None:
-    """Make a table anew whose ids count on over rows that were removed: no id is given twice."""
+    """Recreate a table with AUTOINCREMENT, so that ids of removed rows are never reused."""
     parts = connection.execute(
         "SELECT type, sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL", (table,)
     ).fetchall()
@@ -502,7 +502,7 @@ def _count_on_for_ever(connection: sqlite3.Connection, table: str) -> None:
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """Read which version of the schema a database has; 0 is an empty one."""
+    """Return the version of a database's schema; 0 for an empty one."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     return version
 
@@ -519,7 +519,7 @@ def refuse_network_file_system(state_dir: Path) -> None:
 
 
 def file_system_of(path: Path) -> str:
-    """Name the type of the file system that holds `path`, as /proc/self/mountinfo does."""
+    """Return the type of the file system of `path`, as /proc/self/mountinfo names it."""
     device = _existing_ancestor(path).stat().st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"
     for line in Path("/proc/self/mountinfo").read_text().splitlines():

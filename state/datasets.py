@@ -1,4 +1,4 @@
-"""Datasets: how far each competition's data are, step by step."""
+"""Datasets: the state of each competition's data, and the progress of each step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from state import events
 from state.database import Database
 from state.records import Dataset, DatasetState, DatasetStep, KaggleState, StepState
 
-# What an event says of a dataset that has come to a state.
+# The text of an event for a dataset that has reached a state.
 _SAID = {
     DatasetState.ABSENT: "is not here any more",
     DatasetState.WAITING: "waits",
@@ -23,7 +23,7 @@ _SAID = {
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a step is: `done` of `total` (None: unknown) in `unit`."""
+    """The progress of a step: `done` of `total` (None: unknown) in `unit`."""
 
     state: StepState
     done: int = 0
@@ -35,7 +35,7 @@ class Progress:
 def request(
     database: Database, competition_id: str, edition: str, *, steps: Sequence[str], source: str, now: float
 ) -> None:
-    """Ask for a dataset: it waits, with fresh steps, whatever it was before."""
+    """Request a dataset: it waits, with all steps reset, whatever its state was before."""
     with database.transaction():
         database.execute(
             "INSERT INTO datasets (competition_id, edition, state, source, requested_at, updated_at)"
@@ -60,7 +60,7 @@ def set_state(
     bytes_on_disk: int | None = None,
     kind: str = "",
 ) -> None:
-    """Move a dataset on, with an event of this kind or of the state's; one that is found needs no request before."""
+    """Set a dataset's state, with an event of this kind or of the state's; it need not have been requested."""
     with database.transaction():
         database.execute(
             "INSERT INTO datasets (competition_id, edition, state, problem, bytes_on_disk, prepared_at, updated_at)"
@@ -83,7 +83,7 @@ def set_state(
 
 
 def found(database: Database, competition_id: str, edition: str, *, steps: Sequence[str], now: float) -> None:
-    """Note that a dataset was found prepared, though nothing was requested: none of its steps was done here."""
+    """Record that a dataset was found prepared without a request, so that none of its steps ran here."""
     with database.transaction():
         prepared = DatasetState.PREPARED
         set_state(database, competition_id, edition, prepared, now=now, kind="dataset.found")
@@ -91,7 +91,7 @@ def found(database: Database, competition_id: str, edition: str, *, steps: Seque
 
 
 def set_demo(database: Database, competition_id: str, edition: str, demo: bool) -> None:
-    """Note whether a dataset is made, or is to be made, of the demo's synthetic data."""
+    """Record whether a dataset is, or will be, made of the demo's synthetic data."""
     with database.transaction():
         database.execute(
             "UPDATE datasets SET demo = ? WHERE competition_id = ? AND edition = ?",
@@ -100,7 +100,7 @@ def set_demo(database: Database, competition_id: str, edition: str, demo: bool) 
 
 
 def set_problem(database: Database, competition_id: str, edition: str, problem: str, *, now: float) -> None:
-    """Note what is wrong with a dataset without moving it; an empty text is nothing."""
+    """Record a dataset's problem without changing its state; an empty text means none."""
     database.execute(
         "UPDATE datasets SET problem = ?, updated_at = ? WHERE competition_id = ? AND edition = ?",
         (problem, now, competition_id, edition),
@@ -108,7 +108,7 @@ def set_problem(database: Database, competition_id: str, edition: str, problem: 
 
 
 def set_priority(database: Database, competition_id: str, edition: str, priority: int) -> None:
-    """Put a dataset before those of a lower priority."""
+    """Set a dataset's priority; higher ones come first."""
     database.execute(
         "UPDATE datasets SET priority = ? WHERE competition_id = ? AND edition = ?",
         (priority, competition_id, edition),
@@ -116,7 +116,7 @@ def set_priority(database: Database, competition_id: str, edition: str, priority
 
 
 def set_verification(database: Database, competition_id: str, edition: str, verification: str) -> None:
-    """Note how a dataset is to be verified."""
+    """Record how to verify a dataset."""
     database.execute(
         "UPDATE datasets SET verification = ? WHERE competition_id = ? AND edition = ?",
         (verification, competition_id, edition),
@@ -132,7 +132,7 @@ def set_retry(
     failing_since: float | None = None,
     retry_at: float | None = None,
 ) -> None:
-    """Note how often a dataset has failed in a row and when it is tried again; without arguments: it does not fail."""
+    """Record how often a dataset has failed in a row and when to try again; without arguments, that it works."""
     database.execute(
         "UPDATE datasets SET failures = ?, failing_since = ?, retry_at = ? WHERE competition_id = ? AND edition = ?",
         (failures, failing_since, retry_at, competition_id, edition),
@@ -150,7 +150,7 @@ def kaggle(database: Database) -> KaggleState:
 
 
 def set_kaggle(database: Database, state: KaggleState, *, now: float) -> None:
-    """Note whether Kaggle can be reached; when that changes, it is an event."""
+    """Record whether Kaggle can be reached, with an event when that changes."""
     before = kaggle(database)
     with database.transaction():
         database.execute(
@@ -167,7 +167,7 @@ def set_kaggle(database: Database, state: KaggleState, *, now: float) -> None:
 def set_step(
     database: Database, competition_id: str, edition: str, name: str, progress: Progress, *, now: float
 ) -> None:
-    """Note how far a step is."""
+    """Record the progress of a step."""
     with database.transaction():
         database.execute(
             "UPDATE dataset_steps SET state = :state, done = :done, total = :total, unit = :unit, note = :note,"
@@ -186,7 +186,7 @@ def find(database: Database, competition_id: str, edition: str) -> Dataset | Non
 
 
 def all_datasets(database: Database) -> list[Dataset]:
-    """Read every dataset that the engine knows of."""
+    """Read all datasets that the engine knows."""
     return database.records(Dataset, "SELECT * FROM datasets ORDER BY competition_id, edition")
 
 
@@ -196,7 +196,7 @@ def in_state(database: Database, state: DatasetState) -> list[Dataset]:
 
 
 def awaited(database: Database) -> frozenset[str]:
-    """List the competitions that queued runs are on."""
+    """Return the competitions of queued runs."""
     rows = database.rows("SELECT DISTINCT competition_id FROM runs WHERE state = 'queued'")
     return frozenset(row["competition_id"] for row in rows)
 

@@ -1,4 +1,4 @@
-"""The record of everything that happened, in order: appended within the transaction that did it."""
+"""The log of events, in order; each is appended within the transaction that it describes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def append(
     competition_id: str | None = None,
     detail: Mapping[str, Any] | None = None,
 ) -> int:
-    """Add an event and return its number; what happened to a run is also found by its sweep and competition."""
+    """Add an event and return its number; a run's event is also found by its sweep and competition."""
     return database.insert(
         "events",
         {
@@ -41,7 +41,7 @@ def append(
 def append_or_count(
     database: Database, at: float, kind: str, text: str, *, run: Run, attempt_id: int, most: int
 ) -> None:
-    """Add an event of an attempt; beyond `most` of its kind the last of them becomes this one, and counts."""
+    """Add an event of an attempt; beyond `most` of its kind it replaces the last one and counts those omitted."""
     rows = database.rows(
         "SELECT id, detail FROM events WHERE run_id = ? AND attempt_id = ? AND kind = ? ORDER BY id DESC LIMIT ?",
         (run.id, attempt_id, kind, most),
@@ -62,7 +62,7 @@ def has(database: Database, attempt: Attempt, kind: str) -> bool:
 
 
 def of_kinds(database: Database, kinds: Sequence[str], *, since: float) -> list[Event]:
-    """Read the events of some kinds from a moment on, oldest first."""
+    """Read the events of some kinds since a time, oldest first."""
     marks = ", ".join("?" * len(kinds))
     return database.records(
         Event, f"SELECT * FROM events WHERE at >= ? AND kind IN ({marks}) ORDER BY at, id", (since, *kinds)
@@ -83,12 +83,12 @@ def newest(
 
     Args:
         database: the state.
-        limit: how many at most.
-        sweep_id: of this sweep alone, as the next two.
-        run_id: of this run.
-        competition_id: of this competition.
-        after_id: only those that happened after the one with this number.
-        before_id: only those that happened before this one.
+        limit: the most events to return.
+        sweep_id: only events of this sweep.
+        run_id: only events of this run.
+        competition_id: only events of this competition.
+        after_id: only events after the one with this number.
+        before_id: only events before the one with this number.
     """
     wanted = {"sweep_id": sweep_id, "run_id": run_id, "competition_id": competition_id}
     conditions = [f"{column} = :{column}" for column, value in wanted.items() if value is not None]

@@ -1,4 +1,4 @@
-"""Experiments: which sweeps together make a leaderboard row."""
+"""Experiments: the sweeps that together make a leaderboard row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from state.records import Experiment
 
 
 def assign(database: Database, experiment_id: str, sweep_id: str, *, now: float, note: str = "") -> None:
-    """Add a sweep to an experiment, which is created when it is new."""
+    """Add a sweep to an experiment, which is created if it does not exist."""
     with database.transaction():
         experiment = {"id": experiment_id, "note": note, "created_at": now}
         database.insert("experiments", experiment, or_ignore=True)
@@ -30,7 +30,7 @@ def all_experiments(database: Database) -> list[Experiment]:
 
 
 def of_sweep(database: Database, sweep_id: str) -> tuple[str, ...]:
-    """Name the experiments that a sweep belongs to, first to be assigned first."""
+    """Return the experiments that a sweep belongs to, in order of assignment."""
     rows = database.rows(
         "SELECT experiment_id FROM experiment_sweeps WHERE sweep_id = ? ORDER BY rowid", (sweep_id,)
     )

@@ -1,4 +1,4 @@
-"""What detectors have found in attempts, and what people say of it: findings, how far they looked, and reviews."""
+"""Integrity: detectors' results for attempts, with findings and coverage, and people's reviews of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from state.database import Database, read_all
 
 
 class Layer(StrEnum):
-    """What finds: rules over facts, comparison with other code, or a model that is asked."""
+    """The kind of a detector: rules over facts, comparison with other code, or a model as judge."""
 
     FACTS = "facts"
     PLAGIARISM = "plagiarism"
@@ -22,7 +22,7 @@ class Layer(StrEnum):
 
 
 class Severity(StrEnum):
-    """How much a finding says against a run; none of them decides anything."""
+    """How strongly a finding speaks against a run; none of them excludes a run by itself."""
 
     CLEAN = "clean"
     NOTE = "note"
@@ -31,18 +31,18 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Its place, the clean first."""
+        """Its position, starting with clean."""
         return list(Severity).index(self)
 
     @property
     def is_flag(self) -> bool:
-        """Whether somebody should look."""
+        """Whether a person should review it."""
         return self.rank >= Severity.SUSPICIOUS.rank
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A passage that anybody can look up: hostile text, verbatim but for its length.
+    """A passage with its source: untrusted text, verbatim but cut.
 
     Attributes:
         source: the file, below the attempt's directory, or a public kernel.
@@ -56,7 +56,7 @@ class Excerpt:
 
     @property
     def place(self) -> str:
-        """Name the file and its lines."""
+        """The file and its lines."""
         if not self.first_line:
             return self.source
         to = f"-{self.last_line}" if self.last_line > self.first_line else ""
@@ -65,11 +65,11 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a detector has found in an attempt, with what shows it.
+    """A detector's finding in an attempt, with its evidence.
 
     Attributes:
-        statement: what was found, in one line.
-        excerpts: the passages that show it; where two things are compared, they stand side by side in pairs.
+        statement: the finding in one line.
+        excerpts: the passages that show it; those of a comparison come in pairs.
         numbers: the figures that show it, by name.
     """
 
@@ -78,13 +78,13 @@ class Finding:
     excerpts: tuple[Excerpt, ...] = ()
     numbers: Mapping[str, float] = field(default_factory=dict)
 
-    # A frozen dataclass still has a dictionary, which is where a cached property lives.
+    # A frozen dataclass still has a dictionary, in which a cached property is stored.
     @cached_property
     def key(self) -> str:
-        """What names it within its run: the same for as long as a detector finds the same."""
+        """Its id within its run, which stays the same as long as a detector finds the same."""
         numbers = {
             name: float(value) for name, value in self.numbers.items()
-        }  # as they come back from the state
+        }  # as they are read from the state
         content = json.dumps(
             [self.statement, [asdict(one) for one in self.excerpts], numbers], sort_keys=True
         )
@@ -93,15 +93,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class DetectorResult:
-    """What one detector found in one attempt, and what it had looked at.
+    """The result of one detector for one attempt, and what it examined.
 
     Attributes:
-        version: of the detector; a newer one looks again.
-        content: the hash of all that it looked at; when that has changed, it looks again.
-        coverage: how much of the material it looked at, in words; empty for all of it.
-        problem: why it could not look; then it says nothing about the run.
-        model: that was asked; empty for none.
-        usd: what its answers cost, whenever they were given; None where no price is known.
+        version: of the detector; a newer one runs again.
+        content: the hash of all that it examined; when that has changed, it runs again.
+        coverage: how much of the material it examined, in words; empty for all of it.
+        problem: why it could not run; then it says nothing about the run.
+        model: the model that judged; empty for none.
+        usd: the cost of its answers, including cached ones; None where the price is unknown.
     """
 
     detector: str
@@ -117,18 +117,18 @@ class DetectorResult:
 
     @property
     def severity(self) -> Severity:
-        """The gravest of its findings."""
+        """The severity of its gravest finding."""
         return max((one.severity for one in self.findings), key=lambda one: one.rank, default=Severity.CLEAN)
 
 
 @dataclass(frozen=True)
 class Review:
-    """What a person says of a finding, with the reason; kept for ever, and the newest one of a finding counts.
+    """A person's review of a finding, with the reason; it is never removed, and the newest one of a finding counts.
 
     Attributes:
         finding: its key.
-        statement: as it was when it was reviewed.
-        cleared: the finding says nothing against the run; otherwise it is confirmed.
+        statement: the finding's at the time of the review.
+        cleared: whether the finding does not speak against the run; otherwise it is confirmed.
     """
 
     id: int
@@ -143,14 +143,14 @@ class Review:
 
 @dataclass(frozen=True)
 class RunIntegrity:
-    """All that is known of one run: the results for its latest attempt, and the reviews of its findings."""
+    """The integrity of one run: the results for its latest attempt, and the reviews of its findings."""
 
     run_id: int
     results: tuple[DetectorResult, ...]
     reviews: tuple[Review, ...]
 
     def review_of(self, finding: Finding) -> Review | None:
-        """Return what counts as said of a finding."""
+        """Return the review of a finding that counts; None without one."""
         return next((one for one in reversed(self.reviews) if one.finding == finding.key), None)
 
     def is_cleared(self, finding: Finding) -> bool:
@@ -159,12 +159,12 @@ class RunIntegrity:
         return review is not None and review.cleared
 
     def standing(self) -> list[Finding]:
-        """List the findings that nobody has cleared, the gravest first."""
+        """Return the findings that nobody has cleared, the gravest first."""
         found = (one for result in self.results for one in result.findings if not self.is_cleared(one))
         return sorted(found, key=lambda one: -one.severity.rank)
 
     def flags(self) -> list[Finding]:
-        """List those of them that somebody should look at."""
+        """Return those of them that a person should review."""
         return [one for one in self.standing() if one.severity.is_flag]
 
     @property
@@ -173,14 +173,14 @@ class RunIntegrity:
         return next((one.severity for one in self.standing()), Severity.CLEAN)
 
     def result_of(self, detector: str) -> DetectorResult | None:
-        """Return what a detector found."""
+        """Return the result of a detector; None without one."""
         return next((one for one in self.results if one.detector == detector), None)
 
 
 def replace_results(
     database: Database, attempt_id: int, layer: Layer, results: Sequence[DetectorResult]
 ) -> None:
-    """Keep what a layer found in an attempt, in place of what it had found before."""
+    """Store a layer's results for an attempt, replacing its earlier ones."""
     with database.transaction():
         database.execute(
             "DELETE FROM integrity_results WHERE attempt_id = ? AND layer = ?", (attempt_id, layer)
@@ -191,7 +191,7 @@ def replace_results(
 
 
 def of_runs(database: Database, run_ids: Collection[int]) -> dict[int, RunIntegrity]:
-    """Read what is known of runs; those that no detector has looked at have no results."""
+    """Read the integrity of runs; those that no detector has examined have no results."""
     wanted = json.dumps(sorted(run_ids))
     rows = database.rows(
         "SELECT integrity_results.*, run_id FROM integrity_results JOIN attempts ON attempts.id = attempt_id"
@@ -219,7 +219,7 @@ def of_runs(database: Database, run_ids: Collection[int]) -> dict[int, RunIntegr
 def add_review(
     database: Database, run_id: int, finding: Finding, *, cleared: bool, reason: str, author: str, now: float
 ) -> None:
-    """Keep what a person says of a finding, with an event."""
+    """Store a person's review of a finding, with an event."""
     with database.transaction():
         values = {"run_id": run_id, "finding": finding.key, "statement": finding.statement}
         said = {"cleared": cleared, "reason": reason, "author": author, "at": now}

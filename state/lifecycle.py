@@ -1,4 +1,4 @@
-"""The life of a run, as pure data: its states, how it can end, and which steps are allowed."""
+"""The lifecycle of a run, as pure data: its states, its outcomes, and the allowed transitions."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from enum import StrEnum
 
 from foundation.problems import StateProblem
 
-# Who classifies failures unless somebody does it by hand.
+# The author of failure classes that were not set by hand.
 ENGINE = "engine"
 
 
 class RunState(StrEnum):
-    """Where a run is in its life."""
+    """The state of a run."""
 
     QUEUED = "queued"
     STARTING = "starting"
@@ -24,7 +24,7 @@ class RunState(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What a submission is worth, best first; of a live run: what it would get if it ended now."""
+    """The result of a submission, best first; of a live run, what it would get if it ended now."""
 
     GOLD = "gold"
     SILVER = "silver"
@@ -39,7 +39,7 @@ MEDALS = frozenset({Outcome.GOLD, Outcome.SILVER, Outcome.BRONZE})
 
 
 class FailureClass(StrEnum):
-    """Why a run failed. Only infrastructure failures may be relaunched without touching the statistics."""
+    """Why a run failed. Only infrastructure failures may be relaunched without affecting the statistics."""
 
     INFRASTRUCTURE = "infrastructure"
     TIMEOUT = "timeout"
@@ -61,7 +61,7 @@ class SweepState(StrEnum):
 LIVE = frozenset({RunState.STARTING, RunState.RUNNING, RunState.COLLECTING, RunState.GRADING})
 
 
-# While its agent may be there a run holds slots, memory and GPUs; one that is only graded holds none.
+# While its agent may be running, a run occupies slots, memory and GPUs; while it is only graded, it does not.
 OCCUPYING = LIVE - {RunState.GRADING}
 
 
@@ -81,7 +81,7 @@ ALLOWED_AFTER: dict[RunState, frozenset[RunState]] = {
 
 
 class ForbiddenTransition(StateProblem):
-    """A run was to be put into a state that can't follow its own."""
+    """A run's state can't be followed by the requested one."""
 
 
 def require_allowed(run: str, current: RunState, wanted: RunState) -> None:

@@ -1,4 +1,4 @@
-"""What the state holds, as frozen dataclasses: the only form in which it leaves this package."""
+"""The records of the state as frozen dataclasses, the only form in which other packages get them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from state.lifecycle import ENDED, LIVE, FailureClass, Outcome, RunState, SweepS
 
 
 class RequestState(StrEnum):
-    """What became of a request that a console or a command filed."""
+    """The state of a request that a console or a command filed."""
 
     FILED = "filed"
     DONE = "done"
@@ -19,7 +19,7 @@ class RequestState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-# The runtime of runs that were made elsewhere, under unknown conditions.
+# The runtime of imported runs, whose conditions are unknown.
 IMPORTED = "imported"
 # The placement of runs on the engine's own host.
 HERE = "here"
@@ -27,7 +27,7 @@ HERE = "here"
 
 @dataclass(frozen=True)
 class SweepSpec:
-    """What an operator asked for: it is kept with the sweep as it was and never changed."""
+    """The specification of a sweep as the operator launched it, which never changes."""
 
     agent_id: str
     agents_dir: str
@@ -70,7 +70,7 @@ class SweepSpec:
 
 @dataclass(frozen=True)
 class Tag:
-    """A word on a run or a sweep by which it is found again, and who put it there and when."""
+    """A tag of a run or a sweep, with its author and time."""
 
     name: str
     by: str
@@ -79,11 +79,11 @@ class Tag:
 
 @dataclass(frozen=True)
 class Sweep:
-    """One agent on some competitions, some seeds each.
+    """A sweep: one agent on some competitions, with some seeds each.
 
     Attributes:
-        note: what it is for, or what people should know of it.
-        noted_by: who wrote the note last; empty where it was launched with it.
+        note: its purpose, or other remarks.
+        noted_by: the note's last author; empty where it was launched with the note.
     """
 
     id: str
@@ -108,16 +108,16 @@ class Run:
     graded submission while it is live and are final with the outcome.
 
     Attributes:
-        suspected: what of the infrastructure may have ended its agent, by words in its log alone; empty for nothing.
-        grading_problem: why its newest submission can't be graded at present, which says nothing about the submission;
+        suspected: a cause in the infrastructure that only words in the agent's log suggest; empty for none.
+        grading_problem: why its newest submission can't be graded now, which is not the submission's fault;
             empty where it can.
         grading_fails_since: when that began.
-        grading_retry_at: when it is graded again.
-        excused: whether its failure counts for nothing until it is launched again for free, as its sweep was to take
-            the end of a budget that runs share.
-        note: what people should know of it, with `noted_by` and `noted_at`.
-        demo: whether it is on the demo's synthetic data, so that it is no result.
-        cause: its failure without what differs from run to run (`state.causes`); empty where it has not failed.
+        grading_retry_at: when grading is tried again.
+        excused: whether its failure does not count until it is relaunched for free, which its sweep specifies for
+            the end of a shared budget.
+        note: remarks, with `noted_by` and `noted_at`.
+        demo: whether it is on the demo's synthetic data, so that it is not a result.
+        cause: its failure without the parts that differ from run to run (`state.causes`); empty if it has not failed.
     """
 
     id: int
@@ -153,7 +153,7 @@ class Run:
 
     @property
     def is_live(self) -> bool:
-        """Whether something is being done for it right now."""
+        """Whether it is being worked on."""
         return self.state in LIVE
 
     @property
@@ -164,21 +164,21 @@ class Run:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One launch of a run, kept for ever.
+    """One launch of a run, which is never removed while its sweep exists.
 
     Attributes:
-        number: counts the attempts of its run.
-        token: names it and nothing else ever, in its directory, its order and its containers.
-        image: the digest of what its agent ran in.
-        suspected: as that of its run.
-        recipe: what that image was built from: hashes of its files and of those of its mlebench-env; empty: unknown.
-        not_held: the limits that nothing held where it ran, in words; empty when all were held.
-        placement: where it was launched: `here`, or by which batch system.
-        job: the number by which that knows it; empty where there is none.
-        node: the host that it runs on; empty for the engine's own, or while none is known.
-        waits_for: why that does not run it yet, or not at the moment, in its own word; empty where it does.
-        starts_at: when it may start, by that system's reckoning; None where nobody knows.
-        job_priority: by which that chooses among those that wait; higher goes first.
+        number: its number among the attempts of its run, from 1.
+        token: its permanently unique id, in the names of its directory, its order and its containers.
+        image: the digest of its agent's image.
+        suspected: as for its run.
+        recipe: the hashes of the files from which its image and that's mlebench-env were built; empty: unknown.
+        not_held: the limits that were not enforced where it ran, in words; empty when all were.
+        placement: where it was launched: `here`, or the name of a batch system's profile.
+        job: its job number there; empty where there is none.
+        node: its host; empty for the engine's own, or while it is unknown.
+        waits_for: the batch system's word for why it does not run now; empty where it does.
+        starts_at: the batch system's estimate of its start; None where unknown.
+        job_priority: the batch system's priority among waiting jobs; higher goes first.
     """
 
     id: int
@@ -215,7 +215,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Submission:
-    """A snapshot of what an agent had submitted at some moment, with its grade once there is one."""
+    """A snapshot of an agent's submission, with its grade once there is one."""
 
     id: int
     attempt_id: int
@@ -250,7 +250,7 @@ class Grade:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened, in order and for ever."""
+    """An entry of the log of events."""
 
     id: int
     at: float
@@ -265,10 +265,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Request:
-    """Something that a console or a command wants the engine to do, with the answer once there is one.
+    """A request of a console or a command to the engine, with the answer once there is one.
 
     Attributes:
-        not_before: when it is done at the earliest; until then it can be withdrawn. None: at once.
+        not_before: the earliest time of its execution, until which it can be withdrawn; None: at once.
     """
 
     id: int
@@ -284,11 +284,11 @@ class Request:
 
 @dataclass(frozen=True)
 class SweepCounts:
-    """How many of a sweep's runs are in which state.
+    """The numbers of a sweep's runs by state.
 
     Attributes:
-        retrying: of the failed ones, those that will be queued again.
-        demo: how many are on the demo's synthetic data.
+        retrying: failed runs that will be queued again.
+        demo: runs on the demo's synthetic data.
     """
 
     total: int = 0
@@ -305,11 +305,11 @@ class SweepCounts:
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """That somebody knows of something that needs a person, named by its key, and why it is out of the way.
+    """A person's acknowledgement of a concern, with the reason.
 
     Attributes:
-        text: what it was, in words.
-        until: when it is shown again, whatever happens; None: as soon as there is something newer than `at`.
+        text: the concern in words.
+        until: when the concern is shown again in any case; None: as soon as it recurs after `at`.
     """
 
     key: str
@@ -320,13 +320,13 @@ class Acknowledgement:
     until: float | None = None
 
     def hides(self, newest: float, now: float) -> bool:
-        """Return whether what happened last at some moment is still out of the way."""
+        """Return whether a concern that occurred last at `newest` is still hidden."""
         return newest <= self.at if self.until is None else now < self.until
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A leaderboard row in the making: the sweeps that belong to it."""
+    """The sweeps that together make a leaderboard row."""
 
     id: str
     note: str
@@ -336,12 +336,12 @@ class Experiment:
 
 @dataclass(frozen=True)
 class UsageSample:
-    """What one attempt used at one moment; None where it could not be measured.
+    """The resource usage of one attempt at one moment; None where it could not be measured.
 
     Attributes:
-        gpu_percent: how busy its GPUs were, on average; others may share them.
-        gpu_memory_bytes: what is taken of the memory of its GPUs together.
-        network_bytes: what has gone in and out of its own network since it began.
+        gpu_percent: the mean utilization of its GPUs, which other attempts may share.
+        gpu_memory_bytes: the used memory of all its GPUs.
+        network_bytes: the traffic of its own network since its start, in both directions.
     """
 
     attempt_id: int
@@ -356,9 +356,9 @@ class UsageSample:
 
 
 class DatasetState(StrEnum):
-    """How far a competition's data are.
+    """The state of a competition's data.
 
-    `refused` waits for somebody to accept the rules on Kaggle, `unavailable` is no longer offered there.
+    `refused`: a person must accept the rules on Kaggle; `unavailable`: no longer offered there.
     """
 
     ABSENT = "absent"
@@ -371,7 +371,7 @@ class DatasetState(StrEnum):
 
 
 class StepState(StrEnum):
-    """How far one step of preparing a dataset is."""
+    """The state of one step of preparing a dataset."""
 
     WAITING = "waiting"
     WORKING = "working"
@@ -393,12 +393,12 @@ class Dataset:
     """One competition's data in one edition.
 
     Attributes:
-        priority: of those that are requested the higher ones come first.
-        verification: how it was to be verified the last time; empty if it never was.
-        failures: how often in a row it has failed for a reason of its own that may be over the next time.
-        failing_since: since when it has failed, or could not reach Kaggle.
-        retry_at: when it is tried again; None: as soon as there is room for it.
-        demo: whether it is made, or is to be made, of the demo's synthetic data.
+        priority: among requested ones; higher goes first.
+        verification: the kind of its last verification; empty if there was none.
+        failures: how often in a row it has failed for a temporary reason of its own.
+        failing_since: since when it has been failing, or could not reach Kaggle.
+        retry_at: when it is tried again; None: as soon as a worker is free.
+        demo: whether it is, or will be, made of the demo's synthetic data.
     """
 
     competition_id: str
@@ -420,12 +420,12 @@ class Dataset:
 
 @dataclass(frozen=True)
 class KaggleState:
-    """Whether Kaggle can be reached, as far as it was asked.
+    """Whether Kaggle can be reached, by the last requests.
 
     Attributes:
-        unreachable_since: None: it can be reached.
-        failures: how often it has been asked in vain since then.
-        retry_at: when it is asked again.
+        unreachable_since: None if it can be reached.
+        failures: the number of failed requests since then.
+        retry_at: when the next request is made.
         problem: why it can't be reached.
         accepted_at: when it last accepted our credentials.
     """
@@ -439,7 +439,7 @@ class KaggleState:
 
 @dataclass(frozen=True)
 class DatasetStep:
-    """One step of preparing a dataset, with what is done of how much."""
+    """One step of preparing a dataset, with its progress."""
 
     competition_id: str
     edition: str

@@ -1,4 +1,4 @@
-"""Requests: the one way in which a console or a command changes anything; the engine answers them."""
+"""Requests, the only way in which a console or a command changes anything; the engine answers them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def file(
     now: float,
     not_before: float | None = None,
 ) -> int:
-    """File a request and return its number, by which the answer can be read.
+    """File a request and return its number, with which the answer can be read.
 
-    With `not_before` it waits until then, and can be withdrawn; it does so in the state, so that neither the end of
-    who has filed it nor that of the engine loses it or does it twice.
+    With `not_before` it waits until then, and can be withdrawn; it waits in the state, so that neither the end of
+    the process that filed it nor that of the engine loses it or executes it twice.
     """
     with database.transaction():
         return database.insert(
@@ -36,9 +36,9 @@ def file(
 
 
 def open_requests(database: Database, *, now: float) -> list[Request]:
-    """Read what has not been answered yet, oldest first, but for what waits for a later time.
+    """Read the unanswered requests that are due, oldest first.
 
-    What waits longer than it was filed to wait is due too: then the clock was set back meanwhile.
+    Requests filed in the future are due too, since the clock was set back meanwhile.
     """
     return database.records(
         Request,
@@ -49,14 +49,14 @@ def open_requests(database: Database, *, now: float) -> list[Request]:
 
 
 def waiting(database: Database) -> list[Request]:
-    """Read what waits for its time, and can be withdrawn until then, oldest first."""
+    """Read the requests that wait for their time and can be withdrawn until then, oldest first."""
     return database.records(
         Request, "SELECT * FROM requests WHERE state = 'filed' AND not_before IS NOT NULL ORDER BY id"
     )
 
 
 def withdraw(database: Database, request_id: int, *, by: str, now: float) -> bool:
-    """Take a request back that has not been answered; whether there was still time for it."""
+    """Withdraw a request unless it was answered, and return whether that was possible."""
     with database.transaction():
         found = database.execute(
             "UPDATE requests SET state = ?, answer = ?, answered_at = ? WHERE id = ? AND state = 'filed'",
@@ -66,7 +66,7 @@ def withdraw(database: Database, request_id: int, *, by: str, now: float) -> boo
 
 
 def answer(database: Database, request_id: int, state: RequestState, text: str, *, now: float) -> None:
-    """Answer a request; within the same transaction as what it asked for, so that neither is done twice."""
+    """Answer a request, in the same transaction as its execution, so that neither happens twice."""
     with database.transaction():
         database.execute(
             "UPDATE requests SET state = ?, answer = ?, answered_at = ? WHERE id = ? AND state = 'filed'",

@@ -1,4 +1,4 @@
-"""Runs and their attempts as they can be read; `transitions` is where they change."""
+"""Queries of runs and their attempts; `transitions` changes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from state.records import HERE, Attempt, Run
 
 @dataclass(frozen=True)
 class PastAttempt:
-    """How long an attempt's agent worked, from its start to its own end or its deadline."""
+    """The duration of an attempt, from its agent's start to its own end or its deadline."""
 
     attempt_id: int
     competition_id: str
@@ -23,7 +23,7 @@ class PastAttempt:
 
 @dataclass(frozen=True)
 class FailedRun:
-    """A run that failed for the infrastructure so often, the last time at `ended_at`, and that may be retried."""
+    """A run that may be retried: it had `failures` infrastructure failures, the last one at `ended_at`."""
 
     id: int
     sweep_id: str
@@ -45,12 +45,12 @@ def of_sweep(database: Database, sweep_id: str) -> list[Run]:
 
 
 def of_all_sweeps(database: Database) -> list[Run]:
-    """Read every run there is."""
+    """Read all runs."""
     return database.records(Run, "SELECT * FROM runs ORDER BY sweep_id, position")
 
 
 def seeds(database: Database) -> dict[int, int]:
-    """Read which seed each run is, by its number."""
+    """Read the seed of each run, by its number."""
     return {row["id"]: row["seed"] for row in database.rows("SELECT id, seed FROM runs")}
 
 
@@ -65,7 +65,7 @@ def get(database: Database, run_id: int) -> Run:
 
 
 def live(database: Database) -> list[Run]:
-    """Read the runs for which something is being done."""
+    """Read the runs that are being worked on."""
     return database.records(Run, f"SELECT * FROM runs WHERE state IN ({_LIVE}) ORDER BY id")
 
 
@@ -78,7 +78,7 @@ def live_counts(database: Database) -> dict[str, int]:
 
 
 def occupying_counts(database: Database) -> dict[str, int]:
-    """Count the runs of each sweep whose agents hold slots, memory and GPUs."""
+    """Count the runs of each sweep whose agents occupy slots, memory and GPUs."""
     rows = database.rows(
         f"SELECT sweep_id, COUNT(*) AS held FROM runs WHERE state IN ({_OCCUPYING}) GROUP BY sweep_id"
     )
@@ -86,7 +86,7 @@ def occupying_counts(database: Database) -> dict[str, int]:
 
 
 def troubled(database: Database) -> list[Run]:
-    """Read the runs that may need a person: those that have failed, are at work, or can't be graded."""
+    """Read the runs that may need a person: those that have failed, are live, or can't be graded."""
     return database.records(
         Run,
         f"SELECT * FROM runs WHERE state IN ('{RunState.FAILED}', {_LIVE}) OR grading_problem != ''"
@@ -95,7 +95,7 @@ def troubled(database: Database) -> list[Run]:
 
 
 def past_causes(database: Database) -> list[tuple[str, str]]:
-    """Read of what attempts have ever failed, as groups of causes and causes."""
+    """Read all causes of failed attempts, with their groups."""
     rows = database.rows(
         "SELECT DISTINCT failure_class, suspected != '' AS suspected, cause FROM attempts"
         " WHERE failure_class IS NOT NULL"
@@ -157,7 +157,7 @@ def attempts_in(database: Database, state: RunState) -> list[Attempt]:
 
 
 def placed_elsewhere(database: Database, sweep_id: str | None = None) -> dict[int, Attempt]:
-    """Read the attempts of live runs, by run, that a batch system was given; of one sweep or all."""
+    """Read the attempts of live runs that are a batch system's jobs, by run; of one sweep or all."""
     found = database.records(
         Attempt,
         "SELECT attempts.* FROM runs JOIN attempts ON attempts.run_id = runs.id"
@@ -169,7 +169,7 @@ def placed_elsewhere(database: Database, sweep_id: str | None = None) -> dict[in
 
 
 def occupying_attempts(database: Database) -> set[int]:
-    """Read the numbers of the attempts whose agents hold slots, memory and GPUs."""
+    """Read the numbers of the attempts whose agents occupy slots, memory and GPUs."""
     rows = database.rows(
         "SELECT attempts.id FROM runs JOIN attempts ON attempts.run_id = runs.id"
         f" AND attempts.number = runs.attempts WHERE runs.state IN ({_OCCUPYING})"
@@ -178,19 +178,19 @@ def occupying_attempts(database: Database) -> set[int]:
 
 
 def report_offsets(database: Database, attempt_id: int) -> tuple[int, int]:
-    """Read how far an attempt's events and usage files have been taken into the state."""
+    """Read how far an attempt's events and usage files have been read into the state."""
     row = database.row("SELECT events_offset, usage_offset FROM attempts WHERE id = ?", (attempt_id,))
     return (0, 0) if row is None else (row["events_offset"], row["usage_offset"])
 
 
 def set_report_offsets(database: Database, attempt_id: int, events_offset: int, usage_offset: int) -> None:
-    """Note how far an attempt's events and usage files have been taken in, with what was in them."""
+    """Record how far an attempt's events and usage files have been read into the state, in the same transaction."""
     database.update("attempts", attempt_id, events_offset=events_offset, usage_offset=usage_offset)
 
 
 @dataclass(frozen=True)
 class JobFacts:
-    """What a batch system says of an attempt that it runs; the fields are those of the attempt."""
+    """A batch system's facts about an attempt; the fields are those of the attempt."""
 
     job: str
     node: str
@@ -200,20 +200,20 @@ class JobFacts:
 
 
 def note_jobs(database: Database, facts: Mapping[int, JobFacts]) -> None:
-    """Note what a batch system says of attempts, by their numbers, all in one transaction."""
+    """Record a batch system's facts about attempts, by their numbers, in one transaction."""
     with database.transaction():
         for attempt_id, known in facts.items():
             database.update("attempts", attempt_id, **asdict(known))
 
 
 def note_activity(database: Database, run_id: int, at: float) -> None:
-    """Note when something last happened in a run: output, work, or a change on disk."""
+    """Record the last activity of a run: output, work, or a change on disk."""
     database.update("runs", run_id, last_activity_at=at)
 
 
 def mark_demo(database: Database, sweep_id: str, run_id: int | None = None) -> None:
-    """Note which runs of a sweep, or which one, are on the demo's synthetic data, as their datasets are now."""
-    # A launch must not read all runs that are queued beside its own.
+    """Record which runs of a sweep, or whether one run, are on the demo's synthetic data, as their datasets are now."""
+    # A launch must not touch all other queued runs.
     chosen, value = ("sweep_id", sweep_id) if run_id is None else ("id", run_id)
     with database.transaction():
         database.execute(
@@ -225,7 +225,7 @@ def mark_demo(database: Database, sweep_id: str, run_id: int | None = None) -> N
 
 
 def next_ready(database: Database, sweep_id: str, edition: str, *, limit: int) -> list[Run]:
-    """Read the runs of a sweep that are to start next, of competitions whose data are prepared."""
+    """Read the next runs of a sweep to start, of competitions whose data are prepared."""
     return database.records(
         Run,
         "SELECT * FROM runs WHERE state = 'queued' AND sweep_id = ? AND competition_id IN"
@@ -236,7 +236,7 @@ def next_ready(database: Database, sweep_id: str, edition: str, *, limit: int) -
 
 
 def failed(database: Database, sweep_id: str, kind: FailureClass) -> list[Run]:
-    """Read the runs of a sweep that failed in some way, first to fail first."""
+    """Read the runs of a sweep with a class of failure, in the order of failing."""
     return database.records(
         Run,
         "SELECT * FROM runs WHERE state = 'failed' AND sweep_id = ? AND failure_class = ? ORDER BY ended_at",
@@ -245,7 +245,7 @@ def failed(database: Database, sweep_id: str, kind: FailureClass) -> list[Run]:
 
 
 def to_retry(database: Database) -> list[FailedRun]:
-    """Read the runs that will be retried once they have waited; a class that was given by hand starts nothing."""
+    """Read the runs that will be retried after a delay; a class that was set by hand triggers no retry."""
     return database.records(
         FailedRun,
         # Each sweep's specification is parsed once, however many of its runs have failed.
@@ -261,13 +261,13 @@ def to_retry(database: Database) -> list[FailedRun]:
 
 
 def queued_count(database: Database) -> int:
-    """Count the runs that wait."""
+    """Count the queued runs."""
     row = database.row("SELECT COUNT(*) AS queued FROM runs WHERE state = 'queued'")
     return 0 if row is None else int(row["queued"])
 
 
 def last_launch(database: Database, sweep_id: str) -> float | None:
-    """Tell when the newest attempt of a sweep was made."""
+    """Return when the newest attempt of a sweep was created; None without one."""
     row = database.row(
         "SELECT MAX(created_at) AS at FROM attempts JOIN runs ON runs.id = attempts.run_id WHERE sweep_id = ?",
         (sweep_id,),
@@ -276,7 +276,7 @@ def last_launch(database: Database, sweep_id: str) -> float | None:
 
 
 def past_attempts(database: Database, agent_id: str) -> list[PastAttempt]:
-    """Read how long an agent has worked so far, newest first; what was stopped or lost is left out."""
+    """Read the durations of an agent's attempts, newest first, without stopped and lost ones."""
     return database.records(
         PastAttempt,
         "SELECT attempts.id AS attempt_id, competition_id, attempts.ended_at - attempts.started_at AS seconds"

@@ -17,7 +17,7 @@ _WITH_GRADES = (
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A submission as its runner found it."""
+    """A snapshot of a submission as its runner took it."""
 
     sequence: int
     taken_at: float
@@ -28,7 +28,7 @@ class Snapshot:
 
 
 def add(database: Database, attempt_id: int, snapshot: Snapshot) -> None:
-    """Take a snapshot into the state; the same sequence number again changes nothing."""
+    """Add a snapshot to the state; a known sequence number changes nothing."""
     with database.transaction():
         attempt = runs.attempt(database, attempt_id)
         database.insert("submissions", {"attempt_id": attempt_id, **asdict(snapshot)}, or_ignore=True)
@@ -40,7 +40,7 @@ def add(database: Database, attempt_id: int, snapshot: Snapshot) -> None:
 
 
 def is_current(database: Database, submission_id: int) -> bool:
-    """Return whether a submission is there and belongs to the latest attempt of its run."""
+    """Return whether a submission exists and belongs to the latest attempt of its run."""
     sql = (
         "SELECT 1 FROM submissions JOIN attempts ON attempts.id = attempt_id"
         " JOIN runs ON runs.id = run_id AND runs.attempts = attempts.number WHERE submissions.id = ?"
@@ -49,13 +49,13 @@ def is_current(database: Database, submission_id: int) -> bool:
 
 
 def is_known(database: Database, attempt_id: int, sequence: int) -> bool:
-    """Return whether an attempt's snapshot has been taken into the state."""
+    """Return whether an attempt's snapshot is in the state."""
     sql = "SELECT 1 FROM submissions WHERE attempt_id = ? AND sequence = ?"
     return database.row(sql, (attempt_id, sequence)) is not None
 
 
 def set_final(database: Database, attempt_id: int, sequence: int) -> None:
-    """Note which snapshot is the final submission, and let the run stand where that one does.
+    """Record which snapshot is the final submission, and give the run that one's standing.
 
     Raises:
         StateProblem: there is no such snapshot.
@@ -67,7 +67,7 @@ def set_final(database: Database, attempt_id: int, sequence: int) -> None:
             "UPDATE submissions SET final = (sequence = ?) WHERE attempt_id = ?", (sequence, attempt_id)
         )
         final = final_of(database, attempt_id)
-        assert final is not None  # it has just been made so
+        assert final is not None  # it has just been set
         run_id = runs.attempt(database, attempt_id).run_id
         database.update("runs", run_id, standing=final.standing, score=final.score, valid=final.valid)
 
@@ -78,7 +78,7 @@ def final_of(database: Database, attempt_id: int) -> Submission | None:
 
 
 def add_grade(database: Database, grade: Grade, *, now: float) -> None:
-    """Keep a grade, and let the run stand where its final, else its latest graded submission stands."""
+    """Store a grade, and give the run the standing of its final or else its latest graded submission."""
     with database.transaction():
         row = database.row("SELECT attempt_id FROM submissions WHERE id = ?", (grade.submission_id,))
         if row is None:
@@ -134,7 +134,7 @@ class HandedIn:
 
 
 def handed_in_by_several(database: Database) -> list[HandedIn]:
-    """Read which runs' final submissions have the same bytes as another run's."""
+    """Read the final submissions whose bytes equal another run's."""
     return database.records(
         HandedIn,
         "WITH finals AS (SELECT sha256, run_id, sweep_id, json_extract(spec, '$.agent_id') AS agent_id,"

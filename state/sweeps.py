@@ -1,4 +1,4 @@
-"""Sweeps: creating one with all its runs, changing how it is scheduled, reading how it stands."""
+"""Sweeps: create one with all its runs, change its scheduling, and read its counts."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def set_state(database: Database, sweep_id: str, state: SweepState, *, now: floa
 
 
 def set_concurrency(database: Database, sweep_id: str, concurrency: int, *, now: float) -> None:
-    """Change how many of a sweep's runs may be live at once."""
+    """Change how many of a sweep's runs may be live at the same time."""
     with database.transaction():
         get(database, sweep_id)
         database.update("sweeps", sweep_id, concurrency=concurrency)
@@ -82,7 +82,7 @@ def set_concurrency(database: Database, sweep_id: str, concurrency: int, *, now:
 
 
 def set_priority(database: Database, sweep_id: str, priority: int, *, now: float) -> None:
-    """Change whose runs start first."""
+    """Change a sweep's priority; higher ones start first."""
     with database.transaction():
         get(database, sweep_id)
         database.update("sweeps", sweep_id, priority=priority)
@@ -90,7 +90,7 @@ def set_priority(database: Database, sweep_id: str, priority: int, *, now: float
 
 
 def remove(database: Database, sweep_id: str) -> None:
-    """Remove a sweep with everything that is known of its runs, which have all ended."""
+    """Remove a sweep with all records of its runs, which must have ended."""
     with database.transaction():
         ids = "SELECT id FROM runs WHERE sweep_id = ?"
         attempts = f"SELECT id FROM attempts WHERE run_id IN ({ids})"
@@ -106,7 +106,7 @@ def remove(database: Database, sweep_id: str) -> None:
             f"DELETE FROM allowances WHERE attempt_id IN ({attempts})",
             "DELETE FROM budgets WHERE scope = 'sweep' AND name = ?",
             f"DELETE FROM attempts WHERE run_id IN ({ids})",
-            # Its name may be given again: a later sweep must not show what happened to this one.
+            # Its name may be reused: a later sweep must not show this one's events.
             "DELETE FROM events WHERE sweep_id = ?",
             "DELETE FROM runs WHERE sweep_id = ?",
             "DELETE FROM experiment_sweeps WHERE sweep_id = ?",
@@ -121,7 +121,7 @@ def find(database: Database, sweep_id: str) -> Sweep | None:
 
 
 def get(database: Database, sweep_id: str) -> Sweep:
-    """Read one sweep by its id or by an unambiguous beginning of it."""
+    """Read one sweep by its id or by an unambiguous prefix of it."""
     found = find(database, sweep_id)
     if found is not None:
         return found
@@ -142,7 +142,7 @@ def all_sweeps(database: Database) -> list[Sweep]:
 
 
 def with_work(database: Database) -> list[Sweep]:
-    """Read the sweeps that have queued or live runs, oldest first; what the others cost nobody has to pay."""
+    """Read the sweeps that have queued or live runs, oldest first; others are not parsed."""
     states = ", ".join(f"'{state}'" for state in sorted({*LIVE, RunState.QUEUED}))
     return database.records(
         Sweep,

@@ -1,4 +1,4 @@
-"""The only place where a run changes its state: each step is allowed, whole, and leaves its event."""
+"""Changes of a run's state, only here: each transition is checked, atomic, and leaves an event."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _GRADING_WORKS = {"grading_problem": "", "grading_fails_since": None, "grading_r
 
 @dataclass(frozen=True)
 class Failure:
-    """Why an attempt failed, in a class, in words, and with the lines or figures that show it.
+    """Why an attempt failed: the class, the reason in words, and the evidence.
 
     Attributes:
-        suspected: what of the infrastructure may have caused it, as the agent's own words say; empty for nothing.
-        excused: whether it counts for nothing until the run is launched again.
+        suspected: a cause in the infrastructure that only the agent's own output suggests; empty for none.
+        excused: whether it does not count until the run is launched again.
     """
 
     kind: FailureClass
@@ -36,7 +36,7 @@ class Failure:
 
 
 def new_token() -> str:
-    """Make a token that no other attempt of any state has or will have."""
+    """Return a token that is unique among the attempts of all states."""
     return secrets.token_hex(_TOKEN_BYTES)
 
 
@@ -50,9 +50,9 @@ def launch(
     token: str | None = None,
     placement: str = HERE,
 ) -> Attempt:
-    """Queued to starting: make the next attempt, before anything of it exists outside the state.
+    """Queued to starting: create the next attempt, before anything of it exists outside the state.
 
-    Its token is made here unless its directory is named after it already.
+    Its token is generated unless it is given, as for a directory that has it in its name.
     """
     with database.transaction():
         run = runs.get(database, run_id)
@@ -107,7 +107,7 @@ def started(
     recipe: str = "",
     runtime: str = "",
 ) -> None:
-    """Starting to running: the agent's process is there, in this image and on this hardware."""
+    """Starting to running: the agent's process was started, in this image and on this hardware."""
     with database.transaction():
         run, attempt = _current(database, attempt_id)
         kept = to_json(hardware) if hardware is not None else None
@@ -139,7 +139,7 @@ def agent_ended(
     at: float,
     now: float,
 ) -> None:
-    """Running (or starting) to collecting: the agent is gone, what it left is being gathered."""
+    """Running (or starting) to collecting: the agent has ended, and its results are being collected."""
     with database.transaction():
         run, attempt = _current(database, attempt_id)
         database.update(
@@ -151,7 +151,7 @@ def agent_ended(
 
 
 def collected(database: Database, attempt_id: int, *, now: float, suspected: str = "") -> None:
-    """Collecting to grading: everything that the attempt left is in its directory."""
+    """Collecting to grading: all results of the attempt are in its directory."""
     with database.transaction():
         run, attempt = _current(database, attempt_id)
         database.update("attempts", attempt_id, suspected=suspected)
@@ -161,7 +161,7 @@ def collected(database: Database, attempt_id: int, *, now: float, suspected: str
 
 
 def grading_failed(database: Database, attempt_id: int, problem: str, *, retry_at: float, now: float) -> None:
-    """Note why an attempt's submission can't be graded at present and when that is tried again; its run only waits."""
+    """Record why an attempt's submission can't be graded now and when that is retried; its run only waits."""
     with database.transaction():
         run, _attempt = _current(database, attempt_id)
         since = run.grading_fails_since or now
@@ -177,7 +177,7 @@ def grading_failed(database: Database, attempt_id: int, problem: str, *, retry_a
 
 
 def grading_works(database: Database, attempt_id: int, *, now: float) -> None:
-    """Note that an attempt's submission could be graded; says so where it could not before."""
+    """Record that an attempt's submission could be graded, with an event if it could not before."""
     with database.transaction():
         run, _attempt = _current(database, attempt_id)
         if run.grading_problem:
@@ -188,11 +188,11 @@ def grading_works(database: Database, attempt_id: int, *, now: float) -> None:
 
 
 def regrade(database: Database, run_id: int, *, by: str, now: float) -> None:
-    """Have the submission of a run graded again at once whose grading has failed."""
+    """Have a run whose grading has failed graded again at once."""
     with database.transaction():
         run = runs.get(database, run_id)
         if not run.grading_problem:
-            why = "its agent is at work" if run.state is RunState.RUNNING else f"it is {run.state}"
+            why = "its agent is running" if run.state is RunState.RUNNING else f"it is {run.state}"
             raise StateProblem(
                 f"run {run_id} can't be graded again", f"{why}, and its grading has not failed"
             )
@@ -201,7 +201,7 @@ def regrade(database: Database, run_id: int, *, by: str, now: float) -> None:
 
 
 def finished(database: Database, attempt_id: int, outcome: Outcome, *, now: float, why: str = "") -> None:
-    """Grading to finished: the run has its outcome; `why` says what no report does."""
+    """Grading to finished: the run has its outcome; `why` adds what the report does not say."""
     with database.transaction():
         run, _attempt = _current(database, attempt_id)
         database.update("attempts", attempt_id, outcome=outcome)
@@ -223,7 +223,7 @@ def failed(database: Database, attempt_id: int, failure: Failure, *, now: float)
 
 
 def stopped(database: Database, run_id: int, *, by: str, now: float) -> None:
-    """Queued or live to stopped, because an operator said so."""
+    """Queued or live to stopped, at an operator's request."""
     with database.transaction():
         run = runs.get(database, run_id)
         database.update("runs", run_id, ended_at=now)
@@ -232,11 +232,11 @@ def stopped(database: Database, run_id: int, *, by: str, now: float) -> None:
 
 
 def requeued(database: Database, run_id: int, *, by: str, now: float) -> None:
-    """Ended to queued: launch it once more. What `is_reroll` says counts as a re-roll."""
+    """Ended to queued: launch the run once more; `is_reroll` decides whether that counts as a re-roll."""
     with database.transaction():
         run = runs.get(database, run_id)
         reroll = is_reroll(run)
-        # Each launch sets it: a run that is stopped before its next one has had nothing since it was queued.
+        # Each launch sets last_activity_at: a run that is stopped before its next launch has None.
         database.update("runs", run_id, queued_at=now, last_activity_at=None, rerolls=run.rerolls + reroll)
         text = "queued again as a re-roll" if reroll else "queued again"
         _move(database, run, RunState.QUEUED, f"{text} by {by}", now)
@@ -245,7 +245,7 @@ def requeued(database: Database, run_id: int, *, by: str, now: float) -> None:
 def classified(
     database: Database, run_id: int, kind: FailureClass, *, note: str, by: str, now: float
 ) -> None:
-    """Correct the class of a failure by hand, with a note that says why."""
+    """Correct the class of a failure by hand, with a note as the reason."""
     with database.transaction():
         run = runs.get(database, run_id)
         latest = runs.latest_attempt(database, run_id)
@@ -260,7 +260,7 @@ def classified(
 def is_reroll(run: Run) -> bool:
     """Return whether relaunching an ended run would change the statistics of its seed.
 
-    That of a run which was stopped while it was queued again would not: what it costs has been counted.
+    It would not for a run that was stopped while it was queued again, as that re-roll has been counted.
     """
     spared = run.failure_class is FailureClass.INFRASTRUCTURE or run.excused or run.last_activity_at is None
     return run.state in ENDED and not spared
@@ -283,14 +283,14 @@ def _move(
     attempt_id: int | None = None,
     detail: Mapping[str, str] | None = None,
 ) -> None:
-    """Put a run into another state, with the event that says so."""
+    """Set a run's state, with an event."""
     require_allowed(str(run.id), run.state, wanted)
     database.update("runs", run.id, state=wanted)
     events.append(database, now, f"run.{wanted}", text, run=run, attempt_id=attempt_id, detail=detail)
 
 
 def _write_failure(database: Database, run: Run, attempt_id: int, failure: Failure) -> str:
-    """Write why an attempt and its run failed, and return the cause by which that is grouped with others."""
+    """Record why an attempt and its run failed, and return the cause by which failures are grouped."""
     cause = cause_of(
         failure.kind,
         failure.text,

@@ -1,1 +1,1 @@
-"""What attempts use: model calls and their budgets, hosts on the network, resource samples; and providers' outages."""
+"""Usage by attempts: model calls and their budgets, network traffic, resource samples; and providers' outages."""

@@ -1,4 +1,4 @@
-"""Budgets of model calls that the runs of a sweep or an experiment share, and what of them each attempt may use."""
+"""Budgets of model calls that the runs of a sweep or an experiment share, and each attempt's allowance."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from state.lifecycle import OCCUPYING
 
 
 class BudgetScope(StrEnum):
-    """Whose runs share a budget."""
+    """The kind of group whose runs share a budget."""
 
     SWEEP = "sweep"
     EXPERIMENT = "experiment"
 
 
 def dollars(amount: float) -> str:
-    """Write an amount of US dollars, to the cent or, below a dollar, to the hundredth of one."""
+    """Format an amount of US dollars, with cents or, below a dollar, with hundredths of cents."""
     return f"{amount:,.2f}" if amount >= 1 or amount == 0 else f"{amount:.4f}"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What model calls may come to; None for any amount."""
+    """Limits of model calls; None for no limit."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -33,11 +33,11 @@ class Limits:
 
     @property
     def are_none(self) -> bool:
-        """Whether nothing is limited."""
+        """Whether there is no limit."""
         return self == Limits()
 
     def in_words(self) -> str:
-        """Write them for people."""
+        """Return the limits in words."""
         parts = []
         if self.calls is not None:
             parts.append(f"{self.calls:,} calls")
@@ -50,11 +50,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Budget:
-    """A budget that runs share.
+    """A budget that several runs share.
 
     Attributes:
         name: of the sweep or the experiment.
-        told: the share of it that was last told of, 0 for none.
+        told: the used share that was last reported; 0 for none.
     """
 
     scope: BudgetScope
@@ -66,13 +66,13 @@ class Budget:
 
     @property
     def limits(self) -> Limits:
-        """What it limits."""
+        """Its limits."""
         return Limits(self.calls, self.tokens, self.usd)
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What all calls of one attempt together may come to, out of the budgets that it shares."""
+    """The amounts that all calls of one attempt together may reach, from its shared budgets."""
 
     attempt_id: int
     calls: int = 0
@@ -82,7 +82,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class SharingAttempt:
-    """An attempt whose agent may live, and the sweep whose budgets it shares."""
+    """An attempt whose agent may be running, and the sweep whose budgets it shares."""
 
     id: int
     directory: str
@@ -96,7 +96,7 @@ _KINDS = {BudgetScope.SWEEP: "sweep.budget", BudgetScope.EXPERIMENT: "experiment
 
 
 def all_budgets(database: Database) -> list[Budget]:
-    """Read all budgets that limit something."""
+    """Read all budgets."""
     return database.records(Budget, "SELECT * FROM budgets ORDER BY scope, name")
 
 
@@ -106,7 +106,7 @@ def of_sweep(database: Database, sweep_id: str) -> list[Budget]:
 
 
 def sweeps_of(database: Database, budget: Budget) -> tuple[str, ...]:
-    """Name the sweeps whose runs share a budget."""
+    """Return the sweeps whose runs share a budget."""
     if budget.scope is BudgetScope.SWEEP:
         return (budget.name,)
     rows = database.rows("SELECT sweep_id FROM experiment_sweeps WHERE experiment_id = ?", (budget.name,))
@@ -116,7 +116,7 @@ def sweeps_of(database: Database, budget: Budget) -> tuple[str, ...]:
 def set_limits(
     database: Database, scope: BudgetScope, name: str, limits: Limits, *, now: float, by: str = ""
 ) -> None:
-    """Set what the runs of a sweep or an experiment share; no limits at all remove the budget."""
+    """Set the budget that the runs of a sweep or an experiment share; empty limits remove it."""
     with database.transaction():
         database.execute("DELETE FROM budgets WHERE scope = ? AND name = ?", (scope, name))
         if not limits.are_none:
@@ -127,7 +127,7 @@ def set_limits(
 
 
 def note_told(database: Database, budget: Budget, share: float, text: str, *, now: float) -> None:
-    """Tell how much of a budget is used, and keep that this was told."""
+    """Add an event about the used share of a budget, and record that it was reported."""
     with database.transaction():
         database.execute(
             "UPDATE budgets SET told = ? WHERE scope = ? AND name = ?", (share, budget.scope, budget.name)
@@ -144,7 +144,7 @@ def _append(database: Database, scope: BudgetScope, name: str, kind: str, text: 
 
 
 def attempts_at_work(database: Database) -> list[SharingAttempt]:
-    """Read the attempts whose agents may live."""
+    """Read the attempts whose agents may be running."""
     return database.records(
         SharingAttempt,
         "SELECT attempts.id, directory, sweep_id, placement, token FROM runs JOIN attempts ON attempts.run_id = runs.id"
@@ -153,13 +153,13 @@ def attempts_at_work(database: Database) -> list[SharingAttempt]:
 
 
 def allowances(database: Database) -> dict[int, Allowance]:
-    """Read what attempts were allowed, by their number."""
+    """Read the attempts' allowances, by their number."""
     found = database.records(Allowance, "SELECT * FROM allowances")
     return {allowance.attempt_id: allowance for allowance in found}
 
 
 def allow(database: Database, allowed: Iterable[Allowance]) -> None:
-    """Keep what attempts are allowed, before any of them hears of it."""
+    """Store attempts' allowances, which must happen before the attempts can read them."""
     with database.transaction():
         database.execute_many(
             "INSERT OR REPLACE INTO allowances (attempt_id, calls, tokens, usd)"

@@ -1,4 +1,4 @@
-"""What the model calls of attempts have used, by provider and model; the calls themselves stay in run directories."""
+"""Usage of attempts' model calls, by provider and model; the calls themselves stay in run directories."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from state.database import Database
 
 @dataclass(frozen=True)
 class ModelUse:
-    """The calls of one attempt to one model, at one of its prices.
+    """The calls of one attempt to one model, in one price tier.
 
     Attributes:
-        model: as its provider names it; as it was asked for where the provider never answered.
-        prompt_above: how many tokens each of their prompts exceeds, of the lengths from which on some models cost more.
-        service: by which the provider served them, such as `priority`; empty for ordinary service.
-        calls: that were sent to the provider, failed ones included.
-        errors: of these, those without a whole answer.
-        limited: of these, those which the provider put off (status 429).
-        refused: that the gateway did not send, beside the others.
+        model: the provider's name for it; the requested one where the provider never answered.
+        prompt_above: the price threshold, in tokens, that each of their prompts exceeds; 0 for none.
+        service: the service tier, such as `priority`; empty for the ordinary one.
+        calls: calls sent to the provider, including failed ones.
+        errors: those of them without a complete answer.
+        limited: those of them that the provider rate-limited (status 429).
+        refused: calls that the gateway did not send, not part of `calls`.
         estimated: calls whose tokens are an estimate.
-        input_tokens: all of the prompts, with what was read from caches and written to them.
-        output_tokens: all of the answers, with their reasoning.
-        charged: the US dollars that budgets were charged for them; for an answer of a version without a price, at that
-            of the model that was asked for.
-        last_at: when the last of them came.
+        input_tokens: of all prompts, including tokens read from caches and written to them.
+        output_tokens: of all answers, including reasoning.
+        charged: the US dollars charged to budgets for them; an answer of a model version without a price is charged
+            at the requested model's price.
+        last_at: the time of the last of them.
     """
 
     attempt_id: int
@@ -55,7 +55,7 @@ class ModelUse:
 
 @dataclass(frozen=True)
 class UseOfRun(ModelUse):
-    """The same with its run, and whether it is of the run's latest attempt, whose result counts."""
+    """A `ModelUse` with its run, and whether it is of the run's latest attempt, whose result counts."""
 
     run_id: int = 0
     is_latest: bool = True
@@ -67,13 +67,13 @@ _OF_RUN = "SELECT model_use.* FROM model_use JOIN attempts ON attempts.id = atte
 
 
 def offset(database: Database, attempt_id: int) -> int:
-    """Read how far an attempt's file of calls has been taken into the state."""
+    """Read how far an attempt's file of calls has been read into the state."""
     row = database.row("SELECT calls_offset FROM attempts WHERE id = ?", (attempt_id,))
     return 0 if row is None else int(row["calls_offset"])
 
 
 def add(database: Database, attempt_id: int, uses: Sequence[ModelUse], new_offset: int) -> None:
-    """Count what lies before an offset of an attempt's file of calls, and note that it is counted."""
+    """Add the usage up to an offset of an attempt's file of calls, and record the offset."""
     added = ", ".join(f"{name} = {name} + excluded.{name}" for name in _ADDED)
     names = [field.name for field in fields(ModelUse)]
     with database.transaction():
@@ -86,19 +86,19 @@ def add(database: Database, attempt_id: int, uses: Sequence[ModelUse], new_offse
 
 
 def of_run(database: Database, run_id: int) -> list[ModelUse]:
-    """Read what all attempts of a run have used."""
+    """Read the usage of all attempts of a run."""
     return database.records(
         ModelUse, f"{_OF_RUN} WHERE run_id = ? ORDER BY attempt_id, provider, model", (run_id,)
     )
 
 
 def of_attempt(database: Database, attempt_id: int) -> list[ModelUse]:
-    """Read what one attempt has used."""
+    """Read the usage of one attempt."""
     return database.records(ModelUse, "SELECT * FROM model_use WHERE attempt_id = ?", (attempt_id,))
 
 
 def by_run(database: Database, sweep_id: str | None = None) -> dict[int, list[UseOfRun]]:
-    """Read what the attempts of runs have used, of one sweep or all; runs without model calls are left out."""
+    """Read the usage of attempts by run, of one sweep or all, without runs that made no model calls."""
     only = "" if sweep_id is None else " WHERE sweep_id = ?"
     found: dict[int, list[UseOfRun]] = {}
     for use in database.records(
@@ -112,5 +112,5 @@ def by_run(database: Database, sweep_id: str | None = None) -> dict[int, list[Us
 
 
 def of_all(database: Database) -> list[ModelUse]:
-    """Read what all attempts have used."""
+    """Read the usage of all attempts."""
     return database.records(ModelUse, "SELECT * FROM model_use ORDER BY provider, model, attempt_id")

@@ -1,4 +1,4 @@
-"""What attempts have sent to the hosts that they may reach, and got from there, as their proxies have counted it."""
+"""Attempts' traffic with allowed hosts, as counted by their proxies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAMES = tuple(field.name for field in fields(NetworkUse))
 
 
 def set_use(database: Database, uses: Sequence[NetworkUse]) -> None:
-    """Keep what the traffic of an attempt has come to so far."""
+    """Store the traffic of an attempt so far."""
     names, marks = ", ".join(_NAMES), ", ".join(f":{name}" for name in _NAMES)
     with database.transaction():
         database.execute_many(
@@ -42,7 +42,7 @@ def of_run(database: Database, run_id: int) -> list[NetworkUse]:
 
 
 def latest_by_run(database: Database) -> dict[int, tuple[int, int]]:
-    """Read how many bytes the latest attempts of runs have sent and received."""
+    """Read the bytes that the latest attempts of runs have sent and received."""
     rows = database.rows(
         "SELECT run_id, SUM(sent_bytes) AS sent, SUM(received_bytes) AS received FROM network_use"
         " JOIN attempts ON attempts.id = attempt_id JOIN runs ON runs.id = run_id"

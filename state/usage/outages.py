@@ -1,4 +1,4 @@
-"""Times in which a provider of models put calls off or failed, over all runs, as their gateways have measured it."""
+"""Outages of model providers: periods in which one rate-limited or failed calls, by the gateways of all runs."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from state import events
 from state.database import Database
 from state.lifecycle import LIVE
 
-# So many calls of one run in a row are no chance any more: clients ask again two or three times by themselves.
+# So many failed calls of one run in a row make an outage: clients retry two or three times by themselves.
 TOLD_CALLS = 3
-# An outage is over when calls are answered and none was put off for so long; agents at a limit alternate quickly.
+# An outage is over when calls are answered and none has failed for so long; at a rate limit both alternate quickly.
 _QUIET_SECONDS = 60.0
-# Likewise when nobody asks any more.
+# It is also over when no call was made for so long.
 _FORGOTTEN_SECONDS = 600.0
 _PROBLEM_CHARACTERS = 300
 
 
 class Trouble(StrEnum):
-    """How a provider has failed a call."""
+    """How a provider failed a call."""
 
-    LIMITED = "limited"  # put off, status 429
-    FAILED = "failed"  # an error of its own, or no whole answer
+    LIMITED = "limited"  # rate-limited, status 429
+    FAILED = "failed"  # an error of the provider, or an incomplete answer
     UNREACHABLE = "unreachable"  # no connection to its address
 
 
 @dataclass(frozen=True)
 class CallEnd:
-    """How one call to a provider ended, as far as it says whether the provider works.
+    """How one call to a provider ended, as evidence whether the provider works.
 
     Attributes:
         trouble: None where the provider answered.
@@ -45,16 +45,16 @@ class CallEnd:
 
 @dataclass(frozen=True)
 class ProviderOutage:
-    """A time in which a provider put calls off or failed.
+    """A period in which a provider rate-limited or failed calls.
 
     Attributes:
         since: the first such call.
         last_at: the last such call.
-        until: when it was over; None while it is not.
+        until: when it was over; None while it lasts.
         status, problem: the provider's newest such answer; status 0 where there was none.
-        limited, failed, unreachable: calls by what became of them.
-        runs: of which these calls were.
-        waiting: of these runs, those alive whose newest call to the provider was one of them.
+        limited, failed, unreachable: the numbers of calls by kind of failure.
+        runs: the number of runs that made these calls.
+        waiting: the number of these runs that are live and whose newest call to the provider was one of them.
     """
 
     id: int
@@ -72,29 +72,29 @@ class ProviderOutage:
 
     @property
     def calls(self) -> int:
-        """How many calls were put off or failed."""
+        """The number of failed calls."""
         return self.limited + self.failed + self.unreachable
 
     @property
     def is_unreachable(self) -> bool:
-        """Whether there is no connection to the provider, as far as was tried."""
+        """Whether connections to the provider failed."""
         return self.status == 0 and self.unreachable > 0
 
     @property
     def answer(self) -> str:
-        """What the provider does at last, as a predicate: `answers 429`."""
+        """The provider's latest behaviour, as a predicate: `answers 429`."""
         return _does(self.status, is_reached=not self.unreachable)
 
 
 @dataclass(frozen=True)
 class AttemptOutage:
-    """What an attempt met of an outage, where its newest calls to the provider were part of it.
+    """An attempt's part in an outage that its newest calls to the provider belong to.
 
     Attributes:
-        calls: the newest ones, in a row.
-        unreachable: of these, those without any connection.
+        calls: the number of its newest failed calls in a row.
+        unreachable: the number of these without a connection.
         since, last_at: the first and the last of them.
-        confirmed: whether the outage was more than a chance.
+        confirmed: whether enough calls failed in a row to report the outage.
     """
 
     provider: str
@@ -107,12 +107,12 @@ class AttemptOutage:
 
     @property
     def is_unreachable(self) -> bool:
-        """Whether none of these calls found a connection."""
+        """Whether none of these calls had a connection."""
         return self.unreachable == self.calls
 
     @property
     def answer(self) -> str:
-        """What the provider did at last, as a predicate: `answers 429`."""
+        """The provider's latest behaviour, as a predicate: `answers 429`."""
         return _does(self.status, is_reached=not self.is_unreachable)
 
 
@@ -133,17 +133,17 @@ _OUTAGES = (
 
 
 def current(database: Database) -> list[ProviderOutage]:
-    """Read the outages that are not over, the longest first."""
+    """Read the outages that last, the longest first."""
     return database.records(ProviderOutage, _OUTAGES)
 
 
 def unreachable(database: Database) -> frozenset[str]:
-    """Name the providers to which there is no connection at present: nothing that needs one should be begun."""
+    """Return the providers that can't be reached now; runs that need one should not be started."""
     return frozenset(outage.provider for outage in current(database) if outage.is_unreachable)
 
 
 def met_at_last(database: Database, attempt_id: int) -> list[AttemptOutage]:
-    """Read the outages in which the newest calls of an attempt to a provider ended, the newest first."""
+    """Read the outages to which the newest calls of an attempt belong, newest first."""
     return database.records(
         AttemptOutage,
         "SELECT provider, outage_calls.status, in_a_row AS calls, outage_calls.unreachable, outage_calls.since,"
@@ -154,7 +154,7 @@ def met_at_last(database: Database, attempt_id: int) -> list[AttemptOutage]:
 
 
 def note(database: Database, attempt_id: int, ends: Sequence[CallEnd], *, now: float) -> None:
-    """Take in how calls of an attempt ended, in their order; an outage is told of once, when it is no chance."""
+    """Record how calls of an attempt ended, in order; an outage is reported once, after enough failures in a row."""
     with database.transaction():
         for end in ends:
             if end.trouble is None:
@@ -164,7 +164,7 @@ def note(database: Database, attempt_id: int, ends: Sequence[CallEnd], *, now: f
 
 
 def settle(database: Database, *, now: float) -> None:
-    """Close the outages that are over, and say so; forget troubles that were none."""
+    """Close the outages that are over, with events, and drop failures that never became an outage."""
     over = "until IS NULL AND ((answered_at > last_at AND last_at < :now - :quiet) OR last_at < :now - :forgotten)"
     when = {"now": now, "quiet": _QUIET_SECONDS, "forgotten": _FORGOTTEN_SECONDS}
     rows = database.rows(f"SELECT id, told, answered_at, last_at FROM outages WHERE {over}", when)

@@ -1,7 +1,7 @@
-"""Resource samples, in a file of their own: many, small, and worth less than the state.
+"""Resource samples, in a separate file: many, small, and less valuable than the state.
 
-Nothing waits for them: where the file can't be used, `UnusableSamples` says so, and the next use tries again. One that
-is damaged is set aside by its writer, the engine, and made anew.
+Nothing depends on them: where the file can't be used, `UnusableSamples` is raised, and the next use tries again. A
+damaged file is renamed by its writer, the engine, and replaced by a new one.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ CREATE TABLE IF NOT EXISTS usage (
 """
 
 
-# What the first files of samples did not have.
+# Columns that the first version of the file did not have.
 _LATER = {"gpu_percent": "REAL", "gpu_memory_bytes": "INTEGER", "network_bytes": "INTEGER"}
 _NAMES = tuple(field.name for field in fields(UsageSample))
-_BUSY_SECONDS = 1.0  # the engine's loop stands still meanwhile
+_BUSY_SECONDS = 1.0  # the engine's loop is blocked meanwhile
 _LARGEST_INTEGER = (1 << 63) - 1
 # A damaged page, something else than a database, or a database with other tables.
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
 
 
 class UnusableSamples(StateProblem):
-    """The samples can't be read or written now: locked, full, or damaged."""
+    """The samples can't be read or written now: the file is locked or damaged, or the disk is full."""
 
 
 class DamagedSamples(UnusableSamples):
-    """The file of samples was damaged and has been set aside; the next use makes a new one."""
+    """The file of samples was damaged and has been renamed; the next use creates a new one."""
 
 
 class Samples:
@@ -64,10 +64,10 @@ class Samples:
         self._columns = ""
 
     def add(self, samples: Sequence[UsageSample]) -> None:
-        """Keep samples; one that is already there is left as it is.
+        """Store samples; existing ones are kept.
 
         Raises:
-            UnusableSamples: none was kept.
+            UnusableSamples: none was stored.
         """
         with self._changing() as connection:
             connection.executemany(
@@ -92,7 +92,7 @@ class Samples:
         return read_all(UsageSample, rows)
 
     def most_disk(self, attempt_id: int) -> int | None:
-        """Read the most that an attempt held on disk; None where it was never measured."""
+        """Read an attempt's greatest disk usage; None where it was never measured."""
         with self._opened() as connection:
             row = connection.execute(
                 "SELECT MAX(disk_bytes) AS most FROM usage WHERE attempt_id = ?", (attempt_id,)
@@ -125,7 +125,7 @@ class Samples:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """Give the open file; after trouble of any kind it is closed, and so nothing stays half done."""
+        """Yield the open file; after any error it is closed, which rolls an open transaction back."""
         try:
             if self._connection is None:
                 self._connect()
@@ -161,11 +161,11 @@ class Samples:
         self._columns = ", ".join(f"NULL AS {name}" if name in lacking else name for name in _NAMES)
 
     def _set_aside(self, why: str) -> UnusableSamples:
-        """Rename the damaged file, so that the next use makes a new one; return what to tell."""
+        """Rename the damaged file, so that the next use creates a new one, and return the problem to raise."""
         kept = self._path.with_name(
             f"{DATABASE_NAME}.damaged-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
         )
-        # The log goes first: left alone, it would be read into the new file.
+        # The write-ahead log first: left behind, it would be applied to the new file.
         for suffix in ("-wal", "-shm", ""):
             part = Path(f"{self._path}{suffix}")
             try:
@@ -181,7 +181,7 @@ class Samples:
 
 
 def samples_of(attempt_id: int, lines: Sequence[Mapping[str, Any]]) -> list[UsageSample]:
-    """Read lines of usage.jsonl as samples of an attempt; lines that are none are left out."""
+    """Return lines of usage.jsonl as samples of an attempt, without invalid lines."""
     import msgspec
 
     found = []
@@ -203,6 +203,6 @@ def _fits(value: object) -> bool:
 
 
 def _lacking(connection: sqlite3.Connection) -> set[str]:
-    """List the later columns that the file does not have."""
+    """Return the later columns that the file does not have."""
     known = {row["name"] for row in connection.execute("PRAGMA table_info(usage)")}
     return set(_LATER) - known if known else set()
