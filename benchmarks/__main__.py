@@ -26,9 +26,9 @@ NAMES = (
 
 
 def main() -> int:
-    """Measure and tell."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(NAMES)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"measurements to run: {', '.join(NAMES)}")
     parser.add_argument("--rounds", type=int, default=9, help="how often each command is timed")
     wanted = parser.parse_args()
     unknown = set(wanted.names) - set(NAMES)

@@ -1,4 +1,4 @@
-"""Preparing what is prepared already: twenty datasets beside an import of the library that parses the command."""
+"""Preparing prepared datasets again: twenty of them, compared with importing the library that parses the command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HOW_MANY = 20
 
 
 def measure(rounds: int) -> list[Comparison]:
-    """Measure what somebody waits who runs a script for the second time."""
+    """Measure how long running a script for the second time takes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         chosen = registry.splits()["split75"][:_HOW_MANY]

@@ -1,4 +1,4 @@
-"""A leaderboard row from 10,000 grading reports on disk, beside nothing but parsing as much JSON."""
+"""A leaderboard row from 10,000 grading reports on disk, compared with only parsing the same JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REPORTS = 10_000
 
 
 def measure(rounds: int) -> list[Comparison]:
-    """Measure what a row of 10,000 reports costs, from cold to the last figure."""
+    """Measure the time for a row of 10,000 reports, from a cold start."""
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder))
         parse = (

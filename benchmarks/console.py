@@ -1,4 +1,4 @@
-"""The console in a real terminal: when it is there, what watching costs, how fast it answers, how large logs may be.
+"""The console in a real terminal: start-up time, cost of watching, response times, and large logs.
 
 Everything is measured on a terminal of 120x40, beside a smallest app of the same library and grep in the same run. The
 large log is sparse in its middle; what is searched is real.
@@ -52,7 +52,7 @@ _NEEDLE = b"a line that holds Needle-4711\n"
 
 
 def measure(rounds: int) -> Iterator[Comparison | Reading]:
-    """Measure what an operator notices."""
+    """Measure everything that an operator notices."""
     with tempfile.TemporaryDirectory() as folder:
         empty, many, busy = (Path(folder, name) for name in ("empty", "many", "busy"))
         console_world.build(places_in(many), ended=_MANY_RUNS - 225)
@@ -113,7 +113,7 @@ def _switching(busy: Path) -> Iterator[Reading]:
 
 
 def until_quiet(terminal: Terminal) -> None:
-    """Wait until a terminal has been sent nothing for a while."""
+    """Wait until nothing has been sent to the terminal for a while."""
     sent = -1
     while terminal.sent != sent:
         sent = terminal.sent

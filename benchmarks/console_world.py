@@ -31,12 +31,12 @@ _LINE = b"epoch %d  step %d  \x1b[32mval 0.0840\x1b[0m (best 0.0812)  trying ano
 
 
 def places_in(folder: Path) -> Places:
-    """Return where everything is below a folder."""
+    """Return the paths below a folder."""
     return Places(folder / "config.toml", folder / "data", folder / "state")
 
 
 def build(places: Places, *, ended: int = 0) -> None:
-    """Make a state with 225 runs, of which 64 are live, and with older sweeps of ended runs."""
+    """Create a state with 225 runs, of which 64 are live, and with older sweeps of ended runs."""
     places.state_dir.mkdir(parents=True)
     database = open_for_writing(places.state_dir)
     with database.transaction():

@@ -1,4 +1,4 @@
-"""The engine under load: what watching two hundred idle runs costs, and what a long queue adds to a launch."""
+"""The engine under load: the cost of watching two hundred idle runs, and of a long queue at each launch."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def _end(places: Places) -> None:
-    """End everything at once: these agents have nothing to lose."""
+    """Kill everything at once, since these agents produce nothing."""
     control.stop(places)
     runner = places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK
     attempts = list(places.runs_dir.glob("*/*/*/*"))

@@ -1,4 +1,4 @@
-"""The model gateway: what it adds to calls, measured against the same calls made directly.
+"""The model gateway: its overhead per call, compared with the same calls made directly.
 
 What no gateway of this kind could do without is measured too: 16 processes that pass bytes on by the same library,
 and neither read nor record anything.
@@ -195,14 +195,14 @@ async def _answer(request: web.Request) -> web.StreamResponse:
 
 
 def _serve(port: int) -> None:
-    """Be the provider."""
+    """Run the provider."""
     served = web.Application()
     served.router.add_post("/v1/chat/completions", _answer)
     web.run_app(served, host="127.0.0.1", port=port, print=None)
 
 
 async def _pass_on(port: int, path: str) -> None:
-    """Pass bytes on, and do nothing else."""
+    """Forward bytes without any processing."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
         async def answer(request: web.BaseRequest) -> web.StreamResponse:

@@ -28,7 +28,7 @@ _TIMES = 3.0
 
 
 def measure(rounds: int) -> Iterator[Comparison]:
-    """Measure what somebody waits who grades one file, and 300 of all competitions."""
+    """Measure the time to grade one file, and 300 files of all competitions."""
     with tempfile.TemporaryDirectory() as folder:
         yield _one(Path(folder), rounds)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Timing commands against each other: interleaved, so that a noisy machine is noisy for both."""
+"""Compare the times of commands, interleaved, so that noise of the machine affects both."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How long something took beside what it is measured against.
+    """The time of something compared with a reference.
 
     Attributes:
         promise: the ratio that is promised; None where there is no promise.
@@ -47,7 +47,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """How many times as long as the reference."""
+        """The time as a multiple of the reference."""
         return self.subject_seconds / self.reference_seconds
 
     @property
@@ -66,7 +66,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Reading:
-    """How much of something there was, where the promise is a number of its own.
+    """A measured amount, where the promise is an absolute number.
 
     Attributes:
         limit: the most that is promised; None where there is no promise.
@@ -90,7 +90,7 @@ class Reading:
 
 
 def python(name: str, *arguments: str) -> Command:
-    """Return a command run by this very Python."""
+    """Return a command that this Python runs."""
     return Command(name, (sys.executable, *arguments))
 
 
@@ -102,7 +102,7 @@ def until_drawn(name: str, marker: bytes, *arguments: str) -> Command:
 def compare(
     name: str, subject: Command, reference: Command, *, promise: float | None, rounds: int
 ) -> Comparison:
-    """Time two commands in turn, the first round for the caches only, and take the medians."""
+    """Time two commands in turn, the first round only to fill caches, and return the medians."""
     taken: dict[str, list[float]] = {subject.name: [], reference.name: []}
     for number in range(rounds + 1):
         for command in (subject, reference):
@@ -133,7 +133,7 @@ def _time(command: Command) -> float:
 
 
 def _watch(arguments: Sequence[str], marker: bytes) -> float:
-    """Run a full-screen program on a terminal of its own and return when it has drawn the marker."""
+    """Run a full-screen program in its own terminal and return when it has drawn the marker."""
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     environment = os.environ | {"TERM": "xterm-256color"}

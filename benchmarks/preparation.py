@@ -1,4 +1,4 @@
-"""Preparing generated raw data by shape, beside reading what is needed once and writing the result once.
+"""Preparing generated raw data by shape, compared with reading the input once and writing the result once.
 
 What is to be read and written is tables, by pandas, or bytes; of small members of a zip, where bytes are the least of
 it, it is the members, by zipfile.

@@ -1,4 +1,4 @@
-"""An engine with ten thousand jobs in a slow Slurm: its share of a core, how often it asks, how fast it submits."""
+"""An engine with ten thousand jobs in a slow Slurm: its processor usage, number of calls and rate of submission."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _calls(folder: Path) -> list[str]:
 
 
 def _make_jobs(places: Places, slurm: Path) -> None:
-    """Make a state whose runs are jobs, their directories, and what squeue says of them."""
+    """Create a state whose runs are jobs, their directories, and squeue's output for them."""
     raw = places.data_dir / "generated"
     generate(_COMPETITION, raw)
     prepare_competition(_COMPETITION, data_dir=places.data_dir, raw=raw)

@@ -1,4 +1,4 @@
-"""Starting up: `--help` beside an import of the library that parses the command line."""
+"""Starting up: `--help` compared with importing the library that parses the command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from benchmarks.measuring import Comparison, compare, python
 
 
 def measure(rounds: int) -> list[Comparison]:
-    """Measure what somebody waits who only wants the help."""
+    """Measure how long showing the help takes."""
     return [
         compare(
             "help",

@@ -1,4 +1,4 @@
-"""A full-screen program in a pseudo-terminal of its own, with what it sends, what it costs and how fast it answers."""
+"""A full-screen program in a pseudo-terminal, with its output, its resource usage and its response times."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Terminal:
 
     @property
     def cpu_seconds(self) -> float:
-        """How long it has been computing."""
+        """Its processor time in seconds."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     @property
     def peak_memory(self) -> int:
-        """The most memory it has had, in bytes."""
+        """Its peak memory in bytes."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
@@ -68,7 +68,7 @@ class Terminal:
             return self._at
 
     def forget(self) -> None:
-        """Look only at what is drawn from now on."""
+        """Ignore what was drawn so far."""
         with self._news:
             self._tail = b""
 
@@ -85,7 +85,7 @@ class Terminal:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Read nothing for a while, as a terminal behind a lost connection does."""
+        """Read nothing for a while, as a terminal with a lost connection."""
         self._reading.clear()
         yield
         self._reading.set()

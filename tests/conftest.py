@@ -1,4 +1,4 @@
-"""What holds for every test: a clean environment, a home of its own, and no process left behind."""
+"""Fixtures of every test: a clean environment, its own home, and a check that no process is left behind."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ALSO_FOREIGN = (
     "TMUX",
     "I_ACCEPT_RUNNING_PRIVILEGED_CONTAINERS",
 )
-# Where pytest-textual-snapshot gathers what differs: it tells its own tests by the environment.
+# Where pytest-textual-snapshot collects differences; it passes the path to its tests in the environment.
 _OF_THE_TESTS = ("TEXTUAL_SNAPSHOT_TEMPDIR",)
 _PATIENCE_WITH_LEFTOVERS = 20.0
 _LONG_ARGUMENT = 80
@@ -84,19 +84,19 @@ class _LongestFirst(LoadFileScheduling):  # type: ignore[misc]  # xdist has no t
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave out the groups of tests that this machine can't run, and keep what failures print short."""
+    """Register the plug-ins that deselect tests this machine can't run, and shorten the output of failures."""
     config.pluginmanager.register(failures)
     config.pluginmanager.register(LeavesOutGroups(config), LeavesOutGroups.NAME)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _LongestFirst:
-    """Tell pytest-xdist how tests are given out: in the order in which they were collected."""
+    """Have pytest-xdist distribute tests in the order of collection."""
     config.option.loadscopereorder = False
     return _LongestFirst(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes long, most of it waiting, so that at the end no process works while others have nothing."""
+    """Run long tests, most of which wait, first, so that at the end no process works while others are idle."""
     sizes = Counter(item.path for item in items)
 
     def place(item: pytest.Item) -> tuple[int, int]:
@@ -108,7 +108,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect without looking for garbage: nearly all that is made by then stays until the end."""
+    """Collect tests with the garbage collector off, since nearly all objects stay until the end."""
     gc.disable()
     try:
         return (yield)
@@ -127,14 +127,14 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of all tests' homes."""
+    """Return the folder of all tests' homes."""
     return tmp_path_factory.mktemp("homes")
 
 
 @pytest.fixture(autouse=True)
 def clean_environment(homes: Path) -> Iterator[Path]:
-    """Nothing of the machine's own settings reaches a test; its home is an empty folder that ends with it."""
-    # Not pytest's own numbered folders: for each it reads the names of all others, and thousands would stay.
+    """Isolate a test from the machine's settings, and give it an empty home that is removed afterwards."""
+    # Not pytest's own numbered folders: for each it lists all others, and thousands would stay.
     home = Path(tempfile.mkdtemp(dir=homes))
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
@@ -150,20 +150,20 @@ def clean_environment(homes: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def places(tmp_path: Path) -> Places:
-    """Places of a test's own, none of which is there yet."""
+    """Return a test's own paths, none of which exists yet."""
     return Places(tmp_path / "config.toml", tmp_path / "data", tmp_path / "state")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def shared_folders(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What is made once per test run lies where all of its processes find it, and ends with it."""
+    """Share the folders that are made once among all processes of the test run, and remove them at its end."""
     own = tmp_path_factory.getbasetemp()
     shared.share_below((own.parent if hasattr(pytestconfig, "workerinput") else own) / "shared")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Have what all processes shared removed meanwhile: nobody should have to wait for its many small files."""
+    """Remove the shared folders in a separate process, since their many small files take long."""
     factory: pytest.TempPathFactory = session.config._tmp_path_factory  # type: ignore[attr-defined]
     own = factory.getbasetemp()
     if not hasattr(session.config, "workerinput") and (own / "shared").exists():
@@ -173,7 +173,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """An engine, runner or agent that outlives its tests is a failure of those tests."""
+    """Fail tests that leave an engine, a runner or an agent running."""
     yield
     left = wait_for_none(tmp_path_factory.getbasetemp(), patience=_PATIENCE_WITH_LEFTOVERS)
     assert not left, "tests left processes behind: " + "; ".join(process.command for process in left)
@@ -181,67 +181,67 @@ def nothing_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 @pytest.fixture(scope="session")
 def docker_daemon(pytestconfig: pytest.Config) -> None:
-    """Need a Docker daemon, and the base image of the container tests or what makes it."""
+    """Require a Docker daemon, and the base image of the container tests or the means to build it."""
     _require(pytestconfig, "docker_daemon")
 
 
 @pytest.fixture(scope="session")
 def bubblewrap(pytestconfig: pytest.Config) -> str:
-    """Need a bubblewrap that works; its path."""
+    """Require a working bubblewrap, and return its path."""
     return _require(pytestconfig, "bubblewrap", "bwrap")
 
 
 @pytest.fixture(scope="session")
 def tmux(pytestconfig: pytest.Config) -> str:
-    """Need tmux; its path."""
+    """Require tmux, and return its path."""
     return _require(pytestconfig, "tmux", "tmux")
 
 
 @pytest.fixture(scope="session")
 def chromium(pytestconfig: pytest.Config) -> str:
-    """Need Chromium; its path."""
+    """Require Chromium, and return its path."""
     return _require(pytestconfig, "chromium", "chromium")
 
 
 @pytest.fixture(scope="session")
 def slurm(pytestconfig: pytest.Config) -> None:
-    """Need the daemons and commands of Slurm; a cluster is made where one is used."""
+    """Require the daemons and commands of Slurm; tests start their own cluster."""
     _require(pytestconfig, "slurm")
 
 
 @pytest.fixture(scope="session")
 def slurm_groups(pytestconfig: pytest.Config) -> None:
-    """Need Slurm, and control groups in which it holds what memory a job takes."""
+    """Require Slurm, and control groups with which it limits the memory of jobs."""
     _require(pytestconfig, "slurm_groups")
 
 
 @pytest.fixture(scope="session")
 def squashed_images(pytestconfig: pytest.Config) -> None:
-    """Need the programs that make and mount squashed images."""
+    """Require the programs that make and mount squashed images."""
     _require(pytestconfig, "squashed_images")
 
 
 @pytest.fixture(scope="session")
 def podman(pytestconfig: pytest.Config) -> None:
-    """Need Podman, and an ordinary user whom it serves."""
+    """Require Podman that works for an ordinary user."""
     _require(pytestconfig, "podman")
 
 
 @pytest.fixture(scope="session")
 def apptainer(pytestconfig: pytest.Config) -> None:
-    """Need Apptainer, and an ordinary user whom it serves."""
+    """Require Apptainer that works for an ordinary user."""
     _require(pytestconfig, "apptainer")
 
 
 @pytest.fixture(scope="session")
 def root(pytestconfig: pytest.Config) -> None:
-    """Need root, for file systems of a test's own."""
+    """Require root, for a test's own file systems."""
     _require(pytestconfig, "root")
 
 
 @pytest.fixture(scope="session")
 def official_clients(pytestconfig: pytest.Config) -> Path:
-    """Need the official clients of model providers; the Python that has them."""
+    """Require the official clients of model providers, and return the Python that has them."""
     _require(pytestconfig, "official_clients")
     return CLIENTS_PYTHON
 

@@ -1,4 +1,4 @@
-"""A pytest plug-in: a failure prints what to look at in under 40 lines; the whole of it goes to a file."""
+"""A pytest plug-in that prints the essence of a failure in under 40 lines and saves the rest to a file."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CAPTURED_LINES = 3
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Forget the failures of an earlier run; not those of the run around this one, where a test starts pytest."""
+    """Remove the failures of an earlier run, unless a test of an outer run started this one."""
     if not hasattr(session.config, "workerinput") and "PYTEST_CURRENT_TEST" not in os.environ:
         shutil.rmtree(session.config.rootpath / FOLDER, ignore_errors=True)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Shorten what a failed test prints, and keep all of it in a file that is named."""
+    """Shorten the output of a failed test, and save all of it to a file that is named in the output."""
     report = yield
     if not report.failed or report.longrepr is None:
         return report
@@ -38,7 +38,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def _shortened(traceback: str) -> str:
-    """Return the end of the way to the failure, and the beginning of its message."""
+    """Return the end of the traceback and the beginning of the message."""
     lines = traceback.splitlines()
     first = next((number for number, line in enumerate(lines) if line.startswith("E ")), len(lines))
     message = lines[first:]

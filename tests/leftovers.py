@@ -1,4 +1,4 @@
-"""Finding processes that tests left behind, by the temporary directory that their command names."""
+"""Find processes that tests left behind, by the temporary directory in their command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def processes_naming(directory: Path) -> list[Leftover]:
             continue
         try:
             command = (entry / "cmdline").read_bytes()
-        except OSError:  # it ended in between
+        except OSError:  # it has ended meanwhile
             continue
         if wanted in command:
             found.append(
@@ -34,7 +34,7 @@ def processes_naming(directory: Path) -> list[Leftover]:
 
 
 def wait_for_none(directory: Path, *, patience: float) -> list[Leftover]:
-    """Give such processes time to end; what is left then is killed and returned."""
+    """Give such processes time to end, then kill the rest and return them."""
     give_up = time.monotonic() + patience
     while (left := processes_naming(directory)) and time.monotonic() < give_up:
         time.sleep(0.1)

@@ -28,7 +28,7 @@ CLIENTS_PYTHON = _CLIENTS / "bin" / "python"
 
 @dataclass(frozen=True)
 class Group:
-    """Tests that need something which not every machine has."""
+    """A group of tests that need something which not every machine has."""
 
     fixture: str
     title: str
@@ -52,7 +52,7 @@ def _docker() -> str:
 
 
 def may_make_base_image() -> bool:
-    """Return whether the base image of the container tests can be made here when it is missing."""
+    """Return whether the base image of the container tests can be built here when it is missing."""
     return os.geteuid() == 0 and shutil.which("debootstrap") is not None
 
 
@@ -122,7 +122,7 @@ def become(user: str) -> tuple[str, ...]:
     """Return what to put before a command that root has another user run."""
     return (
         *("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"),
-        # To read, and no more: the interpreter may lie in root's home.
+        # Read access only, since the interpreter may be in root's home.
         *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"),
     )
 
@@ -160,12 +160,12 @@ def is_left_out(fixtures: Iterable[str], missing: dict[str, str]) -> str | None:
 
 
 class LeavesOutGroups:
-    """The pytest plug-in that decides, leaves out and tells."""
+    """The pytest plug-in that decides which groups run, deselects the others and reports them."""
 
     NAME = "left-out-groups"
 
     def __init__(self, config: pytest.Config) -> None:
-        # The workers of pytest-xdist are told what the first process found.
+        # The workers of pytest-xdist get the decision of the first process.
         worker_input: dict[str, dict[str, str]] | None = getattr(config, "workerinput", None)
         self._missing = missing_groups() if worker_input is None else worker_input["missing_groups"]
         self._counts: Counter[str] = Counter()
@@ -173,17 +173,17 @@ class LeavesOutGroups:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
-        """Hand the decision to a worker of pytest-xdist."""
+        """Pass the decision to a worker of pytest-xdist."""
         node.workerinput["missing_groups"] = self._missing  # type: ignore[attr-defined]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
-        """Take over from a worker how many tests it left out; each worker sees all tests."""
+        """Read from a worker how many tests it deselected; each worker collects all tests."""
         output: dict[str, dict[str, int]] = getattr(node, "workeroutput", {})
         self._counts |= Counter(output.get("left_out_tests", {}))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Give the counts of a worker to the first process."""
+        """Pass the counts of a worker to the first process."""
         output: dict[str, object] | None = getattr(session.config, "workeroutput", None)
         if output is not None:
             output["left_out_tests"] = dict(self._counts)
@@ -196,7 +196,7 @@ class LeavesOutGroups:
         left_out: list[pytest.Item] = []
         kept: list[pytest.Item] = []
         for item in items:
-            # Of a test with parameters, some may need more than others.
+            # The parameters of one test may need different groups.
             marked = (name for mark in item.iter_markers("group") for name in mark.args)
             fixture = is_left_out((*getattr(item, "fixturenames", ()), *marked), self._missing)
             (kept if fixture is None else left_out).append(item)
@@ -207,7 +207,7 @@ class LeavesOutGroups:
             config.hook.pytest_deselected(items=left_out)
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Tell before the first test what will be left out."""
+        """Report before the first test which groups are deselected."""
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or hasattr(session.config, "workerinput") or self._is_ci:
             return
@@ -217,7 +217,7 @@ class LeavesOutGroups:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Tell after the last test what was left out, why, and what brings it."""
+        """Report after the last test which groups were deselected, why, and how to run them."""
         for group in GROUPS:
             if count := self._counts[group.fixture]:
                 tests = "1 test" if count == 1 else f"{count} tests"
@@ -227,7 +227,7 @@ class LeavesOutGroups:
                 )
 
     def require(self, fixture: str) -> None:
-        """Fail a test of a group that is missing where nothing may be left out."""
+        """Fail a test of a missing group where nothing may be deselected."""
         for group in GROUPS:
             if group.fixture == fixture and fixture in self._missing:
                 pytest.fail(f"{group.title}: {self._missing[fixture]}; {group.remedy}", pytrace=False)

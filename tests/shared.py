@@ -1,4 +1,4 @@
-"""Folders that a test run makes once, in whichever of its processes needs them first, and that all tests share."""
+"""Folders that are made once per test run, by the process that needs them first, and shared by all tests."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _root: Path | None = None
 
 
 def share_below(folder: Path) -> None:
-    """Have such folders made below one that ends with the test run."""
+    """Set the parent of such folders, which is removed at the end of the test run."""
     global _root
     _root = folder
 
 
 def made_once(name: str, make: Callable[[Path], object]) -> Path:
-    """Return the folder of a name, which `make` has made; tests must not write to it."""
+    """Return the folder of a name, calling `make` if it does not exist; tests must not write to it."""
     folder = (_root or Path(_of_this_process().name)) / name
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         made = folder.with_name(f"{folder.name}.made")
         if not made.exists():
-            shutil.rmtree(folder, ignore_errors=True)  # of one that failed to make it
+            shutil.rmtree(folder, ignore_errors=True)  # left by a process that failed to make it
             make(folder)
             made.touch()
     return folder

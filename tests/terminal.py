@@ -1,4 +1,4 @@
-"""A real terminal for tests: the program runs in tmux, and what is seen is read back from it."""
+"""A real terminal for tests: the program runs in tmux, from which the screen is read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PATIENCE = 90.0
 
 
 class Terminal:
-    """One tmux server with one shell in it, of a size of its own."""
+    """A tmux server with one shell, in a window of a given size."""
 
     def __init__(self, tmux: str, folder: Path, *, columns: int, lines: int) -> None:
         self._command = [tmux, "-S", str(folder / "tmux.socket"), "-f", "/dev/null"]
@@ -29,7 +29,7 @@ class Terminal:
         self._do("send-keys", *keys)
 
     def resize(self, columns: int, lines: int) -> None:
-        """Make the window larger or smaller."""
+        """Resize the window."""
         self._do("resize-window", "-x", str(columns), "-y", str(lines))
 
     def seen(self) -> str:
@@ -37,7 +37,7 @@ class Terminal:
         return self._do("capture-pane", "-p")
 
     def title(self) -> str:
-        """Return the title that programs have given the terminal."""
+        """Return the terminal's title."""
         return self._do("display-message", "-p", "#{pane_title}").strip()
 
     def wait_for(self, *texts: str) -> str:
@@ -47,7 +47,7 @@ class Terminal:
         )
 
     def wait_until(self, holds: Callable[[str], bool], what: str) -> str:
-        """Wait until something holds of the screen."""
+        """Wait until the screen meets a condition."""
         give_up = time.monotonic() + PATIENCE
         while not holds(seen := self.seen()):
             assert time.monotonic() < give_up, f"the screen never showed {what}:\n{seen}"
@@ -55,7 +55,7 @@ class Terminal:
         return seen
 
     def close(self) -> None:
-        """End everything that runs in it."""
+        """End the server and everything in it."""
         self._do("kill-server")
 
     def _do(self, *arguments: str) -> str:

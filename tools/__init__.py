@@ -1,1 +1,1 @@
-"""What maintainers run: it makes documents and pictures from the program itself and is not installed."""
+"""Tools for maintainers that generate documents and pictures from the program; they are not installed."""

@@ -1,4 +1,4 @@
-"""Draw the README's pictures: the real app, without a terminal, on made-up states at a moment that stands still."""
+"""Draw the README's pictures: the real app, without a terminal, on generated states at a fixed time."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ PATIENCE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn.
+    """A picture.
 
     Attributes:
-        world: makes the state.
-        shows: a text that is seen once everything is there.
+        world: creates the state.
+        shows: a text that appears once everything is drawn.
     """
 
     name: str
@@ -54,7 +54,7 @@ PICTURES = (
 
 
 async def draw(picture: Picture) -> None:
-    """Open the app on a state, press keys, wait until it shows a text, and keep what is seen."""
+    """Open the app on a state, press keys, wait until it shows a text, and save the screen."""
     with tempfile.TemporaryDirectory() as folder:
         places = worlds.places_in(Path(folder))
         picture.world(places).database.close()
@@ -73,11 +73,11 @@ async def draw(picture: Picture) -> None:
 
 async def _until(true: Callable[[], bool]) -> None:
     give_up = time.monotonic() + PATIENCE_SECONDS
-    # Several times in a row: what is still being drawn is not kept.
+    # Several times in a row, so that an unfinished screen is not saved.
     held = 0
     while held < 5:
         if time.monotonic() > give_up:
-            raise SystemExit("a picture never showed what it should")
+            raise SystemExit("a picture never showed the expected text")
         await asyncio.sleep(0.1)
         held = held + 1 if true() else 0
 
@@ -87,14 +87,14 @@ def _seen(app: ConsoleApp) -> str:
 
 
 def _self_contained(svg: str) -> str:
-    """Leave out the fonts that a viewer would have to load from elsewhere; any monospaced one will do."""
+    """Remove the fonts that a viewer would have to download; any monospaced one will do."""
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
 
 
 def main() -> None:
     """Draw all pictures."""
     parser = argparse.ArgumentParser(prog="make pictures", description=__doc__)
-    parser.add_argument("names", nargs="*", help="which; all if none is named")
+    parser.add_argument("names", nargs="*", help="pictures to draw (default: all)")
     wanted = parser.parse_args().names
     os.environ["TZ"] = "UTC"
     time.tzset()

@@ -1,4 +1,4 @@
-"""Write the documents that follow from the program itself; a test sees that they are up to date."""
+"""Write the documents that are generated from the program; a test checks that they are up to date."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 WIDTH = 100
 MADE = "<!-- Made by 'make docs'; edit the program, not this file. -->\n"
 
-# What `--json` prints, as the records that its objects are made of.
+# The records from which `--json` output is made.
 DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     ("engine status", "one object", (EngineStatus,)),
     (
@@ -169,7 +169,7 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
 
 
 def commands_text() -> str:
-    """Return every command's help, and the keys of what `--json` prints."""
+    """Return every command's help, and the keys of its `--json` output."""
     parts = ["# Commands\n", MADE]
     for path, command in _walk((), root_command()):
         name = " ".join((PROGRAM, *path))
@@ -246,7 +246,7 @@ def _summary(record: type) -> str:
 
 
 def _meanings(record: type) -> dict[str, str]:
-    """Return what a record's docstring says of its attributes, by name."""
+    """Return the descriptions of a record's attributes in its docstring, by name."""
     text = inspect.cleandoc(record.__doc__ or "").partition("Attributes:\n")[2]
     found = re.findall(r"^    (\w+): (.+(?:\n     .+)*)", text, re.MULTILINE)
     return {name: " ".join(meaning.split()) for name, meaning in found}
@@ -270,7 +270,7 @@ def _keys(record: type) -> str:
 
 
 def verification_text() -> str:
-    """Return what machines with Kaggle's data found, from their reports below docs/verification/."""
+    """Return the results of machines with Kaggle's data, from their reports below docs/verification/."""
     head = """\
 Tests compare with what MLE-bench's own code makes of synthetic data. Kaggle's data may not be passed on, so that only
 those who have an account can compare with the real ones:
@@ -322,7 +322,7 @@ WRITERS = {
     "competition-toml.md": competition_toml_text,
     "verification.md": verification_text,
 }
-"""What writes each document below docs/."""
+"""The function that generates each document below docs/."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""MLE-bench's module names, served by mlebench-console; refuses to stand beside MLE-bench itself."""
+"""MLE-bench's module names, implemented by mlebench-console; importing it beside MLE-bench itself is refused."""
 
 from importlib.metadata import PackageNotFoundError, version
 

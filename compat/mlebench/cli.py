@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser, argparse.ArgumentParser]:
-    """Make the parser of the command, and those of the sub-commands that check more than their flags."""
+    """Return the parser of the command, and those of the sub-commands that check more than their flags."""
     parser = argparse.ArgumentParser(
         prog="mlebench", description="MLE-bench's commands, served by mlebench-console."
     )
@@ -79,7 +79,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser, argpar
 
 
 def _prepare(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
-    """Prepare what is chosen; as in MLE-bench, --lite wins over --all, that over --list and that over -c."""
+    """Prepare the chosen datasets; as in MLE-bench, --lite precedes --all, then come --list and -c."""
     if given.lite:
         chosen = ["--lite"]
     elif given.all:

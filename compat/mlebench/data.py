@@ -1,4 +1,4 @@
-"""MLE-bench's datasets: whether they are prepared, preparing them, and the leaderboards."""
+"""MLE-bench's functions for datasets: check and prepare them, and get leaderboards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def download_and_prepare_dataset(
     overwrite_leaderboard: bool = False,
     skip_verification: bool = False,
 ) -> None:
-    """Prepare a dataset, downloading it if need be; what is prepared already stays as it is.
+    """Prepare a dataset, downloading it if necessary; a prepared dataset is kept.
 
     Raises:
         RuntimeError: it can't be prepared; the reason was written to standard error.
@@ -51,7 +51,7 @@ def download_and_prepare_dataset(
 
 
 def ensure_leaderboard_exists(competition: Competition, force: bool = False) -> Path:
-    """Return the path of a competition's leaderboard, which is downloaded if that is forced.
+    """Return the path of a competition's leaderboard, downloading it if `force` is set.
 
     Raises:
         Problem: it can't be downloaded, or only a part of it.

@@ -22,7 +22,7 @@ logger = get_logger(__name__)
 
 
 def grade_csv(path_to_submission: Path, competition: Competition) -> CompetitionReport:
-    """Grade one submission; one that is invalid or not there gives a report like any other.
+    """Grade one submission and return the report, also for an invalid or missing one.
 
     Raises:
         ValueError: the dataset is not prepared.
@@ -61,7 +61,7 @@ def grade_jsonl(path_to_submissions: Path, output_dir: Path, registry: Registry 
 
 
 def validate_submission(submission: Path, competition: Competition) -> tuple[bool, str]:
-    """Return whether a submission has the right form, by public data alone, and why not.
+    """Return whether a submission has the right form, checked against public data only, and the message.
 
     Raises:
         ValueError: the dataset is not prepared.
@@ -82,7 +82,7 @@ def validate_submission(submission: Path, competition: Competition) -> tuple[boo
 
 
 def aggregate_reports(competition_reports: list[CompetitionReport]) -> dict[str, Any]:
-    """Make the summary of reports, with the reports in it."""
+    """Return the summary of reports, including the reports."""
     reports = [report.to_dict() for report in competition_reports]
     medals = {
         kind: sum(report[f"{kind}_medal"] for report in reports) for kind in ("gold", "silver", "bronze")

@@ -27,9 +27,9 @@ class Grader:
     """The grader of one competition, edition v1.
 
     Attributes:
-        name: of its metric.
-        competition_id: whose grader it is.
-        data_dir: where its dataset lies.
+        name: the name of its metric.
+        competition_id: its competition.
+        data_dir: the folder with its dataset.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Grader:
         return registry.get(self.competition_id).thresholds.is_lower_better
 
     def rank_score(self, score: float | None, leaderboard: pd.DataFrame) -> dict[str, Any]:  # noqa: ARG002  # likewise
-        """Return what a score earns, and the cut-offs, which are known without a leaderboard."""
+        """Return the medals of a score, and the cut-offs, which are known without a leaderboard."""
         cut = registry.get(self.competition_id).thresholds
         medal = cut.medal(score)
         return {
@@ -118,12 +118,12 @@ class CompetitionReport:
     submission_path: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as it stands in files."""
+        """Return the report as it is written to files."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return values | {"created_at": self.created_at.isoformat()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> CompetitionReport:
-        """Read a report from a file; keys that MLE-bench does not have are passed over."""
+        """Read a report from a file, ignoring keys that MLE-bench does not have."""
         values = {field.name: data[field.name] for field in fields(cls)}
         return cls(**(values | {"created_at": datetime.fromisoformat(data["created_at"])}))

@@ -1,4 +1,4 @@
-"""MLE-bench's registry: the competitions, and where their datasets lie."""
+"""MLE-bench's registry: the competitions, and the paths of their datasets."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Competition:
 
 
 class Registry:
-    """The competitions, as they lie below one data directory."""
+    """The competitions of one data directory."""
 
     def __init__(self, data_dir: Path | None = None) -> None:
-        """Look below a data directory; by default below that of mlebench-console, which is MLE-bench's own."""
+        """Set the data directory; by default that of mlebench-console, which is also MLE-bench's."""
         self._data_dir = (find_places().data_dir if data_dir is None else data_dir).resolve()
 
     def get_competition(self, competition_id: str) -> Competition:
@@ -81,20 +81,20 @@ class Registry:
         return self._data_dir
 
     def set_data_dir(self, new_data_dir: Path) -> Registry:
-        """Return a registry of another data directory; this one stays as it is."""
+        """Return a registry of another data directory."""
         return Registry(Path(new_data_dir))
 
     def list_competition_ids(self) -> list[str]:
-        """List the ids of all competitions, sorted."""
+        """Return the ids of all competitions, sorted."""
         return sorted(known.all_ids())
 
     def get_lite_competition_ids(self) -> list[str]:
-        """List the ids of MLE-bench Lite."""
+        """Return the ids of MLE-bench Lite."""
         return list(known.splits()["lite"])
 
 
 def _preparer(facts: model.Competition) -> Callable[[Path, Path, Path], Path]:
-    """Make the function that prepares a dataset from an extracted Kaggle folder."""
+    """Return the function that prepares a dataset from an extracted Kaggle folder."""
 
     def prepare(raw: Path, public: Path, private: Path) -> Path:
         with tempfile.TemporaryDirectory(prefix=".scratch-", dir=public.parent) as scratch:

@@ -22,12 +22,12 @@ def get_logger(name: str, level: int = logging.INFO, filename: Path | None = Non
 
 
 def get_timestamp() -> str:
-    """Return the moment as names of run groups and reports have it."""
+    """Return the current time in the format of the names of run groups and reports."""
     return run_group_stamp(time.time())
 
 
 def purple(text: str) -> str:
-    """Return text that a terminal shows in purple."""
+    """Return text in purple for a terminal."""
     return f"\033[1;35m{text}\033[0m"
 
 
@@ -39,7 +39,7 @@ def read_csv(path: Path | str) -> pd.DataFrame:
 
 
 def read_jsonl(file_path: Path | str, skip_commented_out_lines: bool = False) -> list[dict[str, Any]]:
-    """Read one object a line; lines that begin with `#` or `//`, and blank ones, may be skipped."""
+    """Read one object per line; lines that begin with `#` or `//`, and blank ones, can be skipped."""
     lines = Path(file_path).read_text(encoding="utf-8").splitlines()
     if skip_commented_out_lines:
         lines = [line for line in map(str.strip, lines) if line and not line.startswith(("#", "//"))]

@@ -24,18 +24,18 @@ SUBMISSION = Path(os.environ.get("SUBMISSION_DIR", "/home/submission"))
 LOGS = Path(os.environ.get("LOGS_DIR", "/home/logs"))
 CODE = Path(os.environ.get("CODE_DIR", "/home/code"))
 INSTRUCTIONS = Path(os.environ.get("INSTRUCTIONS_FILE", "/home/instructions.txt"))
-# Left at the end for a step that is being written up.
+# Reserved at the end for a step that is being written.
 SPARE_SECONDS = 60.0
 
 
 def say(text: str) -> None:
-    """Print a line that is seen at once."""
+    """Print a line without buffering."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def task_description() -> str:
-    """Return what AIDE's models are told: the rules of the house, then the competition."""
+    """Return the prompt for AIDE's models: the benchmark's rules, then the competition."""
     description = (DATA / "description.md").read_text(encoding="utf-8")
     note = (
         "Where these instructions and the implementation guideline name different places, use the guideline's: "
@@ -45,7 +45,7 @@ def task_description() -> str:
 
 
 def hand_in(node: Node, predictions: Path) -> None:
-    """Make a solution the one that counts, each file in one step."""
+    """Submit a solution, replacing each file atomically."""
     for target, content in (
         (SUBMISSION / "submission.csv", predictions.read_bytes()),
         (CODE / "solution.py", node.code.encode()),

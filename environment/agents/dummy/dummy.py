@@ -1,4 +1,4 @@
-"""An agent that learns nothing: it tells what it finds around it and submits the sample submission."""
+"""An agent that learns nothing: it prints what its environment is like and submits the sample submission."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VALIDATE = Path(os.environ.get("VALIDATE_SCRIPT", "/home/validate_submission.sh"
 
 
 def say(text: str) -> None:
-    """Print a line that is seen at once, and keep it in the agent's log."""
+    """Print a line without buffering, and append it to the agent's log."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
     with (LOGS / "agent.log").open("a", encoding="utf-8") as log:
@@ -43,7 +43,7 @@ def gpu_names() -> list[str]:
 
 
 def describe() -> None:
-    """Say where this agent runs and what it may touch."""
+    """Print where this agent runs and what it can access."""
     say(f"competition {os.environ.get('COMPETITION_ID', 'unknown')}, seed {os.environ.get('SEED', 'none')}")
     say(f"user {user_name()}, Python {platform.python_version()} at {sys.executable}")
     say(f"{len(os.sched_getaffinity(0))} processors, GPUs: {', '.join(gpu_names()) or 'none'}")

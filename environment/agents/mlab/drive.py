@@ -1,4 +1,4 @@
-"""Makes a task of MLAgentBench out of a competition, lets its research agent work on it, and gathers its programs."""
+"""Make a task of MLAgentBench from a competition, run its research agent on it, and collect its programs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ INSTRUCTIONS = Path(os.environ.get("INSTRUCTIONS_FILE", "/home/instructions.txt"
 VALIDATE = Path(os.environ.get("VALIDATE_SCRIPT", "/home/validate_submission.sh"))
 MLAB = Path(os.environ.get("MLAB_DIR", "/opt/mlab"))
 TASK = "competition"
-# Left at the end for a step that is being carried out.
+# Reserved at the end for a step that is under way.
 SPARE_SECONDS = 120
 MOST_CODE_BYTES = 1 << 20
 
 
 def research_problem(*, seconds: int, steps: str) -> str:
-    """Return what the agent is told; it sees a folder of its own, so places are named from there."""
+    """Return the agent's prompt, with paths relative to the agent's own folder."""
     told = INSTRUCTIONS.read_text(encoding="utf-8")
     for place, here in ((DATA, "data"), (SUBMISSION, "submission"), (VALIDATE, VALIDATE.name)):
         told = told.replace(str(place), here)
@@ -35,7 +35,7 @@ def research_problem(*, seconds: int, steps: str) -> str:
 
 
 def make_task(problem: str) -> None:
-    """Lay the task where MLAgentBench looks for tasks: links lead to the data and to the submission."""
+    """Create the task where MLAgentBench expects tasks, with links to the data and to the submission."""
     folder = MLAB / "MLAgentBench" / "benchmarks" / TASK
     shutil.rmtree(folder, ignore_errors=True)
     env, scripts = folder / "env", folder / "scripts"
@@ -50,7 +50,7 @@ def make_task(problem: str) -> None:
 
 
 def keep_code(workspace: Path) -> None:
-    """Put the programs that were written where they are gathered from."""
+    """Copy the programs that were written to the folder from which they are collected."""
     for path in sorted(workspace.rglob("*.py")):
         if path.is_file() and "backup" not in path.parts and path.stat().st_size <= MOST_CODE_BYTES:
             target = CODE / path.relative_to(workspace)
@@ -59,7 +59,7 @@ def keep_code(workspace: Path) -> None:
 
 
 def main() -> int:
-    """Run the agent; what is not ours of the arguments is MLAgentBench's."""
+    """Run the agent; unknown arguments are passed to MLAgentBench."""
     parser = argparse.ArgumentParser(
         description="Run MLAgentBench's agent on one competition.", allow_abbrev=False
     )

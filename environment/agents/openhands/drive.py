@@ -1,4 +1,4 @@
-"""Drives OpenHands through its own library: one conversation in a folder of its own, until done or out of time."""
+"""Run OpenHands through its own library: one conversation in a folder of its own, until done or out of time."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ SUBMISSION = Path(os.environ.get("SUBMISSION_DIR", "/home/submission"))
 LOGS = Path(os.environ.get("LOGS_DIR", "/home/logs"))
 CODE = Path(os.environ.get("CODE_DIR", "/home/code"))
 INSTRUCTIONS = Path(os.environ.get("INSTRUCTIONS_FILE", "/home/instructions.txt"))
-# Left at the end for a step that is being carried out.
+# Reserved at the end for a step that is under way.
 SPARE_SECONDS = 60.0
 MOST_CODE_BYTES = 1 << 20
 
 
 def say(text: str) -> None:
-    """Print a line that is seen at once."""
+    """Print a line without buffering."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def task(*, hours: float, steps: int) -> str:
-    """Return what OpenHands is told: the rules of the house, its limits, then the competition."""
+    """Return the prompt for OpenHands: the benchmark's rules, its limits, then the competition."""
     limits = f"You have {hours:.1f} hours and {steps} steps. Nobody reads what you write; finish when you are done."
     description = (DATA / "description.md").read_text(encoding="utf-8")
     return f"{INSTRUCTIONS.read_text(encoding='utf-8')}\n{limits}\n\nDESCRIPTION\n{description}"
 
 
 def keep_code(workspace: Path) -> None:
-    """Put the programs that were written where they are gathered from."""
+    """Copy the programs that were written to the folder from which they are collected."""
     for path in sorted(workspace.rglob("*")):
         if (
             path.suffix in (".py", ".ipynb", ".sh")
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=500)
     asked = parser.parse_args()
     seconds = float(os.environ.get("TIME_LIMIT_SECONDS", "86400"))
-    # Taken out of the environment, so that no program that OpenHands starts can print it.
+    # Removed from the environment, so that programs started by OpenHands can't print it.
     key, server = os.environ.pop("LLM_API_KEY"), os.environ.pop("LLM_BASE_URL", "")
     workspace = Path("workspace").absolute()
     workspace.mkdir(exist_ok=True)

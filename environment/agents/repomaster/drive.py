@@ -1,4 +1,4 @@
-"""Drives RepoMaster through its own classes: one task, searched for and solved, or solved without any search."""
+"""Run RepoMaster through its own classes on one task, with or without a search for repositories."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CODE = Path(os.environ.get("CODE_DIR", "/home/code"))
 INSTRUCTIONS = Path(os.environ.get("INSTRUCTIONS_FILE", "/home/instructions.txt"))
 REPOMASTER = Path(os.environ.get("REPOMASTER_DIR", "/opt/repomaster"))
 MOST_CODE_BYTES = 1 << 20
-# Where repositories and environments lie that RepoMaster fetched: not its own work.
+# Folders of repositories and environments that RepoMaster fetched, which are not its own work.
 NOT_ITS_OWN = (".git", ".venvs", "site-packages")
 
 
 def task(*, hours: float) -> str:
-    """Return what RepoMaster is told: the rules of the house, its time, then the competition."""
+    """Return the prompt for RepoMaster: the benchmark's rules, its time, then the competition."""
     description = (DATA / "description.md").read_text(encoding="utf-8")
     return (
         f"{INSTRUCTIONS.read_text(encoding='utf-8')}\nYou have {hours:.1f} hours. The data are in {DATA}; write the "
@@ -29,7 +29,7 @@ def task(*, hours: float) -> str:
 
 
 def keep_code(workspace: Path) -> None:
-    """Put the programs that were written where they are gathered from."""
+    """Copy the programs that were written to the folder from which they are collected."""
     for path in sorted(workspace.rglob("*.py")):
         fetched = any(part in NOT_ITS_OWN for part in path.parts)
         if not fetched and path.is_file() and path.stat().st_size <= MOST_CODE_BYTES:
@@ -39,7 +39,7 @@ def keep_code(workspace: Path) -> None:
 
 
 def main() -> None:
-    """Solve the task and say whether there is a submission."""
+    """Solve the task and return an exit code: 0 if there is a submission."""
     parser = argparse.ArgumentParser(description="Run RepoMaster on one competition.")
     parser.add_argument("--model", required=True)
     parser.add_argument("--mode", choices=("search", "general"), default="search")
@@ -49,7 +49,7 @@ def main() -> None:
     workspace.mkdir(exist_ok=True)
     os.chdir(REPOMASTER)
     sys.path.insert(0, str(REPOMASTER))
-    # Importable only now: both are folders of RepoMaster's own checkout.
+    # Importable only now, since both are folders of RepoMaster's checkout.
     from configs.oai_config import get_llm_config
     from src.core.agent_scheduler import RepoMasterAgent
 

@@ -1,4 +1,4 @@
-"""RepoMaster's model settings, in the form in which its modules ask for them, from the environment alone."""
+"""RepoMaster's model settings, read from the environment, with the interface that its modules expect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def get_llm_config(
     top_p: float = 0.95,
     service_type: str = "",  # noqa: ARG001  # likewise
 ) -> dict[str, Any]:
-    """Tell which model is asked, where, and how."""
+    """Return the settings of the model."""
     model = {"model": os.environ["OPENAI_MODEL"], "api_key": os.environ["OPENAI_API_KEY"]}
     server = os.environ.get("OPENAI_BASE_URL")
     if server:

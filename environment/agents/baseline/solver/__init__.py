@@ -1,1 +1,1 @@
-"""The baseline agent: finds out what kind of problem it has, and improves its submission in stages."""
+"""The baseline agent: detects the kind of problem, and improves its submission in stages."""

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 HELD_OUT = 0.15
 ROUNDS = {"pictures": 2, "text": 4, "a table": 6}
-"""How often models are selected, each time with other rows held out; the last submission is the mean."""
+"""The number of rounds of model selection, each with other rows held out; the last submission is the mean."""
 
 
 def main() -> int:
-    """Solve the competition and tell by the exit code whether there is a submission."""
+    """Solve the competition and return an exit code: 0 if there is a submission."""
     place = Workplace.from_environment()
     place.say(f"baseline agent on {place.competition}, seed {place.seed}")
     fault = _staged_fault()
@@ -38,7 +38,7 @@ def main() -> int:
     place.keep_code()
     try:
         problem = read_problem(place.data)
-        if fault == "crash":  # before its first submission, by which it would be judged
+        if fault == "crash":  # before its first submission, which would be graded
             place.say("staged demo fault: the next step shares the work among no GPUs")
             _ = len(problem.train) // 0
         _submit_constants(problem, place)
@@ -96,7 +96,7 @@ def _improve(problem: Problem, place: Workplace) -> None:
 
 
 def _models(problem: Problem, train: Matrix, seed: int) -> Models:
-    # Imported late: the constant submission should not wait for it.
+    # Imported late, so that the constant submission does not wait for it.
     from . import learners
 
     if problem.goal == "numbers":
@@ -117,7 +117,7 @@ def _labels(problem: Problem) -> Matrix:
 
 
 def _staged_fault() -> str | None:
-    """Find the fault that the demo stages in this attempt, so that an operator sees how it looks.
+    """Return the fault that the demo simulates in this attempt, to show an operator how it looks.
 
     DEMO_FAULTS holds `competition:seed:attempt=fault`, separated by commas; faults are gpu_lost, crash, invalid.
     """

@@ -1,4 +1,4 @@
-"""Turning tables and pictures into matrices that a model can take."""
+"""Convert tables and images to feature matrices for models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PICTURE_FOLDERS = ("{part}.zip", "{part}", "{part}_images", "images")
 
 def table_matrices(problem: Problem) -> tuple[Matrix, Matrix]:
     """Numbers for the rows of train and test; the two are looked at together, labels apart."""
-    # Imported late: the constant submission should not wait for it.
+    # Imported late, so that the constant submission does not wait for it.
     from sklearn.compose import make_column_transformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -47,7 +47,7 @@ def table_matrices(problem: Problem) -> tuple[Matrix, Matrix]:
 
 
 def _add_pieces(table: pd.DataFrame) -> None:
-    """Make the pieces of compound codes such as `B/12/P` or `0042_01` columns of their own."""
+    """Split compound codes such as `B/12/P` or `0042_01` into separate columns."""
     for name in list(table.select_dtypes(exclude=["number", "bool"])):
         text = table[name].map(str)
         separator = next((mark for mark in "/_" if text.str.contains(mark, regex=False).mean() > 0.5), None)

@@ -1,4 +1,4 @@
-"""The models, weakest first; each is fitted before the next one is asked for."""
+"""The models, weakest first; each is fitted before the next one is requested."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 MANY_CLASSES = 12
-"""From so many classes on boosting takes too long: it grows a tree for each of them in each round."""
+"""With so many classes boosting takes too long: it grows a tree for each of them in each round."""
 
 Models = Iterator[tuple[str, Any]]
 """Models by their names."""

@@ -1,4 +1,4 @@
-"""Finding out from the public data alone what has to be predicted, from what, and how it is judged."""
+"""Detect from the public data alone what to predict, from which features, and by which kind of metric."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_CLASSES = 500
 
 @dataclass(frozen=True)
 class Problem:
-    """What has to be done.
+    """The problem to solve.
 
     Attributes:
         goal: write a class, the chance of the positive one, chances of all, or numbers.
@@ -51,7 +51,7 @@ class Problem:
 
 
 def read_problem(data: Path) -> Problem:
-    """Read the tables and find out the kind of problem.
+    """Read the tables and return the kind of problem.
 
     Raises:
         CannotSolveError: it is none that this agent knows.
@@ -99,7 +99,7 @@ def _description(data: Path) -> str:
 
 
 def _in_order_of(sample: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
-    """Bring test rows into the order of the sample, by its first column where that names each row."""
+    """Return the test rows in the order of the sample, by its first column where that identifies each row."""
     if len(test) != len(sample):
         raise CannotSolveError(f"test.csv has {len(test)} rows, the sample submission {len(sample)}")
     key = sample.columns[0]
@@ -141,7 +141,7 @@ def _goal(train: pd.DataFrame, label: str, targets: tuple[str, ...], description
 
 
 def _is_key(column: pd.Series) -> bool:
-    """Return whether a column only names its row: whole numbers or single words, all different."""
+    """Return whether a column only identifies its row: whole numbers or single words, all different."""
     if not column.is_unique or pd.api.types.is_float_dtype(column):
         return False
     return pd.api.types.is_integer_dtype(column) or not column.map(str).str.contains(r"\s|_|/").any()

@@ -63,7 +63,7 @@ class ModelSelection:
 
 
 def filled(problem: Problem, predicted: Matrix) -> pd.DataFrame:
-    """Fill the sample submission with predictions in place of its constants."""
+    """Return the sample submission with predictions in place of its constants."""
     table = problem.sample.copy()
     if problem.goal == "numbers":
         numbers = np.expm1(predicted) if problem.logarithmic else predicted
@@ -83,5 +83,5 @@ def filled(problem: Problem, predicted: Matrix) -> pd.DataFrame:
 
 
 def class_names(problem: Problem) -> list[str]:
-    """List the classes as a submission writes them, in the order of a model's columns; the positive one last."""
+    """Return the classes as a submission names them, in the order of a model's columns, the positive one last."""
     return sorted(problem.train[problem.label].map(str).unique())

@@ -1,4 +1,4 @@
-"""Where the agent works: its folders, its log, and its submission, which is replaced in one step."""
+"""The agent's environment: its folders, its log, and its submission, which is replaced atomically."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Workplace:
         )
 
     def say(self, text: str) -> None:
-        """Print a line that is seen at once, and keep it in the agent's log."""
+        """Print a line without buffering, and append it to the agent's log."""
         line = f"[{time.monotonic() - self.started:6.1f}s] {text}\n"
         sys.stdout.write(line)
         sys.stdout.flush()
@@ -56,13 +56,13 @@ class Workplace:
             log.write(line)
 
     def submit(self, table: pd.DataFrame) -> None:
-        """Put a submission in place; a reader sees the old one or the new one."""
+        """Replace the submission atomically."""
         partial = self.submission / ".submission.csv.partial"
         table.to_csv(partial, index=False, lineterminator="\n")
         partial.replace(self.submission / "submission.csv")
 
     def validate(self) -> None:
-        """Ask whether the submission has the right form, and log the answer."""
+        """Validate the form of the submission, and log the answer."""
         answer = subprocess.run(
             [self.validate_script, self.submission / "submission.csv"],
             capture_output=True,
@@ -72,6 +72,6 @@ class Workplace:
         self.say(f"validation: {(answer.stdout + answer.stderr).strip()}")
 
     def keep_code(self) -> None:
-        """Leave the code that made the submission beside it."""
+        """Save the code that made the submission beside it."""
         for module in sorted(Path(__file__).parent.glob("*.py")):
             shutil.copyfile(module, self.code / module.name)
