@@ -55,7 +55,7 @@ def test_a_canary_is_on_record_and_changes_nothing_else(tmp_path: Path) -> None:
 
 def test_edition_v1_never_carries_one(tmp_path: Path) -> None:
     raw = Vector(VECTORS / ID).unpack_raw(tmp_path / "raw")
-    with pytest.raises(UsageProblem, match="edition v1 can't have a canary"):
+    with pytest.raises(UsageProblem, match=r"edition v1 can.t have a canary"):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=raw, canary=True)
     assert not (tmp_path / "data" / ID / "prepared").exists()
 
