@@ -1051,7 +1051,7 @@ def _staged_in_words(beat: Heartbeat) -> str:
 
 
 def _proxy_lines(profile: SlurmProfile) -> str:
-    """Return the script lines that set the site's proxy for a job's model gateway; agents' variables are set elsewhere."""
+    """Return the script lines that set the site's proxy for a job's model gateway, not for its agent."""
     if not profile.proxy:
         return ""
     address = shlex.quote(profile.proxy)

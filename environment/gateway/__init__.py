@@ -1,1 +1,1 @@
-"""The model gateway: passes one agent's model calls on with the operator's keys, and counts what they used."""
+"""The model gateway: forwards one agent's model calls with the operator's keys, and counts their usage."""
