@@ -88,15 +88,15 @@ class Option:
 
     @property
     def typed_choices(self) -> tuple[str, ...]:
-        """The texts that there are for its field; empty where anything may be typed."""
+        """The valid texts of its form field; empty where any text may be typed."""
         return (_YES, _NO) if self.type is bool else self.choices
 
     @property
     def about(self) -> str:
-        """What the form says of it, with the texts that there are."""
-        told = self.form.about if self.form is not None and self.form.about else self.help
-        unsaid = [text for text in self.typed_choices if text not in told]
-        return f"{told} Type {', '.join(self.typed_choices)}." if unsaid else told
+        """The form's explanation of the option, with its valid texts."""
+        text = self.form.about if self.form is not None and self.form.about else self.help
+        is_complete = all(choice in text for choice in self.typed_choices)
+        return text if is_complete else f"{text} Type {', '.join(self.typed_choices)}."
 
     def to_kept(self, value: Any) -> Any:
         """Convert a value to the stored one; None for a 0 that means no limit."""

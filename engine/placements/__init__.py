@@ -65,9 +65,11 @@ class Placements:
         """Return the placement of an attempt, which never changes."""
         return self.named(attempt.placement)
 
-    def asked(self, attempt: SharingAttempt) -> int | None:
+    def request_number(self, attempt: SharingAttempt) -> int | None:
         """Return a number that changes with each request of an attempt for a larger allowance; None if unknown."""
-        return None if attempt.placement == HERE or self._slurm is None else self._slurm.asked(attempt.token)
+        if attempt.placement == HERE or self._slurm is None:
+            return None
+        return self._slurm.request_number(attempt.token)
 
     def recover(self) -> None:
         """After a start of the engine, clean up unfinished work of the last one."""

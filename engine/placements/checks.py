@@ -253,7 +253,7 @@ def _check_partition(commands: SlurmCommands, profile: SlurmProfile) -> Iterator
     missing = [name for name in filter(None, profile.partition.split(",")) if name not in wanted]
     if missing:
         known = ", ".join(sorted(name for name in commands.partitions() if name))
-        yield Check(False, f"there is no partition '{missing[0]}'", f"Known are: {known}.")
+        yield Check(False, f"there is no partition '{missing[0]}'", f"Choose one of {known}.")
     for name, partition in wanted.items():
         what = f"partition {name}" if name else "the default partition"
         limit = partition.limit_seconds

@@ -156,7 +156,7 @@ class _Call(Enum):
 _TROUBLES = {
     _Call.POLL: "Slurm does not answer since {since}, jobs go on",
     _Call.RECORDS: "Slurm's records do not answer since {since}",
-    _Call.NODES: "Slurm does not tell of its nodes since {since}",
+    _Call.NODES: "Slurm does not list its nodes since {since}",
     _Call.SUBMIT: "Slurm takes no job since {since}",
     _Call.CANCEL: "jobs can't be cancelled since {since}",
 }
@@ -352,9 +352,8 @@ class Slurm:
         is_claimed = self._is_claimed(held)
         if is_claimed:
             secrets.discard(self._state_dir / attempt.directory)
-            self._look_at_heartbeat(
-                held
-            )  # its report may be there already, and nobody looks again after that
+            # Read now, because after an existing report the heartbeats are not read again.
+            self._look_at_heartbeat(held)
         else:
             secrets.send(self._state_dir / attempt.directory, folder)
         # Claimed without a script: an engine was killed while it ended an attempt that was never submitted.
@@ -437,7 +436,7 @@ class Slurm:
             pauses=held.pauses,
         )
 
-    def asked(self, token: str) -> int | None:
+    def request_number(self, token: str) -> int | None:
         """Return a number that changes with each request of an attempt for a larger allowance."""
         held = self._held.get(token)
         return None if held is None else held.beat.asked if held.beat is not None else 0
@@ -906,7 +905,7 @@ def profile_named(placement: str, config_file: Path) -> SlurmProfile:
         raise UsageProblem(
             f"there is no placement '{placement}'",
             "",
-            f"Known are: {', '.join(known)}. Others are tables [slurm.NAME] in {config_file}.",
+            f"Choose one of {', '.join(known)}, or add a table [slurm.NAME] to {config_file}.",
         )
     for option in found.options:
         given = option.partition("=")[0].strip()
@@ -930,7 +929,7 @@ def runtime_on_nodes(wanted: str) -> str:
     if wanted in runtimes.RUNTIMES and wanted != protocol.DOCKER:
         return wanted
     known = ", ".join(name for name in runtimes.RUNTIMES if name != protocol.DOCKER)
-    raise UsageProblem(f"jobs of Slurm can't have the runtime '{wanted}'", "", f"Known are: {known}.")
+    raise UsageProblem(f"jobs of Slurm can't have the runtime '{wanted}'", "", f"Choose one of {known}.")
 
 
 def job_prefix(state_dir: Path) -> str:

@@ -32,7 +32,7 @@ _LEAST_SECONDS = 120.0
 _FILES_PER_SECOND = 500.0
 _LEFT_SECONDS = 86_400.0
 _NICE = 10
-_MOST_TOLD = 400
+_LONGEST_MESSAGE = 400
 
 
 def staging_seconds(prepared: Path, profile: SlurmProfile) -> float:
@@ -142,8 +142,8 @@ def _make_image(prepared: Path, seal: Seal) -> None:
             check=False,
         )
         if done.returncode != 0:
-            told = " ".join(done.stderr.decode("utf-8", "replace").split())[-_MOST_TOLD:]
-            raise EnvironmentProblem(f"no image of {prepared} can be made", f"mksquashfs: {told}")
+            message = " ".join(done.stderr.decode("utf-8", "replace").split())[-_LONGEST_MESSAGE:]
+            raise EnvironmentProblem(f"no image of {prepared} can be made", f"mksquashfs: {message}")
         with made.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
             os.fsync(stream.fileno())

@@ -189,8 +189,8 @@ def _completed(one: SurveyedNodes, file: Path, asked: dict[str, str], slurm: Slu
             slurm.cancel([number])
     except SlurmAway as away:
         return replace(one, problem=away.in_one_line())
-    told = "its job was not seen" if job is None else job.in_words()
-    return replace(one, problem=f"nothing was written in time: {told}; see {file.with_suffix('.log')}")
+    state = "its job was not seen" if job is None else job.in_words()
+    return replace(one, problem=f"nothing was written in time: {state}; see {file.with_suffix('.log')}")
 
 
 def require_node(found: Sequence[SurveyedNodes]) -> None:
@@ -201,4 +201,4 @@ def require_node(found: Sequence[SurveyedNodes]) -> None:
     """
     if not any(one.offer for one in found):
         why = found[0].problem if found else "its partition has no nodes"
-        raise EnvironmentProblem("no node tells what it offers", why)
+        raise EnvironmentProblem("no node has reported what it offers", why)

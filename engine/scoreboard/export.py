@@ -355,12 +355,12 @@ def _extra(row: Row) -> tuple[tuple[str, str], ...]:
 
 
 def _over(part: int, whole: int) -> str:
-    """Say over how many runs a mean is, where that is not all."""
+    """Return how many runs a mean is over, as a suffix; empty if it is over all."""
     return "" if part == whole else f" ({part}/{whole} runs)"
 
 
 def row_notes(row: Row) -> tuple[str, ...]:
-    """What a reader must know before the numbers of a row, one sentence each."""
+    """Return notes that a reader must know before the numbers of a row, one sentence each."""
     notes = []
     if row.padded:
         notes.append(_PADDED_FOOTNOTE)

@@ -190,7 +190,7 @@ class TrialCosts:
 
     @property
     def measured(self) -> Spending | None:
-        """What a gateway has counted of its latest attempt; None where none did."""
+        """The spending of its latest attempt, if a gateway has counted it; otherwise None."""
         return self.spending if self.counted is Counted.GATEWAY else None
 
 

@@ -72,7 +72,7 @@ class Starter:
         self._redaction = redaction
         self._gpus = gpus
         self._settings = settings
-        self.budgets = SharedBudgets(database, places.state_dir, clock, log, placements.asked)
+        self.budgets = SharedBudgets(database, places.state_dir, clock, log, placements.request_number)
         self._ramp = StartRamp(database, clock)
         self._waiting: dict[int, _HandOver] = {}
         self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt or placement

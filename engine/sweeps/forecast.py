@@ -198,9 +198,7 @@ def runs_at_once(launch: Launch, capacity: HostCapacity) -> tuple[int, str]:
     """Return how many runs fit at once, and what limits them."""
     spec = launch.spec
     if spec.placement != HERE:
-        return max(
-            0, launch.concurrency
-        ), "concurrency"  # how much others leave of a cluster is known to nobody
+        return max(0, launch.concurrency), "concurrency"  # the free capacity of a cluster is unknown
     bounds: list[tuple[float, str]] = [(max(0, launch.concurrency), "concurrency")]
     if spec.cpus > 0:
         bounds.append((math.floor(capacity.cpus / spec.cpus + 1e-9), "CPUs"))

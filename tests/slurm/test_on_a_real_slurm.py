@@ -238,7 +238,7 @@ def test_what_a_placement_has_and_lacks_is_told_without_submitting_anything(
     code, checked = told("placements", "check", "slurm:lost")
     assert (code, checked["good"]) == (1, False)
     (wrong,) = [check for check in checked["checks"] if "there is no partition" in check["text"]]
-    assert wrong["next_step"] == "Known are: main, short, urgent."
+    assert wrong["next_step"] == "Choose one of main, short, urgent."
     sweep = ("--agent=honest", f"--agents-dir={harness.agents_dir}", f"--competitions={COMPETITION}")
     size = ("--seeds=4", "--hours=1", "--memory-gb=1", "--concurrency=3", "--placement=slurm")
     code, forecast = told("sweep", "launch", *sweep, *size, "--dry-run")

@@ -131,7 +131,7 @@ def test_what_slurm_refuses_is_told_and_no_node_is_an_error(
     monkeypatch.setattr(Nodes, "submit", refuse)
     found = survey_nodes(places, "slurm", wait_seconds=0.0, commands=Nodes())
     assert "invalid account" in found[0].problem
-    with pytest.raises(EnvironmentProblem, match="no node tells what it offers"):
+    with pytest.raises(EnvironmentProblem, match="no node has reported what it offers"):
         require_node(found)
 
 
