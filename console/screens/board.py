@@ -67,7 +67,7 @@ class BoardScreen(DetailedScreen):
         super().__init__()
         # Without a state there are still the rows that come with the program.
         self._board = Scoreboard(published_rows())
-        self._was_read = self._begins_at_top = False
+        self._has_answer = self._was_read = self._begins_at_top = False
         self._sorting = SortOrder("all")
         self._marked: tuple[Subject, ...] = ()
         self._pad = False
@@ -92,7 +92,9 @@ class BoardScreen(DetailedScreen):
         self._was_read = "cursor" in values
 
     def redraw(self) -> None:
-        """Draw the table in its order."""
+        """Draw the table in its order, at first once own rows are known, unless that takes long."""
+        if not self._has_answer and not self.is_ready:
+            return
         signs, width = self.app.signs, self.size.width
         above = (*_summary(self._board.rows, width, signs), *self._notices(width))
         self.header.show(*above, *(((),) if above else ()))
@@ -222,7 +224,7 @@ class BoardScreen(DetailedScreen):
         return tuple(lines)
 
     def _take(self, board: Scoreboard) -> None:
-        self._board = board
+        self._board, self._has_answer = board, True
         if not self._was_read:
             # The cursor has stayed with a published row, but own rows are of more interest.
             self._was_read = self._begins_at_top = True
