@@ -232,7 +232,9 @@ def _read_config(config: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        content = yaml.safe_load(config.read_text(encoding="utf-8"))
+        # libyaml's, where PyYAML has it: it takes a tenth of the time.
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        content = yaml.load(config.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe one
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise DataProblem(f"{config} is not readable", reason) from error

@@ -227,7 +227,9 @@ class DatasetQueue:
             if dataset.state is DatasetState.PREPARED and self._is_gone(dataset):
                 self.records.gone(dataset)
         now = self._clock.now()
-        for competition_id, edition in product(registry.all_ids(), EDITIONS):
+        # Facts are read only of those that have a folder: reading all of them is a quarter of an engine's start.
+        there = [name for name in registry.all_ids() if (self._data_dir / name).exists()]
+        for competition_id, edition in product(there, EDITIONS):
             found = known.get((competition_id, edition))
             if found is not None and found.state in BUSY:
                 continue
