@@ -32,9 +32,9 @@ while true; do sleep 0.05; done
 JUMPS = ((-HOUR, "02:14"), (3 * HOUR, "06:14"), (-400 * HOUR, "11:14"), (0.0, "03:14"))
 
 
-def of_the_version_before(places: Places, folder: Path) -> Path:
+def of_the_version_before(places: Places) -> Path:
     """A copy of a state as the version before the newest had it."""
-    copy = folder / "older.db"
+    copy = places.state_dir.with_name("older.db")
     with sqlite3.connect(places.state_dir / DATABASE_NAME) as now:
         now.execute("VACUUM INTO ?", [str(copy)])
     now.close()
@@ -49,13 +49,13 @@ def of_the_version_before(places: Places, folder: Path) -> Path:
 
 
 async def test_an_older_state_under_an_open_console_is_told_calmly_until_an_engine_migrates_it(
-    opened: OpenConsole, places: Places, tmp_path: Path
+    opened: OpenConsole, places: Places
 ) -> None:
     async with opened(worlds.paused, screen="sweep:dummy-1") as console:
         await console.sees("paused")
         assert console.world is not None
         console.world.database.close()
-        older = of_the_version_before(places, tmp_path)
+        older = of_the_version_before(places)
         for name in (f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm"):
             (places.state_dir / name).unlink(missing_ok=True)
         older.replace(places.state_dir / DATABASE_NAME)
@@ -128,7 +128,7 @@ def test_o_leaves_the_terminal_to_the_operators_pager_and_comes_back(
     pager.write_text(PAGER)
     pager.chmod(0o755)
     monkeypatch.setenv("PAGER", f"{pager} -N")
-    terminal = PtyTerminal(tmp_path, f"run:{run}")
+    terminal = PtyTerminal(places.state_dir.parent, f"run:{run}")
     try:
         terminal.until("fixed the label encoder")
         terminal.type("o")

@@ -39,6 +39,12 @@ def flags_of(places: Places) -> list[str]:
 
 
 @pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """Places of a test's own on the disk, as engines work there."""
+    return Places(tmp_path / "config.toml", tmp_path / "data", tmp_path / "state")
+
+
+@pytest.fixture
 def cli(places: Places, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Run a command on a test's own places, as the program would."""
 

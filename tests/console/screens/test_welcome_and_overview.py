@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -258,12 +257,12 @@ async def test_relaunching_from_the_overview_asks_first(opened: OpenConsole, ask
 
 
 async def test_a_state_that_cannot_be_read_any_more_is_told_in_the_list_and_what_was_seen_stays(
-    opened: OpenConsole, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    opened: OpenConsole, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("console.tui.reader.TROUBLE_PASSES_SECONDS", 0.0)
     async with opened() as console:
         await console.sees("needs you", "image pull")
-        damaged = tmp_path / "damaged"
+        damaged = places.state_dir.with_name("damaged")
         damaged.write_text("no database at all " * 100)
         damaged.replace(places.state_dir / DATABASE_NAME)
         console.app.reader.look_now()
