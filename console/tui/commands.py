@@ -26,7 +26,7 @@ from console.actions import runs, sweeps
 from console.sanitize import plain
 from console.tui.keys import SCREENS, Key, key_name
 from console.tui.list_screen import FilteredScreen
-from console.tui.painting import Piece, Pieces, fit, foreign
+from console.tui.painting import Piece, Pieces, cells_of, fit, foreign
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import THEME_NAMES
 from console.tui.widgets.inputs import FilePaths, TypingLine
@@ -803,6 +803,7 @@ def _title(command: Command) -> str:
 
 
 _MOST_LINES = 10
+_MOST_PROBLEM_LINES = 3
 _WIDEST_COMMAND = 34
 # What a command is about has less room beside its help in a narrow terminal.
 _WIDE, _WIDEST_SUBJECT, _SHORT_SUBJECT = 100, 40, 18
@@ -963,6 +964,7 @@ class CommandLine(Widget):
                 (known, "text" if each.subject else "dim"),
             )
         if self._problem:
-            yield ((f"  {foreign(self._problem, width - 3, ellipsis=signs.ellipsis).rstrip()}", "bad"),)
+            parts = cells_of(plain(self._problem), width - 4)[:_MOST_PROBLEM_LINES]
+            yield from (((f"  {part}", "bad"),) for part in parts)
         elif more > 0:
             yield ((f"  {more} more; type to narrow, up and down choose, tab completes", "dim"),)

@@ -113,3 +113,14 @@ async def test_a_failed_run_awaits_no_grading(opened: OpenConsole) -> None:
     async with opened(screen="run:49") as console:
         await console.sees("nothing graded", "agent crash")
         assert "nothing graded yet" not in console.text()
+
+
+async def test_what_was_asked_for_is_written_out_however_narrow_the_terminal_is(opened: OpenConsole) -> None:
+    async with opened(screen="run:81", size=(80, 40)) as console:
+        await console.sees("Config")
+        await console.press("shift+tab")
+        await console.sees("known defect", "directory")
+        assert (
+            console.app.signs.ellipsis not in console.text().partition("directory")[2].partition("metric")[0]
+        )
+        assert "attempt-1" in console.text().replace("\n", "")

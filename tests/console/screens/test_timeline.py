@@ -40,6 +40,18 @@ def drawn(found: Timeline, width: int, height: int, *, ascii_only: bool = False)
     return ["".join(text for text, _role in line) for line in lines]
 
 
+def test_a_high_terminal_shows_how_many_attempts_there_were_at_once(night: Timeline) -> None:
+    tall = drawn(night, 160, 50)
+    assert len(tall) <= 50
+    place = next(place for place, line in enumerate(tall) if "attempts at once" in line)
+    assert any("medals over time" in line for line in tall[:place])
+    assert tall[place + 1].lstrip().startswith("6 attempts")
+    # The outage left most slots without an attempt for a moment: the curve comes down to half of them there.
+    lower = "".join(tall[place + 6 : place + 10])
+    assert any(0x2800 < ord(letter) <= 0x28FF for letter in lower)
+    assert not any("attempts at once" in line for line in drawn(night, 80, 24))
+
+
 async def test_from_overview_and_sweep_one_key_leads_to_the_attempts_over_time(opened: OpenConsole) -> None:
     async with opened(worlds.night) as console:
         await console.sees("needs you")
