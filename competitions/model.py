@@ -270,4 +270,4 @@ def edition_named(name: str) -> Edition:
     for edition in EDITIONS:
         if name == edition:
             return edition
-    raise UsageProblem(f"'{name}' is not an edition (expected {' or '.join(EDITIONS)})")
+    raise UsageProblem(f"there is no edition '{name}'", "", f"Choose one of {', '.join(EDITIONS)}.")

@@ -26,7 +26,7 @@ def resolve(wanted: str) -> str:
     if wanted in (protocol.PLAIN, protocol.DOCKER, protocol.AUTO, *protocol.OF_AN_IMAGE_FILE):
         return wanted
     if wanted not in RUNTIMES:
-        raise UsageProblem(f"'{wanted}' is not a runtime (expected one of {', '.join(RUNTIMES)})")
+        raise UsageProblem(f"there is no runtime '{wanted}'", "", f"Choose one of {', '.join(RUNTIMES)}.")
     why_not = bubblewrap.why_unavailable()
     if not why_not:
         return protocol.BUBBLEWRAP

@@ -38,8 +38,8 @@ def gpu_names() -> list[str]:
     """Return the GPUs that nvidia-smi lists; none where there is no nvidia-smi."""
     if shutil.which("nvidia-smi") is None:
         return []
-    told = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False)
-    return told.stdout.splitlines()
+    done = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()
 
 
 def describe() -> None:
@@ -67,10 +67,10 @@ def main() -> int:
     shutil.copyfile(samples[0], partial)
     partial.replace(SUBMISSION / "submission.csv")
     say(f"submitted {samples[0].name}")
-    told = subprocess.run(
+    done = subprocess.run(
         [VALIDATE, SUBMISSION / "submission.csv"], capture_output=True, text=True, check=False
     )
-    say((told.stdout + told.stderr).strip())
+    say((done.stdout + done.stderr).strip())
     return 0
 
 

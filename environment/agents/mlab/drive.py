@@ -24,12 +24,12 @@ MOST_CODE_BYTES = 1 << 20
 
 def research_problem(*, seconds: int, steps: str) -> str:
     """Return the agent's prompt, with paths relative to the agent's own folder."""
-    told = INSTRUCTIONS.read_text(encoding="utf-8")
+    prompt = INSTRUCTIONS.read_text(encoding="utf-8")
     for place, here in ((DATA, "data"), (SUBMISSION, "submission"), (VALIDATE, VALIDATE.name)):
-        told = told.replace(str(place), here)
+        prompt = prompt.replace(str(place), here)
     description = (DATA / "description.md").read_text(encoding="utf-8")
     return (
-        f"{told.replace('/home/', '')}\nYou have {seconds / 3600:.1f} hours and {steps} steps. "
+        f"{prompt.replace('/home/', '')}\nYou have {seconds / 3600:.1f} hours and {steps} steps. "
         f"train.py is there for your program, and is empty.\n\nDESCRIPTION\n{description}"
     )
 

@@ -58,12 +58,12 @@ def main() -> None:
         code_execution_config={"work_dir": str(workspace), "use_docker": False},
     )
     hours = float(os.environ.get("TIME_LIMIT_SECONDS", "86400")) / 3600
-    told = task(hours=hours)
+    prompt = task(hours=hours)
     try:
         if asked.mode == "general":
-            answer = agent.run_general_code_assistant(told, work_directory=str(workspace))
+            answer = agent.run_general_code_assistant(prompt, work_directory=str(workspace))
         else:
-            answer = agent.solve_task_with_repo(told)
+            answer = agent.solve_task_with_repo(prompt)
         (LOGS / "answer.md").write_text(str(answer), encoding="utf-8")
     finally:
         keep_code(workspace)

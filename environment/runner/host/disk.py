@@ -210,12 +210,12 @@ class WriteMeter:
         found: dict[int, int] = {}
         for process in processes:
             try:
-                told = dict(line.split(": ") for line in Path(f"/proc/{process}/io").read_text().splitlines())
+                counters = dict(line.split(": ") for line in Path(f"/proc/{process}/io").read_text().splitlines())
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has ended
             except PermissionError:
                 return None
-            found[process] = max(int(told["wchar"]), int(told["write_bytes"]))
+            found[process] = max(int(counters["wchar"]), int(counters["write_bytes"]))
         self._total += sum(max(0, count - self._last.get(process, 0)) for process, count in found.items())
         self._last = found
         return self._total

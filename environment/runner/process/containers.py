@@ -62,13 +62,13 @@ def version(program: str) -> str:
     if shutil.which(program) is None:
         return ""
     try:
-        told = subprocess.run(
+        done = subprocess.run(
             [program, "--version"], capture_output=True, timeout=_PROBE_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = _VERSION.search(told.stdout.decode("utf-8", "replace"))
-    return found.group() if found and told.returncode == 0 else ""
+    found = _VERSION.search(done.stdout.decode("utf-8", "replace"))
+    return found.group() if found and done.returncode == 0 else ""
 
 
 @cache
@@ -103,8 +103,8 @@ def why_no_podman(folder: Path) -> str:
     finally:
         remove_podman(name)
         files.remove_tree(root)
-    told = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-    return "" if tried.returncode == _NOT_FOUND else told or f"podman ends with code {tried.returncode}"
+    message = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    return "" if tried.returncode == _NOT_FOUND else message or f"podman ends with code {tried.returncode}"
 
 
 @cache
@@ -133,8 +133,8 @@ def why_no_apptainer(folder: Path) -> str:
         return f"apptainer can't be run: {error}"
     finally:
         files.remove_tree(place)
-    told = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("FATAL:").strip()
-    return "" if "/nothing" in told else told or f"apptainer ends with code {tried.returncode}"
+    message = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("FATAL:").strip()
+    return "" if "/nothing" in message else message or f"apptainer ends with code {tried.returncode}"
 
 
 @cache
