@@ -27,7 +27,7 @@ LITE = registry.splits()["lite"]
 LAUNCH = Launch(SweepSpec("aide", "", LITE, 3, 86_400.0, runtime="docker", gpus=1), concurrency=8)
 KNOWN = PastRuns({name: 3600.0 * (5 + place % 19) for place, name in enumerate(LITE[::2])})
 GOOD = (
-    Check(True, "the engine runs with 36 slots"),
+    Check(True, "the engine is running with 36 slots"),
     Check(True, "agent aide, version 0123456789ab"),
     Check(True, "the images aide and mlebench-grader are there"),
     Check(True, "the data of all 22 competitions are prepared"),
