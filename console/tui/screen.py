@@ -407,8 +407,9 @@ def _troubles(app: ConsoleApp) -> list[Piece]:
         found.append((f"engine: {engine.problem}", "warn"))
     elif condition.health is StateHealth.GOOD and not (engine is not None and engine.running):
         colon = key_name(app.settings.keys.named("app.command").keys[0], ascii_only=app.settings.ascii_only)
-        how = f"start it with {colon}engine (nothing new starts or is graded; agents keep running)"
-        found.append((f"the engine is not running, {how}", "warn"))
+        # It has room in 80 columns.
+        what = "engine down: nothing new starts or is graded, agents go on"
+        found.append((f"{what}; start it: {colon}engine", "warn"))
     return found
 
 

@@ -417,7 +417,9 @@ class Insight:
             certainty = f"{_SIGNIFICANCE:.0%} significance, {_POWER:.0%} power"
             facts.append(("detectable difference", f"{', '.join(points)} ({certainty})"))
         if self.effort.runs:
-            parts = [f"{self.effort.run_hours:.2f} hours in {self.effort.runs} runs"]
+            parts = [
+                f"{self.effort.run_hours:.2f} hours in {self.effort.runs} run{'' if self.effort.runs == 1 else 's'}"
+            ]
             for name, hours in (
                 ("run-hours", self.effort.run_hours_per_medal),
                 ("GPU-hours", self.effort.gpu_hours_per_medal),

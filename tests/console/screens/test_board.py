@@ -275,3 +275,16 @@ async def test_competitions_that_come_out_even_are_shown_where_all_have_room(ope
         await console.sees("competitions that decide", "competitions that come out even", "mlsp-2013-birds")
         await console.pilot.resize_terminal(80, 24)
         await console.misses("come out even")
+
+
+async def test_one_run_is_not_called_runs(opened: OpenConsole) -> None:
+    async with opened(worlds.outage, screen="board") as console:
+        await console.sees("ours: dummy-2")
+        await console.press("enter")
+        await console.sees("hours in 1 run")
+        assert "in 1 runs" not in console.text()
+
+
+async def test_an_engine_that_is_down_is_told_whole_on_a_narrow_screen(opened: OpenConsole) -> None:
+    async with opened(worlds.scored, screen="board", size=(80, 24), with_engine=False) as console:
+        await console.sees("nothing new starts or is graded, agents go on; start it: :engine")
