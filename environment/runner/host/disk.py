@@ -210,7 +210,9 @@ class WriteMeter:
         found: dict[int, int] = {}
         for process in processes:
             try:
-                counters = dict(line.split(": ") for line in Path(f"/proc/{process}/io").read_text().splitlines())
+                counters = dict(
+                    line.split(": ") for line in Path(f"/proc/{process}/io").read_text().splitlines()
+                )
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has ended
             except PermissionError:

@@ -133,7 +133,9 @@ def why_no_apptainer(folder: Path) -> str:
         return f"apptainer can't be run: {error}"
     finally:
         files.remove_tree(place)
-    message = tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("FATAL:").strip()
+    message = (
+        tried.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2].removeprefix("FATAL:").strip()
+    )
     return "" if "/nothing" in message else message or f"apptainer ends with code {tried.returncode}"
 
 
