@@ -825,6 +825,7 @@ def say_runs(
 ) -> None:
     """Print one line a run; `elsewhere` are the attempts, by run, of those that a batch system may have."""
     now = time.time()
+    whole = not sys.stdout.isatty()  # programs that read the columns find the same ones every time
 
     def why(run: Run) -> str:
         attempt = (elsewhere or {}).get(run.id)
@@ -847,9 +848,13 @@ def say_runs(
             "score": lambda run: wording.score(run.score, SCORE_WIDTH),
             "took": lambda run: wording.duration(_took(run, now)),
             "idle": lambda run: wording.duration(_idle(run, now)),
-            **({"attempts": lambda run: str(run.attempts)} if any(run.attempts > 1 for run in runs) else {}),
+            **(
+                {"attempts": lambda run: str(run.attempts)}
+                if whole or any(run.attempts > 1 for run in runs)
+                else {}
+            ),
             "why": why,
-            **({"notes": wording.annotation} if any(run.tags or run.note for run in runs) else {}),
+            **({"notes": wording.annotation} if whole or any(run.tags or run.note for run in runs) else {}),
         },
         right=("run", "seed", "score", "took", "idle", "attempts"),
         limits={"notes": _NOTES_WIDTH},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -129,7 +130,8 @@ def say_sweeps(lines: Sequence[SweepLine], now: float) -> None:
             "ends": lambda line: wording.expected_end(line.ends, now).removeprefix("ends "),
             "created": lambda line: wording.date_and_time(line.sweep.created_at),
             "": _mark,
-            **({"notes": _annotation} if any(map(_annotation, lines)) else {}),
+            # Programs that read the columns find the same ones every time.
+            **({"notes": _annotation} if any(map(_annotation, lines)) or not sys.stdout.isatty() else {}),
         },
         right=numbers,
         limits={"notes": 60},

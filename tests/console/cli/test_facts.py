@@ -61,6 +61,11 @@ def test_sweeps_are_listed_with_their_counts(cli: Cli, world: Database) -> None:
     assert "1 of 2 ended, final 25.0 to 75.0 %" in text
 
 
+def test_the_columns_that_a_pipe_gets_do_not_depend_on_what_is_in_them(cli: Cli, world: Database) -> None:
+    assert {"attempts", "notes"} <= set(cli("runs", "list").out.splitlines()[0].split())
+    assert "notes" in cli("sweep", "list").out.splitlines()[0].split()
+
+
 def test_a_sweep_is_shown_by_an_unambiguous_beginning_of_its_name(cli: Cli, world: Database) -> None:
     shown = cli("sweep", "show", "dum", "--json").document()
     assert shown["id"] == "dummy-1"
