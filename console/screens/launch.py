@@ -146,7 +146,7 @@ class LaunchScreen(ConsoleScreen):
         width, signs, composed = self.size.width, self.app.signs, self._composed
         for labelled in self.query(LabelledField):
             name = labelled.query_one(Field).id or ""
-            labelled.tell(composed.wrong.get(name, "") if composed is not None else "")
+            labelled.show_problem(composed.wrong.get(name, "") if composed is not None else "")
         place = self.query_one("#composed", Painted)
         room = self.size.height - place.region.y - 1
         keys = key_names(self.app.settings.keys)

@@ -1,7 +1,7 @@
-"""The console as a Textual app: what all screens share, and how they reach one another, the state and the engine.
+"""The console as a Textual app: navigation, reading the state, requests to the engine, messages and settings.
 
-It does no work itself: the state is read by the thread of `reader`, changes are made by the engine, and what may wait
-is done in the background. What an app does about its terminal is in `terminal`.
+Nothing here blocks the event loop: the thread of `reader` reads the state, the engine makes all changes, and slow work
+runs in background threads. Output to the terminal and the order of keys are in `terminal`.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from engine.places import Places
 from foundation.clock import Clock, SystemClock
 from foundation.problems import Problem, UsageProblem
 
-# What the first frame does not show is imported where it is used: half of the time in which a console opens
-# is spent on imports.
+# Modules that the first frame does not need are imported where they are used: imports take half of the console's
+# start-up time.
 if TYPE_CHECKING:
     from textual.command import Provider
     from textual.notifications import Notification, Notify
@@ -70,12 +70,12 @@ OPEN_DEMO = "demo"
 _TICK_SECONDS = 0.5
 _ANSWER_SECONDS = 30.0
 _MOST_WARNINGS = 3
-# A console that is killed is found again as it was some seconds before.
+# The session is saved this often, so that after a kill the console reopens where it was some seconds before.
 _SESSION_EVERY_TICKS = 10
-# What the keys do that are about nothing that a screen shows.
-_LEADING = ("app.go(", "app.leave")
+# Actions that need nothing from the current screen, so their keys work before its queries are answered.
+_SCREEN_INDEPENDENT = ("app.go(", "app.leave")
 _MODE_NAMES = tuple(name for name, *_ in SCREENS)
-# Opened next most likely; imported ahead, so that the first key that opens one is answered as fast as the second.
+# The screens most likely to be opened next; imported in advance, so that opening the first one is not slower.
 _IMPORTED_AHEAD = ("run", "sweep", "dialogs")
 
 
@@ -93,15 +93,15 @@ class ConsoleApp(TerminalApp):
     """The operator's console over one state directory.
 
     Attributes:
-        condition: how the state is, as the reader found it last.
+        condition: whether the state can be read, as of the reader's last check.
         engine: the engine's last status; None before the first.
-        sweep_id: the sweep that was seen last.
-        known_sweeps: what the `:` line completes to.
-        known_runs: likewise; those of the sweep that was seen last.
-        session: where the operator was when it was kept last.
-        news: what finds the news since it looked last.
-        waiting: the requests that can still be taken back, of all consoles.
-        host_concerns: what is wrong with the engine, its machine, and with reading the state.
+        sweep_id: the sweep that was shown last.
+        known_sweeps: the sweep names that the `:` line completes.
+        known_runs: the runs that the `:` line completes: those of the sweep that was shown last.
+        session: the session as it was saved last.
+        news: finds new events since its last check.
+        waiting: the requests of all consoles that can still be undone.
+        host_concerns: problems of the engine, its machine, and of reading the state.
     """
 
     CSS_PATH = "console.tcss"
@@ -137,25 +137,24 @@ class ConsoleApp(TerminalApp):
         self.news = NewsWatch(self.clock)
         self.waiting: tuple[WaitingRequest, ...] = ()
         self.host_concerns: tuple[Concern, ...] = ()
-        self._told: dict[
-            str, tuple[Notification, int]
-        ] = {}  # the messages that are seen, and how often each came
+        # The messages on the screen by their text, and how often each was sent.
+        self._repeated: dict[str, tuple[Notification, int]] = {}
         self._first_screen = screen or ""
         self._ticks = 0
         self._redrawn_in = -1
         self.animation_level = "none"
-        # Before anything is styled: the stylesheet uses names that only these themes have.
+        # Before anything is styled: the stylesheet uses colour names that only these themes define.
         for palette in PALETTES.values():
             self.register_theme(palette.textual_theme())
         self.theme = self.palette.name
-        # The reader's thread calls them.
+        # The callbacks run in the reader's thread.
         self.reader = Reader(
             places,
             on_condition=partial(self.call_later, self.take_condition),
             on_engine=partial(self.call_later, self.take_engine),
         )
 
-    # What screens ask for.
+    # Services for screens.
 
     @property
     def palette(self) -> Palette:
@@ -164,7 +163,7 @@ class ConsoleApp(TerminalApp):
 
     @property
     def signs(self) -> Signs:
-        """The signs, of which the terminal may only know ASCII."""
+        """The signs: Unicode, or ASCII for terminals that show nothing else."""
         return ASCII if self.settings.ascii_only else UNICODE
 
     def now(self) -> float:
@@ -177,15 +176,17 @@ class ConsoleApp(TerminalApp):
         self.notify(harmless, severity="error" if bad else "information", markup=False, timeout=8)
 
     def on_notify(self, event: Notify) -> None:
-        """Show a message that is seen already once, with how often it came; Textual shows what this leaves."""
-        told = event.notification
-        before, times = self._told.get(told.message, (told, 0))
+        """Merge a message with the same one on the screen and count it; Textual shows the result."""
+        sent = event.notification
+        before, times = self._repeated.get(sent.message, (sent, 0))
         times = times + 1 if before in self._notifications and not before.has_expired else 1
-        self._told = {text: (one, count) for text, (one, count) in self._told.items() if not one.has_expired}
-        self._told[told.message] = (told, times)
+        self._repeated = {
+            text: (one, count) for text, (one, count) in self._repeated.items() if not one.has_expired
+        }
+        self._repeated[sent.message] = (sent, times)
         if times > 1:
             self._unnotify(before)
-            told.message += f" ({self.signs.times}{times})"
+            sent.message += f" ({self.signs.times}{times})"
 
     def copy_path(self, path: Path) -> None:
         """Copy a path to the terminal's clipboard."""
@@ -195,11 +196,11 @@ class ConsoleApp(TerminalApp):
     # Start and end.
 
     def get_default_screen(self) -> Screen[Any]:
-        """Return what is seen until the first screen is there."""
+        """Return the screen that is shown until the first real one is ready."""
         return OpeningScreen()
 
     def on_mount(self) -> None:
-        """Show the first frame, and begin when it is seen."""
+        """Take over the terminal, and open the first screen after the first frame."""
         self.hold_terminal()
         self.set_keymap(self.settings.keys.keymap())
         self.call_after_refresh(self._begin)
@@ -228,20 +229,20 @@ class ConsoleApp(TerminalApp):
         self.leave()
 
     def action_help_quit(self) -> None:
-        """Say how to leave: Ctrl-C closes nothing, so that it is not closed by habit."""
+        """Show which key quits: Ctrl-C does not, so that the console is not closed by habit."""
         self.say(
             f"{self.settings.keys.named('app.quit').keys[0]} closes the console; the engine keeps running"
         )
 
     def open_demo(self) -> None:
-        """Leave this state for the demo's."""
+        """Close this console with a result that makes the caller open the demo's state."""
         if not self.refuses():
             self.exit(OPEN_DEMO)
 
     # Navigation.
 
     def _show_first(self, *, state_exists: bool) -> None:
-        """Show the screen asked for, or where the operator was, or the overview; the welcome without a state."""
+        """Show the requested screen, else the session's, else the overview; without a state the welcome screen."""
         wanted = self._first_screen
         if not wanted and state_exists and self.session.screen in _MODE_NAMES:
             wanted = self.session.place
@@ -256,14 +257,14 @@ class ConsoleApp(TerminalApp):
             self.switch_mode(mode)
 
     def show(self, mode: str) -> None:
-        """Show one of the numbered screens, and nothing over it."""
+        """Show one of the numbered screens, and close all screens above it."""
         while len(self.screen_stack) > 1:
             self.pop_screen()
         if mode != self.current_mode:
             self.switch_mode(mode)
 
     def show_sweep(self, sweep_id: str | None, run_id: int | None = None) -> None:
-        """Show a sweep, or else the one that was seen last, the cursor on a run of it."""
+        """Show a sweep (without an id, the one shown last) with the cursor on a run."""
         from console.screens.sweep import SweepScreen
 
         self.sweep_id = sweep_id or self.sweep_id
@@ -273,7 +274,7 @@ class ConsoleApp(TerminalApp):
             screen.show_sweep(self.sweep_id, run_id)
 
     def show_run(self, run_id: int, *, pane: str = "log") -> None:
-        """Open a run over the screen that is seen."""
+        """Open a run over the current screen."""
         from console.screens.run import RunScreen
 
         if isinstance(self.screen, RunScreen):
@@ -281,13 +282,13 @@ class ConsoleApp(TerminalApp):
         self.push_screen(RunScreen(run_id, pane=pane))
 
     def show_timeline(self, sweep_id: str | None) -> None:
-        """Open the timeline of a sweep, or of all sweeps, over the screen that is seen."""
+        """Open the timeline of a sweep, or of all sweeps, over the current screen."""
         from console.screens.timeline import TimelineScreen
 
         self.push_screen(TimelineScreen(sweep_id))
 
     def show_integrity(self, title: str, run_ids: Collection[int] | None = None) -> None:
-        """Open what detectors have found in some runs, or in all, over the screen that is seen."""
+        """Open the detectors' findings in some runs, or in all, over the current screen."""
         from console.screens.integrity import IntegrityScreen
 
         self.push_screen(IntegrityScreen(title, run_ids))
@@ -310,12 +311,12 @@ class ConsoleApp(TerminalApp):
         from console.tui.commands import CommandLine
 
         if not self.screen.is_modal and not self.screen.query(CommandLine):
-            # What was said before would cover what can be said.
+            # Messages would cover the suggestions.
             self.clear_notifications()
             self.screen.mount(CommandLine(text))
 
     def action_note(self, command: str) -> None:
-        """Open the command line to write a note, beginning with the one that is there."""
+        """Open the command line to edit the note of the chosen runs or sweep."""
         screen = self.screen
         if not isinstance(screen, ConsoleScreen) or self.refuses():
             return
@@ -326,7 +327,7 @@ class ConsoleApp(TerminalApp):
         self.action_command_line(f"{command} {notes[0] if len(notes) == 1 else ''}")
 
     def filter_runs(self, words: str, sweep_id: str | None = None, run_id: int | None = None) -> None:
-        """Show what these words let through of a sweep, or of the one that was seen last, the cursor on a run."""
+        """Show a sweep (without an id, the one shown last) filtered by these words, with the cursor on a run."""
         from console.screens.sweep import SweepScreen
 
         self.show("sweep")
@@ -341,14 +342,14 @@ class ConsoleApp(TerminalApp):
             self.call_after_refresh(filter_them)
 
     def runs_filter(self) -> str:
-        """Return the words that the sweep's runs are filtered by."""
+        """Return the words by which the sweep screen filters its runs; empty on other screens."""
         from console.screens.sweep import SweepScreen
 
         screen = self.screen
         return screen.words if isinstance(screen, SweepScreen) else ""
 
     def show_launch(self, *, sweep_id: str = "", file: Path | None = None) -> None:
-        """Show the launch form, filled in as a sweep was launched or as a file says."""
+        """Show the launch form, filled in from an earlier sweep or from a file."""
         from console.screens.launch import LaunchScreen
 
         self.show("launch")
@@ -357,7 +358,7 @@ class ConsoleApp(TerminalApp):
             self.call_after_refresh(screen.fill_in, sweep_id=sweep_id, file=file)
 
     def show_export(self, name: str, sweep_id: str) -> None:
-        """Open the export of a row of our own, or else of the one that a sweep belongs to."""
+        """Open the export of one of our scoreboard rows, by its name or by a sweep that belongs to it."""
         from console.screens.export import ExportScreen
         from console.views.scoreboard import subject_named
 
@@ -367,7 +368,7 @@ class ConsoleApp(TerminalApp):
         )
 
     def read_state(self, query: Callable[[Database], Result], then: Callable[[Result], object]) -> None:
-        """Read the state once in the background, then do something with the answer; a problem is shown."""
+        """Run a query once in the background and pass the answer to `then`; problems are shown as messages."""
         from state.database import open_for_reading
 
         def read() -> Result:
@@ -384,7 +385,7 @@ class ConsoleApp(TerminalApp):
             self.push_screen(HelpScreen(self.screen.contexts()))
 
     async def on_event(self, event: events.Event) -> None:
-        """Take an event; a terminal that is too small to show what a key would do takes only the one that leaves."""
+        """Handle an event; while the terminal is too small to show anything, of all keys only quit works."""
         if isinstance(event, events.Key) and not event.is_forwarded and is_too_small(self.size):
             if event.key in self.settings.keys.named("app.quit").keys:
                 self.action_leave()
@@ -392,7 +393,7 @@ class ConsoleApp(TerminalApp):
             await super().on_event(event)
 
     def opens_field(self, key: str) -> bool:
-        """Whether a key opens a line to type into, for which the keys behind it are held."""
+        """Whether a key opens an input field, so that the keys typed after it must wait for the field."""
         if isinstance(self.screen, ConsoleScreen):
             known = self.settings.keys.of(*self.screen.contexts(), "app")
         else:
@@ -402,17 +403,19 @@ class ConsoleApp(TerminalApp):
         )
 
     def takes_key(self, key: str) -> bool:
-        """Whether the screen has what it shows, which all keys wait for but those that lead away from it."""
+        """Whether a key may be handled now: its screen has its data, or the key needs nothing from the screen."""
         screen = self.screen
         if not isinstance(screen, ConsoleScreen) or screen.is_ready:
             return True
-        leading = [each for each in self.settings.keys.of("app") if each.does.startswith(_LEADING)]
-        return not isinstance(screen, OpeningScreen) and any(key in each.keys for each in leading)
+        independent = [
+            each for each in self.settings.keys.of("app") if each.does.startswith(_SCREEN_INDEPENDENT)
+        ]
+        return not isinstance(screen, OpeningScreen) and any(key in each.keys for each in independent)
 
-    # Actions: a question, then requests to the engine, whose answers are shown.
+    # Actions: ask for confirmation, send requests to the engine, show the answers.
 
     def act(self, plan: Callable[P, Action], *args: P.args, **kwargs: P.kwargs) -> None:
-        """Carry out the action that a plan makes of its arguments, or say why it applies to none of them."""
+        """Carry out the action that `plan` returns, or show why it does not apply."""
         try:
             action = plan(*args, **kwargs)
         except NotApplicable as problem:
@@ -421,9 +424,9 @@ class ConsoleApp(TerminalApp):
             self.carry_out(action)
 
     def carry_out(self, action: Action, then: Callable[[Answer], None] | None = None) -> None:
-        """Ask the action's question, if it has one, then file its requests; the engine's answers are shown.
+        """Ask the action's question, if it has one, then file its requests and show the engine's answers.
 
-        `then` gets each answer too.
+        Each answer is also passed to `then`.
         """
         from console.screens.dialogs import ConfirmScreen, question_lines
 
@@ -455,7 +458,7 @@ class ConsoleApp(TerminalApp):
                 self.in_background(work, answered)
 
     def _file_undoable(self, request: Request) -> Answer | None:
-        """File a request that can be taken back for some seconds, and wait for its answer; waits in a thread."""
+        """File a request that can be undone for some seconds and return its answer; blocks, so call it in a thread."""
         from engine import control
 
         number = control.file(self.places, request.kind, request.arguments, in_seconds=UNDO_SECONDS)
@@ -463,15 +466,15 @@ class ConsoleApp(TerminalApp):
         try:
             return control.answer_to(self.places, number, wait_seconds=UNDO_SECONDS + _ANSWER_SECONDS)
         except control.WithdrawnRequest:
-            return None  # whoever has taken it back was told
+            return None  # undoing it has already shown a message
 
     def take_waiting(self, waiting: list[WaitingRequest]) -> None:
-        """Show what can still be taken back."""
+        """Show the requests that can still be undone."""
         self.waiting = tuple(waiting)
         self.refresh_frames()
 
     def action_undo(self) -> None:
-        """Take back what was asked for last, if that is not done yet."""
+        """Withdraw the latest request, unless the engine has already carried it out."""
         from engine import control
 
         if self.refuses():
@@ -489,19 +492,20 @@ class ConsoleApp(TerminalApp):
         self.in_background(partial(control.withdraw, self.places, last.id), done)
 
     def confirm(self, question: ConfirmScreen, then: Callable[[], None]) -> None:
-        """Ask before doing something; nothing happens unless the answer is yes."""
-        # In the app's own context: Textual tells the answer to whoever asked, and the command line is gone by then.
+        """Ask a question and call `then` if the answer is yes."""
+        # In the app's own context: Textual delivers the answer to the widget that asked, and the command line is
+        # already removed by then.
         with self._context():
             self.push_screen(question, lambda answer: then() if answer else None)
 
     def refuses(self) -> bool:
-        """Whether nothing may be changed from here; then it is said."""
+        """Return whether the console is read-only, and show a message if so."""
         if self.readonly:
             self.say("this console is read-only")
         return self.readonly
 
     def start_engine(self) -> None:
-        """Start the engine, and say so."""
+        """Start the engine and show that it runs."""
         from engine import control
 
         def started(status: EngineStatus) -> None:
@@ -516,22 +520,22 @@ class ConsoleApp(TerminalApp):
     def in_background(
         self, work: Callable[[], Result], then: Callable[[Result], object] | None = None
     ) -> None:
-        """Do something that may wait, then something with its result; a problem is shown.
+        """Run slow work in a thread and pass its result to `then`; problems are shown as messages.
 
-        A screen does so by its own `in_background`, which ends with the screen and drops what is out of date.
+        Screens use their own `in_background`, which is cancelled with the screen and can drop outdated results.
         """
         self.run_worker(self.finish(work, then))
 
     async def finish(
         self, work: Callable[[], Result], then: Callable[[Result], object] | None = None
     ) -> None:
-        """Wait for some work in a thread, then do something with its result; a problem is shown."""
+        """Run work in a thread, wait for it and pass its result to `then`; problems are shown as messages."""
         try:
             result = await in_daemon_thread(work)
         except Problem as problem:
             self._say_if_seen(str(problem), bad=not isinstance(problem, NotApplicable))
         except Exception as error:
-            # What fails for one screen must not end the console; the log keeps the traceback.
+            # A failure on one screen must not end the console; the traceback goes to the log.
             log.exception("working for a screen")
             self._say_if_seen(f"failed: {error!r}\nsee console.log in the state directory", bad=True)
         else:
@@ -539,14 +543,14 @@ class ConsoleApp(TerminalApp):
                 then(result)
 
     def _say_if_seen(self, text: str, *, bad: bool) -> None:
-        # Work may end after the console.
+        # Background work may outlive the console.
         if not self.is_ending:
             self.say(text, bad=bad)
 
     # The state, the engine and the news.
 
     def take_condition(self, condition: StateCondition) -> None:
-        """Show how the state is, and leave the welcome once there is one."""
+        """Store and show whether the state can be read; leave the welcome screen once it exists."""
         self.condition = condition
         if condition.health is StateHealth.GOOD and self.current_mode == "welcome":
             self.switch_mode("overview")
@@ -554,7 +558,7 @@ class ConsoleApp(TerminalApp):
         self._note_host()
 
     def take_engine(self, status: EngineStatus | None) -> None:
-        """Show how the engine is; None if that could not be read."""
+        """Store and show the engine's status; None if it could not be read."""
         self.engine = status
         self.refresh_frames()
         self.notify_of(self.news.of_engine(self.engine))
@@ -562,7 +566,7 @@ class ConsoleApp(TerminalApp):
 
     @property
     def unread(self) -> str:
-        """Why what is seen may be outdated: since when the state has not answered, or why it can't be read."""
+        """Why the data shown may be outdated: the state does not answer or can't be read; empty if it is current."""
         stalled, problem = self.reader.stalled_for(), self.condition.problem
         if stalled > STALLED_SECONDS:
             return f"the state has not answered since {wording.clock(self.now() - stalled)}"
@@ -571,7 +575,7 @@ class ConsoleApp(TerminalApp):
         return ""
 
     def _note_host(self) -> None:
-        """Draw again where something about the engine, its machine or the state has begun or ended."""
+        """Recompute the problems of the engine, its machine and the state, and redraw if they have changed."""
         from console.views.concerns import host_concerns
 
         has_state = self.condition.health in (StateHealth.GOOD, StateHealth.BAD)
@@ -582,14 +586,14 @@ class ConsoleApp(TerminalApp):
                 self.screen.draw()
 
     def watch_news(self) -> None:
-        """Watch the state for news from now on, unless the operator wants none in this terminal."""
+        """Start watching the state for new events, or stop if notifications in the terminal are switched off."""
         if self.settings.notifications.uses_terminal:
             self.reader.watch("news", self.news.of_state, partial(self.call_later, self.notify_of))
         else:
             self.reader.unwatch("news")
 
     def notify_of(self, found: list[News]) -> None:
-        """Ring, and ask the terminal for a desktop notification, of the news that the operator wants."""
+        """Ring the bell and send desktop notifications for the kinds of news that the settings select."""
         settings = self.settings.notifications
         wanted = [each for each in found if each.kind in settings.on]
         if wanted and settings.bell:
@@ -600,22 +604,22 @@ class ConsoleApp(TerminalApp):
     # Settings.
 
     def change_setting(self, table: str, name: str, value: Value) -> None:
-        """Write a setting into config.toml, or take it out if the value is None, and let it count.
+        """Write a setting to config.toml, or remove it if the value is None, and apply it.
 
         Raises:
-            UsageProblem: config.toml can't be changed, or can't be used as it is; then nothing has changed here.
+            UsageProblem: config.toml can't be written or is invalid; the settings in use are unchanged.
         """
         from engine.settings import write_value
 
         config_file = self.places.config_file
         write_value(config_file, table, name, value, check=require_usable)
-        # What the command line said goes on counting until it is changed itself.
+        # A theme given on the command line stays in use until the theme itself is changed.
         theme = None if (table, name) == ("console", "theme") else self.palette.name
         ascii_only = self.settings.ascii_only and (table, name) != ("console", "ascii")
         self.use_settings(read_settings(config_file, theme=theme, ascii_only=ascii_only))
 
     def use_theme(self, name: str) -> None:
-        """Use a theme in this console, and leave config.toml as it is.
+        """Apply a theme to this console only; config.toml is not changed.
 
         Raises:
             UsageProblem: there is no such theme.
@@ -625,7 +629,7 @@ class ConsoleApp(TerminalApp):
         self.use_settings(replace(self.settings, palette=PALETTE_NAMES[name]))
 
     def use_settings(self, settings: Settings) -> None:
-        """Let settings count from now on."""
+        """Apply settings."""
         self.settings = settings
         self.theme = settings.palette.name
         self.set_keymap(settings.keys.keymap())
@@ -637,16 +641,16 @@ class ConsoleApp(TerminalApp):
         self.redraw_all()
 
     def action_next_theme(self) -> None:
-        """Change between dark and light."""
+        """Switch between the dark and the light theme."""
         if not self.palette.monochrome:
             self.use_theme((LIGHT if self.palette.dark else DARK).name)
 
-    # Redrawing, and keeping where the operator is.
+    # Redrawing, and saving the session.
 
     def refresh_frames(self) -> None:
-        """Draw the first line, the notices and the footer of what is seen: the front screen, or what is under a box.
+        """Redraw the first line, the notices and the footer of the visible screens: the top one, and those below boxes.
 
-        Of a screen behind another one nothing is drawn: a change there has the one in front painted as a whole.
+        Hidden screens are skipped: a change there would make Textual repaint the visible one completely.
         """
         for screen in self.screen_stack[::-1]:
             if isinstance(screen, ConsoleScreen) and screen.is_mounted:
@@ -655,7 +659,7 @@ class ConsoleApp(TerminalApp):
                 return
 
     def redraw_all(self) -> None:
-        """Draw everything of all screens, also of those behind others, because it is to look otherwise."""
+        """Redraw all screens completely, also hidden ones, after a change of theme or settings."""
         for screen in self.screen_stack:
             if isinstance(screen, ConsoleScreen):
                 if screen.is_mounted:
@@ -678,7 +682,7 @@ class ConsoleApp(TerminalApp):
                 self.screen.tick()
 
     def _keep_session(self) -> None:
-        """Keep where the operator is, if that has changed since it was kept; a console that only reads does not."""
+        """Save the session if it has changed; a read-only console does not save it."""
         at = self.screen_stack[0]
         if self.readonly or not isinstance(at, ConsoleScreen) or not at.SESSION_NAME:
             return

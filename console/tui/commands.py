@@ -1,6 +1,6 @@
-"""The `:` command line: its commands in one table, the line they are typed on with what can be said, and the palette.
+"""The `:` command line: the table of commands, the input line with its suggestions, and the command palette.
 
-Beside the table, everything that a key does on the screen that is seen can be said by the key's word.
+Besides the table, every key of the current screen is a command too, named by the key's label.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Does = Callable[["ConsoleApp", list[str]], None]
 
 @dataclass(frozen=True)
 class Word:
-    """Something that can stand in a command, and what it is."""
+    """A possible argument of a command, with a description."""
 
     text: str
     about: str = ""
@@ -71,14 +71,14 @@ def _nothing(_app: ConsoleApp) -> str:
 
 @dataclass(frozen=True)
 class Command:
-    """One word, what may follow it, and what it does.
+    """A command: its name, its arguments, and what it does.
 
     Attributes:
-        needs: how many words must follow it.
-        words: what may stand behind it, place by place; the last of them for all further places.
-        subject: what it is about if nothing is named, such as `3 runs`; empty where that is nothing.
+        needs: how many arguments are required.
+        words: the completions of each argument; the last entry is used for all further arguments.
+        subject: what it applies to without arguments, such as `3 runs`; empty if to nothing.
         key: the key that does the same.
-        changes: whether it changes anything, and so is not there in a read-only console.
+        changes: whether it changes anything; a read-only console does not offer it.
     """
 
     name: str
@@ -92,11 +92,11 @@ class Command:
     changes: bool = False
 
     def words_at(self, place: int, app: ConsoleApp) -> Iterable[Word]:
-        """Return what may stand at a place behind it."""
+        """Return the completions of the argument at an index."""
         return self.words[min(place, len(self.words) - 1)](app) if self.words else ()
 
 
-# What can be completed.
+# Completions.
 
 
 def _sweeps(app: ConsoleApp) -> Iterator[Word]:
@@ -111,7 +111,7 @@ def _screens(_app: ConsoleApp) -> Iterator[Word]:
     return (Word(name, about) for name, _key, _title, about in SCREENS)
 
 
-# Of more nobody finds one in a list, and each letter typed would wait for them.
+# More run numbers would slow down every keystroke, and nobody picks a run from a longer list.
 _MOST_RUNS = 2000
 
 
@@ -170,7 +170,7 @@ def _tag_words(app: ConsoleApp) -> Iterator[Word]:
         yield Word(f"-{name}", "take it off")
 
 
-# What commands are about where nothing is named.
+# What commands apply to without arguments.
 
 
 def _chosen(app: ConsoleApp) -> Sequence[Run]:
@@ -178,7 +178,7 @@ def _chosen(app: ConsoleApp) -> Sequence[Run]:
 
 
 def _sweep_here(app: ConsoleApp) -> str:
-    """Return the sweep of the line or the screen, or else the one that was seen last."""
+    """Return the sweep under the cursor or of the screen, else the one shown last."""
     here = app.screen.chosen_sweep() if isinstance(app.screen, ConsoleScreen) else None
     return here.id if here is not None else app.sweep_id or ""
 
@@ -199,7 +199,7 @@ def _runs_or_sweep(app: ConsoleApp) -> str:
     return _runs_here(app) or _sweep_named(app)
 
 
-# What commands do.
+# Implementations of the commands.
 
 
 def _go(mode: str) -> Does:
@@ -224,7 +224,7 @@ def _run(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _version(text: str) -> Wanted:
-    """Read which submission of a run is meant: `17`, `17.1`, `17@3`, `17@best`."""
+    """Parse a reference to a submission of a run: `17`, `17.1`, `17@3`, `17@best`."""
     from console.views.code import Wanted, split_name
 
     run, attempt, submission = split_name(text)
@@ -252,7 +252,7 @@ def _diff(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _do_here(app: ConsoleApp, name: str, takes: str) -> None:
-    """Do what the key of that word does on the screen that is seen."""
+    """Call the action of this name on the current screen."""
     does = getattr(app.screen, f"action_{name}", None)
     if does is None:
         raise UsageProblem(f":{name} needs {takes} here")
@@ -298,7 +298,7 @@ def _resume(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _set(kind: str, what: str, least: int | None) -> Does:
-    """Change a number of a sweep, which is named before it or else the one that is seen."""
+    """Return a command that changes a number of a sweep: the one named before the number, else the current one."""
 
     def change(app: ConsoleApp, words: list[str]) -> None:
         value = _number(words[-1], what, least)
@@ -341,7 +341,7 @@ def _note_sweep(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _note_of(words: list[str]) -> str:
-    """Return the note; only a dash takes one away, so that nothing typed loses none."""
+    """Return the text of a note; only a dash means an empty one, so that no note is removed by mistake."""
     return "" if words == ["-"] else " ".join(words)
 
 
@@ -409,7 +409,7 @@ def _prepare(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _act_on_runs(app: ConsoleApp, words: list[str], plan: Callable[[Sequence[Run]], Action]) -> None:
-    """Do something with the runs of these numbers, or else with those that are chosen."""
+    """Act on the runs with these numbers, or without numbers on the chosen runs."""
     if words:
         numbers = [_number(word, "the number of a run") for word in words]
         _with_runs(app, numbers, lambda found: app.act(plan, found))
@@ -426,7 +426,7 @@ def _with_runs(app: ConsoleApp, numbers: Sequence[int], then: Callable[[list[Run
 
 
 def _sweep_of(app: ConsoleApp, name: str) -> str:
-    """Return the whole name of a sweep, or the one that is seen."""
+    """Return the given sweep name, or without one the current sweep."""
     if not name:
         if not _sweep_here(app):
             raise UsageProblem("there is no sweep here", "", "Name one.")
@@ -603,7 +603,7 @@ _ALIASES = {
 
 
 def commands_here(app: ConsoleApp) -> list[Command]:
-    """Return what can be said now: the table, and what the keys of the screen do that is not in it."""
+    """Return the commands available now: the table, and the keys of the screen that it does not cover."""
     keys = app.settings.keys
     table = []
     for command in COMMANDS:
@@ -621,7 +621,7 @@ def commands_here(app: ConsoleApp) -> list[Command]:
     return [*here, *own, *(command for command in table if command not in here)]
 
 
-# By the names of commands: the key of some screen that does the same.
+# The key that does the same as a command, on the screens that have it.
 _KEYS_OF = {
     "relaunch": "sweep.relaunch",
     "stop": "sweep.stop",
@@ -635,7 +635,7 @@ _KEYS_OF = {
 
 
 def _press(key: Key) -> Does:
-    """Do what a key of the screen does."""
+    """Return a command that runs the action of a key."""
 
     def do(app: ConsoleApp, _words: list[str]) -> None:
         app.call_later(app.run_action, key.does, app.screen)
@@ -644,7 +644,7 @@ def _press(key: Key) -> Does:
 
 
 def execute(app: ConsoleApp, text: str) -> None:
-    """Do what a command line says, or say why not; an unambiguous beginning of a word is enough."""
+    """Run a command line and show a problem as a message; an unambiguous prefix of a name is enough."""
     try:
         perform(app, text)
     except Problem as problem:
@@ -652,10 +652,10 @@ def execute(app: ConsoleApp, text: str) -> None:
 
 
 def perform(app: ConsoleApp, text: str) -> None:
-    """Do what a command line says.
+    """Run a command line.
 
     Raises:
-        Problem: it can't be done, or is not understood.
+        Problem: the command is unknown, its arguments are wrong, or it can't be carried out.
     """
     name, *words = text.split()
     command = _find(app, _ALIASES.get(name, name))
@@ -682,11 +682,11 @@ def _find(app: ConsoleApp, name: str) -> Command:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A line of the list over the command line.
+    """A line of the list above the command line.
 
     Attributes:
-        completed: what the line becomes when this is taken; None where it only explains.
-        is_whole: whether nothing more has to be typed then.
+        completed: the text of the command line when this is accepted; None for a line that only explains.
+        is_whole: whether that text is a complete command.
     """
 
     shown: str
@@ -698,7 +698,7 @@ class Suggestion:
 
 
 def suggestions(app: ConsoleApp, text: str) -> list[Suggestion]:
-    """Return what can be said from what is typed on, best fitting first."""
+    """Return the completions of the typed text, the best match first."""
     head, _, typed = text.rpartition(" ")
     if not head.strip():
         return [_of_command(app, command) for command in _fitting(commands_here(app), typed)]
@@ -720,12 +720,12 @@ def suggestions(app: ConsoleApp, text: str) -> list[Suggestion]:
     return [replace(_of_command(app, command), completed=None), *found]
 
 
-# By command: which word behind it is the first that may be a path.
+# For commands that take a path: the index of the first argument that may be one.
 _PATHS_FROM = {"launch": 0, "grade": 1, "prepare": 1}
 
 
 def path_in(text: str) -> tuple[str, str] | None:
-    """Return what is typed of a path, and what stands before it; None where no path is typed."""
+    """Return the text before a typed path, and the path; None where no path is being typed."""
     head, _, typed = text.rpartition(" ")
     name, *before = head.split() or [""]
     takes_path = name in _PATHS_FROM and len(before) >= _PATHS_FROM[name]
@@ -771,7 +771,7 @@ def _words_fitting(known: Iterable[Word], typed: str) -> list[Word]:
 
 
 class ConsoleCommands(Provider):
-    """Finds commands by fuzzy search; those that need a word open the command line with their name."""
+    """Finds commands by fuzzy search; commands with required arguments open the command line."""
 
     @property
     def _known(self) -> list[Command]:
@@ -805,12 +805,12 @@ def _title(command: Command) -> str:
 _MOST_LINES = 10
 _MOST_PROBLEM_LINES = 3
 _WIDEST_COMMAND = 34
-# What a command is about has less room beside its help in a narrow terminal.
+# The widths of the subject column in a wide and in a narrow terminal.
 _WIDE, _WIDEST_SUBJECT, _SHORT_SUBJECT = 100, 40, 18
 
 
 class CommandLine(Widget):
-    """Takes one command, over a list of what can be said; ↑ and ↓ choose, Tab completes, Esc leaves."""
+    """An input line for one command below a list of suggestions; ↑ and ↓ choose, Tab completes, Esc closes it."""
 
     DEFAULT_CSS = """
     CommandLine { height: auto; dock: bottom; layout: vertical; layer: overlay; }
@@ -831,31 +831,31 @@ class CommandLine(Widget):
         super().__init__(id="command")
         self._text = text
         self._found: list[Suggestion] = []
-        # Which of them the arrows have chosen.
+        # The index of the suggestion chosen with the arrow keys.
         self._chosen: int | None = None
         self._problem = ""
         self._paths = FilePaths()
 
     def compose(self) -> ComposeResult:
-        """The list, the sign and the field."""
+        """Yield the list, the sign and the field."""
         yield Painted(id="candidates")
         with Horizontal():
             yield Painted(((" : ", "accent"),), classes="prompt-sign")
             yield TypingLine(self._text, select_on_focus=False)
 
     def on_mount(self) -> None:
-        """Take what is typed."""
+        """Focus the field and show the first suggestions."""
         self.query_one(Input).focus()
         self._suggest(self._text)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Show what can be said from here."""
+        """Show the suggestions for the new text."""
         event.stop()
         self._problem = ""
         self._suggest(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Do it, or what the arrows have chosen; what can't be done is told here, and may be corrected."""
+        """Run the chosen suggestion or the typed command; a problem is shown here, so that it can be corrected."""
         event.stop()
         text = event.value.strip()
         if self._chosen is not None:
@@ -878,20 +878,20 @@ class CommandLine(Widget):
             self.remove()
 
     def on_input_blurred(self, event: Input.Blurred) -> None:
-        """Go away when something else is chosen."""
+        """Close the command line when it loses the focus."""
         event.stop()
         self.remove()
 
     def on_resize(self) -> None:
-        """Draw for the new width."""
+        """Redraw for the new width."""
         self._draw()
 
     def action_leave(self) -> None:
-        """Go away."""
+        """Close the command line."""
         self.remove()
 
     def action_complete(self) -> None:
-        """Take what is chosen, or else the first that there is."""
+        """Accept the chosen suggestion, or else the first one that completes the text."""
         places = [self._chosen] if self._chosen is not None else range(len(self._found))
         taken = next((self._found[place] for place in places if self._found[place].completed), None)
         if taken is not None and taken.completed is not None:
@@ -899,7 +899,7 @@ class CommandLine(Widget):
             self._type(taken.completed if begins else f"{taken.completed} ")
 
     def action_choose(self, step: int) -> None:
-        """Choose the next of the list, or the one before; where nothing is typed, ↑ brings back the last command."""
+        """Choose the next or previous suggestion; ↑ on an empty line brings back the last command."""
         field = self.query_one(Input)
         if step < 0 and not field.value and self._chosen is None and CommandLine._last:
             self._type(CommandLine._last)
@@ -926,7 +926,7 @@ class CommandLine(Widget):
         self._draw()
 
     async def _suggest_path(self, text: str) -> None:
-        """Add the path that is completed on the disk, unless more was typed meanwhile."""
+        """Add the path completed from the disk, unless the text has changed meanwhile."""
         typed = path_in(text)
         found = await self._paths.get_suggestion(typed[1]) if typed is not None else None
         if typed is not None and found and self.query_one(Input).value == text:
@@ -938,13 +938,13 @@ class CommandLine(Widget):
             shown.show(*self._lines(self.screen.size.width))
 
     def _lines(self, width: int) -> Iterator[Pieces]:
-        """Draw the part of the list that holds what is chosen, and what was wrong."""
+        """Return the visible part of the list around the chosen suggestion, and the last problem."""
         signs = self.app.signs
         room = max(2, min(_MOST_LINES, self.screen.size.height // 2 - 2))
         first = max(0, min((self._chosen or 0) - room // 2, len(self._found) - room))
         shown = self._found[first : first + room]
         if self._problem:
-            # What only says that nothing can be said is said once.
+            # Below a problem, the line that says that nothing matches is not needed.
             shown = [each for each in shown if each.shown]
         names = min(_WIDEST_COMMAND, max((len(each.shown) for each in shown), default=0), 2 * width // 5)
         more = len(self._found) - len(shown)

@@ -1,4 +1,4 @@
-"""How one console looks and which keys it has: what config.toml says of it, and what the command line does."""
+"""The settings of one console: theme, signs, keys and notifications, from config.toml and the command line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Settings:
     """The settings of one console.
 
     Attributes:
-        unknown: what stands in config.toml and nothing reads, in words.
+        unknown: messages about keys of config.toml that nothing reads.
     """
 
     palette: Palette = DARK
@@ -43,10 +43,10 @@ class Settings:
 
 
 def require_usable(config_file: Path) -> None:
-    """Read a config.toml as all that starts with it would: the console, the engine and the commands.
+    """Check that the console, the engine and the commands can all use a config.toml.
 
     Raises:
-        UsageProblem: one of them could not use it.
+        UsageProblem: one of them can't use it.
     """
     require_valid(config_file)
     all_providers(config_file)
@@ -55,7 +55,7 @@ def require_usable(config_file: Path) -> None:
 
 
 def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> Settings:
-    """Read the settings; what was asked for on the command line wins, NO_COLOR wins over a theme.
+    """Read the settings; the command line overrides config.toml, and NO_COLOR overrides its theme.
 
     Raises:
         UsageProblem: the file can't be read or names a theme, an action or a key that does not exist.

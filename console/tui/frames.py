@@ -1,7 +1,7 @@
-"""What a terminal shows, cell by cell, so that of every frame only what differs is sent, in few escape sequences.
+"""A cell-by-cell copy of the terminal's content, used to send only the difference of each frame.
 
-Textual sends each piece of a line that may have changed with its whole style: over a slow link switching a screen takes
-seconds, and a screen that is drawn twice is sent twice.
+Textual sends every region that may have changed, with the full style of each segment: over a slow link switching a
+screen takes seconds, and a screen that is drawn twice is sent twice.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from rich.color import ColorSystem
 from rich.segment import ControlType, Segment
 from rich.style import Style
 
-# A letter with what combines with it, and its style; the cell behind a wide letter holds no text.
+# A character with its combining characters, and its style; the cell after a wide character holds no text.
 _Cell = tuple[str, Style]
 _UNKNOWN: _Cell = ("\0", Style.null())
-# So many cells that need not be sent are sent all the same, because going past them takes as many bytes.
+# Gaps of up to this many unchanged cells are sent too, because moving the cursor over them takes as many bytes.
 _BRIDGED = 4
 
 
 class TerminalContent:
-    """What a terminal of some size shows, as far as it is known from what was sent to it."""
+    """The known content of a terminal, from what was sent to it."""
 
     def __init__(self) -> None:
         self._rows: list[list[_Cell]] = []
         self._width = 0
 
     def forget(self) -> None:
-        """Know nothing any more, as after another program had the terminal."""
+        """Treat all cells as unknown, for example after another program has used the terminal."""
         self._rows = []
 
     def changes(self, segments: Iterable[Segment], width: int, height: int, colours: ColorSystem) -> str:
-        """Return what has to be sent for a frame, and take it for shown; empty if it is shown already.
+        """Return the output that shows a frame, and record the frame as shown; empty if nothing differs.
 
         Args:
-            segments: pieces of lines, each behind a control segment that moves to where it begins.
-            width: of the terminal; when that or its height changes, nothing is known of what it shows.
+            segments: pieces of lines, each preceded by a control segment that moves the cursor to its start.
+            width: of the terminal; when width or height change, its content becomes unknown.
             height: of the terminal.
             colours: how many colours the terminal has.
         """
@@ -85,7 +85,7 @@ def _cells(text: str, style: Style) -> list[_Cell]:
     for letter in text:
         width = get_character_cell_size(letter)
         if width == 0:
-            # It combines with the last letter, which may be a wide one; with none before it there is no cell for it.
+            # A combining character belongs to the preceding one, which may be wide; without one it is dropped.
             place = -2 if cells and not cells[-1][0] else -1
             if cells:
                 cells[place] = (cells[place][0] + letter, cells[place][1])
@@ -96,10 +96,9 @@ def _cells(text: str, style: Style) -> list[_Cell]:
 
 
 def _stretches(places: list[int], row: list[_Cell]) -> Iterator[tuple[int, int]]:
-    """From where to where cells of a line are sent again.
+    """Yield the ranges of cells of a line that have to be sent.
 
-    Of a line with letters that terminals may take for wider or narrower than they are, everything is: else what is out
-    of place would stay so.
+    A line with characters whose width terminals disagree about is sent whole, so that misplaced cells don't remain.
     """
     if any(
         not text.isascii() and (len(text) > 1 or get_character_cell_size(text) != 1) for text, _ in row
@@ -117,13 +116,13 @@ def _stretches(places: list[int], row: list[_Cell]) -> Iterator[tuple[int, int]]
 
 @lru_cache(maxsize=4096)
 def _blank(style: Style) -> Style:
-    """How a space in a style looks: its own colour is not seen, unless lines or a reversal show it."""
+    """Return the style of a space: the text colour is left out unless a line or reversal makes it visible."""
     return style if _shows_on_blanks(style) else Style(bgcolor=style.bgcolor)
 
 
 @lru_cache(maxsize=4096)
 def _hides(shown: Style | None, blank: Style) -> bool:
-    """Whether a space drawn in the style that is in force looks as one in its own."""
+    """Return whether a space looks the same in the current style as in its own."""
     return (
         shown is not None
         and shown.bgcolor == blank.bgcolor
@@ -138,14 +137,14 @@ def _shows_on_blanks(style: Style) -> bool:
 
 @lru_cache(maxsize=4096)
 def _change(before: Style | None, after: Style, colours: ColorSystem) -> str:
-    """The sequence that goes from one style to another; without one before it sets everything."""
+    """Return the escape sequence that changes one style into another; with no style before, it sets everything."""
     attributes, colour, ground = _codes(after, colours)
     if before is None:
         codes = ["0", *attributes, *filter(None, (colour, ground))]
     else:
         attributes_before, colour_before, ground_before = _codes(before, colours)
         ending = dict.fromkeys(_ENDS[code] for code in attributes_before if code not in attributes)
-        # What ends one attribute may end another one, too.
+        # A code that ends one attribute may end another one as well (22 ends both bold and dim).
         begun = [code for code in attributes if code not in attributes_before or _ENDS[code] in ending]
         codes = [*ending, *begun]
         codes += [colour or "39"] if colour != colour_before else []
@@ -153,14 +152,14 @@ def _change(before: Style | None, after: Style, colours: ColorSystem) -> str:
     return f"\x1b[{';'.join(codes)}m" if codes else ""
 
 
-# Attributes by their codes, and what ends them.
+# The code that ends each attribute, by the attribute's code.
 _ENDS = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "6": "25", "7": "27", "8": "28", "9": "29"}
 _ENDS |= {"21": "24", "51": "54", "52": "54", "53": "55"}
 
 
 @lru_cache(maxsize=4096)
 def _codes(style: Style, colours: ColorSystem) -> tuple[tuple[str, ...], str, str]:
-    """The codes of a style's attributes, and those of its colour and background."""
+    """Return the codes of a style: of its attributes, its colour and its background."""
 
     def codes(part: Style) -> str:
         return (

@@ -1,6 +1,6 @@
-"""Every key of the console in one table, and what is made of it: bindings, footer, help, names, rebinding.
+"""The table of all keys of the console; bindings, footer, help, names of keys and rebinding are derived from it.
 
-`docs/keys.md` is made of it too. Keys that come in bursts are held in order by `terminal`.
+`docs/keys.md` is generated from it too. `terminal` keeps keys that arrive in bursts in order.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ Context = Literal[
 
 @dataclass(frozen=True)
 class Key:
-    """What some keys do in one context.
+    """An action in one context, and the keys that trigger it.
 
     Attributes:
-        id: the name under which config.toml rebinds it.
-        named: Textual's names of the keys, with spaces between.
+        id: the name by which config.toml rebinds it.
+        named: Textual's names of the keys, separated by spaces.
         does: Textual's action.
         label: the word in the footer.
         help: the sentence in the help.
-        footer: its place in the footer, or None if it is only in the help.
-        changes: whether it changes anything, and so is inert in a read-only console.
+        footer: its position in the footer, or None if it is only in the help.
+        changes: whether it changes anything; it does nothing in a read-only console.
     """
 
     id: str
@@ -78,18 +78,18 @@ class Key:
 
     @property
     def context(self) -> str:
-        """Where the key works: the first part of its id."""
+        """The context in which the key works: the first part of its id."""
         return self.id.partition(".")[0]
 
     @property
     def opens_field(self) -> bool:
-        """Whether it opens a line to type into."""
+        """Whether it opens an input field."""
         return self.does in ("filter", "search") or self.does.startswith(
             ("ask(", "review(", "app.command_line", "app.note")
         )
 
 
-# The numbered screens: name, key, title, and what they are about.
+# The numbered screens: name, key, title and description.
 SCREENS: tuple[tuple[str, str, str, str], ...] = (
     ("overview", "1", "Overview", "Overview: is everything all right?"),
     ("sweep", "2", "Sweep", "Sweep: competitions and seeds"),
@@ -101,7 +101,7 @@ SCREENS: tuple[tuple[str, str, str, str], ...] = (
     ("events", "8", "Events", "Everything that happened"),
     ("settings", "9", "Settings", "Appearance, notifications and keys"),
 )
-# Makes a key that changes something.
+# Defines a key that changes something.
 _change = partial(Key, changes=True)
 TABLE: tuple[Key, ...] = (
     # Everywhere
@@ -465,12 +465,12 @@ _NAMES = {"pagedown": "PgDn", "pageup": "PgUp"}
 
 @dataclass(frozen=True)
 class KeyTable:
-    """The keys as they are in this console: the table with the operator's changes."""
+    """The keys of this console: the table with the operator's changes."""
 
     keys: tuple[Key, ...] = TABLE
 
     def of(self, *contexts: Context) -> tuple[Key, ...]:
-        """Return the keys of some contexts, in the order of the contexts."""
+        """Return the keys of the given contexts, in the order of the contexts."""
         return tuple(key for context in contexts for key in self.keys if key.context == context)
 
     def named(self, name: str) -> Key:
@@ -478,12 +478,12 @@ class KeyTable:
         return next(key for key in self.keys if key.id == name)
 
     def footer(self, *contexts: Context) -> tuple[Key, ...]:
-        """Return the keys that matter most in some contexts, in the footer's order."""
+        """Return the keys that the footer shows in the given contexts, in its order."""
         found = [key for key in self.of(*contexts) if key.footer is not None]
         return tuple(sorted(found, key=lambda key: key.footer or 0))
 
     def keymap(self) -> dict[str, str]:
-        """Return what differs from the table, as Textual takes it."""
+        """Return the rebound keys as a Textual keymap."""
         return {
             key.id: ",".join(key.keys)
             for key, original in zip(self.keys, TABLE, strict=True)
@@ -492,7 +492,7 @@ class KeyTable:
 
 
 def bindings(*contexts: Context) -> list[BindingType]:
-    """Return the keys of some contexts as a Textual class takes them; they are rebound by their ids."""
+    """Return Textual bindings for the keys of the given contexts; a keymap rebinds them by their ids."""
     return [
         Binding(",".join(key.keys), key.does, key.label, show=False, id=key.id)
         for key in KeyTable().of(*contexts)
@@ -506,21 +506,21 @@ def key_names(table: KeyTable, *, ascii_only: bool = False) -> Callable[[str], s
 
 
 def key_name(key: str, *, ascii_only: bool = False) -> str:
-    """Return the name by which people know a key."""
+    """Return the name of a key as shown to people."""
     name = _NAMES.get(key) or format_key(key.removeprefix("ctrl+"))
     if ascii_only and not name.isascii():
         return key
     return f"^{name}" if key.startswith("ctrl+") else name
 
 
-# Screens on which a log is read; the others show lists.
+# Screens that show a log; the others show lists.
 _WITH_LOG = frozenset({"run", "file", "merged"})
 _WITH_MATRIX = frozenset({"sweep", "board", "experiment"})
 _WITH_FIELDS = frozenset({"launch", "grade"})
 
 
 def rebound_keys(changes: Mapping[str, str]) -> KeyTable:
-    """Return the table with keys replaced as config.toml says, such as `"sweep.relaunch" = "R,f5"`.
+    """Return the table with the keys that config.toml rebinds, such as `"sweep.relaunch" = "R,f5"`.
 
     Raises:
         UsageProblem: there is no such action, or the key already does something else there.
@@ -551,7 +551,7 @@ def rebound_keys(changes: Mapping[str, str]) -> KeyTable:
 
 
 def hidden_by(table: KeyTable, name: str) -> tuple[str, ...]:
-    """Return the ids of the keys that could no longer be reached, because a key works where they do."""
+    """Return the ids of the actions that a rebound key makes unreachable on some screen."""
     chosen = table.named(name)
     return tuple(
         key.id
@@ -563,7 +563,7 @@ def hidden_by(table: KeyTable, name: str) -> tuple[str, ...]:
 
 
 def _works_on(shared: str, context: str) -> bool:
-    """Whether keys that several screens share work on a screen."""
+    """Return whether the keys of a shared context work on a screen."""
     with_log, with_matrix, with_fields = (
         context in _WITH_LOG,
         context in _WITH_MATRIX,

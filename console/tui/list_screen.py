@@ -1,4 +1,4 @@
-"""Screens that show one list: plainly, with a filter of plain words, and with marks."""
+"""Base classes of screens that show one list: plain, with a filter, with a detail pane, with marks."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from textual import events
     from textual.timer import Timer
 
-# The name of the query for the pane beside a list, and of what is kept of it.
+# The name of the detail pane's query and of its entry in the session.
 _DETAIL = "detail"
-# From how many columns on there is room beside most lists, and how many the pane has.
+# The width of the terminal from which most lists have room for the pane, and the least and greatest pane width.
 _DETAIL_FROM = 150
 _DETAIL_WIDTHS = (50, 84)
-# Less than anybody notices, and more than lies between two keys that a held-down key sends.
+# Too short to be noticed, and longer than the interval between the repeats of a held key.
 _SETTLES_SECONDS = 0.12
 
 
 class ListScreen(ConsoleScreen):
-    """A screen with some lines over one list."""
+    """A screen with one list below some header lines."""
 
     def body(self) -> Iterable[Widget]:
         """Return the lines and the list."""
@@ -39,7 +39,7 @@ class ListScreen(ConsoleScreen):
 
     @property
     def header(self) -> Painted:
-        """The lines over the list."""
+        """The lines above the list."""
         return self.query_one("#header", Painted)
 
     @property
@@ -49,7 +49,7 @@ class ListScreen(ConsoleScreen):
 
 
 class FilteredScreen(ListScreen):
-    """A screen whose `redraw` lets through what `words` accept; `FILTER_HINT` says what may be typed as a filter."""
+    """A screen whose `redraw` filters the list by `words`; `FILTER_HINT` describes the syntax of the filter."""
 
     FILTER_HINT: ClassVar[str] = "words that must all be in a line, !word must not"
 
@@ -58,7 +58,7 @@ class FilteredScreen(ListScreen):
         self.words = ""
 
     def body(self) -> Iterable[Widget]:
-        """Return the lines, the list, and where the filter is typed."""
+        """Return the header lines, the list and the filter's prompt."""
         yield from super().body()
         yield Prompt("/", self.FILTER_HINT, id="filter", done="keep the filter")
 
@@ -67,7 +67,7 @@ class FilteredScreen(ListScreen):
         return {"filter": self.words}
 
     def restore(self, values: SessionValues) -> None:
-        """Filter as the last time."""
+        """Restore the filter."""
         self.words = values.get("filter", "")
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
@@ -81,7 +81,7 @@ class FilteredScreen(ListScreen):
         self.line_list.focus()
 
     def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Take back what was typed."""
+        """Restore the filter from before the prompt was opened."""
         self.on_prompt_done(Prompt.Done(message.prompt, message.value))
 
     def filter_by(self, words: str) -> None:
@@ -90,53 +90,52 @@ class FilteredScreen(ListScreen):
         self.redraw()
 
     def action_filter(self) -> None:
-        """Type a filter."""
+        """Open the filter's prompt."""
         self.query_one("#filter", Prompt).open(self.words)
 
     def action_back(self) -> None:
-        """Take the filter away."""
+        """Clear the filter."""
         self.words = ""
         self.redraw()
 
 
 class DetailedScreen(FilteredScreen):
-    """A list that has, in a wide terminal, more beside it about what is under the cursor.
+    """A list that has, in a wide terminal, a pane beside it with details of the line under the cursor.
 
-    What is asked for the pane follows the cursor once that stands still for a moment: a key that is held down asks for
-    nothing on its way.
+    The pane is queried once the cursor has rested for a moment, so that a held key doesn't query every line it passes.
     """
 
-    # How many columns the list itself likes to have; the pane has what is left, within its bounds.
+    # The preferred width of the list; the pane has the rest, within its bounds.
     LIST_WIDTH: ClassVar[int] = 128
 
     def __init__(self) -> None:
         super().__init__()
         self._wants_detail = True
-        # What the cursor stands on, and what has been asked for.
+        # The key under the cursor, and the key that was queried.
         self._detail_of: Hashable = None
         self._asked_of: Hashable = None
         self._settling: Timer | None = None
 
     def detail_key(self) -> Hashable:
-        """Return what the pane is to be about; None where there is nothing."""
+        """Return the key of the details for the cursor's line; None if it has none."""
         raise NotImplementedError
 
     def detail_query(self, key: Any) -> Query:
-        """Return what the state is asked for the pane, and who takes the answer."""
+        """Return the query for the pane."""
         raise NotImplementedError
 
     def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
-        """Return what the pane shows; what goes beyond its height is cut."""
+        """Return the lines of the pane; those beyond its height are cut off."""
         raise NotImplementedError
 
     def body(self) -> Iterable[Widget]:
-        """Return the widgets of the screen, the pane beside the list."""
+        """Return the widgets of the screen, with the pane beside the list."""
         for widget in super().body():
             is_list = isinstance(widget, LineList)
             yield Horizontal(widget, Painted(id="detail"), id="beside") if is_list else widget
 
     def queries(self) -> Queries:
-        """Return what the pane shows of where the cursor stood still."""
+        """Return the pane's query for the line on which the cursor has rested."""
         if self._asked_of is None or not self.asks_for_detail:
             return {}
         return {_DETAIL: self.detail_query(self._asked_of)}
@@ -146,31 +145,31 @@ class DetailedScreen(FilteredScreen):
         return {**super().session_values(), _DETAIL: "" if self._wants_detail else "hidden"}
 
     def restore(self, values: SessionValues) -> None:
-        """Show the screen as the last time."""
+        """Restore the filter, and whether the pane is hidden."""
         super().restore(values)
         self._wants_detail = values.get(_DETAIL) != "hidden"
 
     @property
     def detail_from(self) -> int:
-        """From how many columns on there is room for the pane."""
+        """The terminal width from which the pane is shown."""
         return _DETAIL_FROM
 
     @property
     def has_detail(self) -> bool:
-        """Whether the pane is there."""
+        """Whether the pane is shown."""
         return self._wants_detail and self.size.width >= self.detail_from
 
     @property
     def asks_for_detail(self) -> bool:
-        """Whether more is asked about what is under the cursor."""
+        """Whether details of the cursor's line are queried."""
         return self.has_detail
 
     def on_resize(self, event: events.Resize) -> None:  # noqa: ARG002 Textual calls that of the base class too
-        """Make room for the pane, or take it away."""
+        """Show or hide the pane for the new size."""
         self.place_detail()
 
     def on_line_list_cursor_moved(self) -> None:
-        """Follow the cursor."""
+        """Update the pane."""
         self.draw_detail()
 
     def action_detail(self) -> None:
@@ -184,14 +183,14 @@ class DetailedScreen(FilteredScreen):
         self.call_after_refresh(self.draw)
 
     def draw_answer(self, name: str) -> None:
-        """Draw the pane alone if it was asked for, or else everything."""
+        """Draw only the pane if the answer is for it, otherwise everything."""
         if name == _DETAIL:
             self.draw_detail()
         else:
             super().draw_answer(name)
 
     def draw_detail(self) -> None:
-        """Draw the pane, and ask for what it shows once the cursor has stood still; `redraw` ends with it."""
+        """Draw the pane, and query its data once the cursor has rested; to be called at the end of `redraw`."""
         key = self.detail_key()
         if key != self._detail_of and self.asks_for_detail:
             self._detail_of = key
@@ -209,7 +208,7 @@ class DetailedScreen(FilteredScreen):
 
     @property
     def is_settled(self) -> bool:
-        """Whether what the cursor stands on is what was asked for."""
+        """Whether the details queried last are those of the cursor's line."""
         return self._asked_of == self._detail_of
 
     def _ask_for_detail(self) -> None:
@@ -217,7 +216,7 @@ class DetailedScreen(FilteredScreen):
         self.query_again(_DETAIL)
 
     def place_detail(self) -> None:
-        """Show the pane, or hide it, as there is room and the operator wants."""
+        """Show or hide the pane, and set its width."""
         pane = self.query_one("#detail", Painted)
         narrowest, widest = _DETAIL_WIDTHS
         pane.styles.width = min(widest, max(narrowest, self.size.width - self.LIST_WIDTH))
@@ -225,28 +224,28 @@ class DetailedScreen(FilteredScreen):
 
 
 class DescribedScreen(FilteredScreen):
-    """A filtered list over lines about what is under the cursor."""
+    """A filtered list with lines about the selected item below it."""
 
     def body(self) -> Iterable[Widget]:
-        """Return the lines over the list, the list, the lines under it, and where the filter is typed."""
+        """Return the header lines, the list, the lines below it and the filter's prompt."""
         header, lines, prompt = super().body()
         return header, lines, Painted(id="about"), prompt
 
     @property
     def about(self) -> Painted:
-        """The lines about what is under the cursor."""
+        """The lines about the item under the cursor."""
         return self.query_one("#about", Painted)
 
 
 class MarkedScreen(DescribedScreen, Generic[Key]):
-    """A filtered list whose `redraw` shows which keys have `marks`, over lines about what is under the cursor."""
+    """A described list whose items can be marked; `redraw` shows which keys are in `marks`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.marks: Marks[Key] = Marks()
 
     def mark(self, marks: Marks[Key]) -> None:
-        """Show these marks."""
+        """Set and show the marks."""
         self.marks = marks
         self.redraw()
 
@@ -255,22 +254,22 @@ class MarkedScreen(DescribedScreen, Generic[Key]):
         raise NotImplementedError
 
     def shown_keys(self) -> list[Key]:
-        """All keys that the filter lets through, in their order."""
+        """All keys that pass the filter, in the order shown."""
         raise NotImplementedError
 
     def chosen_keys(self) -> Iterable[Key | None]:
-        """What an action is about: what is marked and shown, or without any marks the key under the cursor."""
+        """The keys that an action applies to: those both marked and shown, or without marks the one at the cursor."""
         return self.marks.keys.intersection(self.shown_keys()) if self.marks else (self.cursor_key(),)
 
     def all_marks_hidden(self) -> bool:
-        """Whether the filter hides everything that is marked, so that an action is about nothing; then it is said."""
+        """Return whether the filter hides all marked items, and show a message if so: actions then apply to nothing."""
         hidden = bool(self.marks) and not self.chosen_keys()
         if hidden:
             self.app.say("the filter hides everything that is marked: clear one of them with Esc")
         return hidden
 
     def marked_text(self) -> str:
-        """How many are marked, and how many of them an action leaves alone because the filter hides them."""
+        """The number of marked items, and how many of them actions skip because the filter hides them."""
         if not self.marks:
             return ""
         hidden = len(self.marks.keys.difference(self.shown_keys()))
@@ -278,19 +277,19 @@ class MarkedScreen(DescribedScreen, Generic[Key]):
         return f"{self.app.signs.marked} {len(self.marks.keys)} marked{left_out}"
 
     def keys_between(self, one: Key, other: Key) -> Iterable[Key]:
-        """The range that two shown keys span."""
+        """Return the range of shown keys from one key to another."""
         keys = self.shown_keys()
         first, last = sorted((keys.index(one), keys.index(other)))
         return keys[first : last + 1]
 
     def action_mark(self) -> None:
-        """Mark what is under the cursor, or remove the mark."""
+        """Mark the item under the cursor, or remove its mark."""
         key = self.cursor_key()
         if key is not None:
             self.mark(self.marks.toggled(key))
 
     def action_mark_range(self) -> None:
-        """Mark everything between what was marked last and what is under the cursor."""
+        """Mark all items from the one marked last to the one under the cursor."""
         key, anchor = self.cursor_key(), self.marks.anchor
         if key is None or anchor is None or anchor not in self.shown_keys():
             self.app.say("mark one end of the range first")
@@ -298,7 +297,7 @@ class MarkedScreen(DescribedScreen, Generic[Key]):
             self.mark(self.marks.added(self.keys_between(anchor, key)))
 
     def action_back(self) -> None:
-        """Take the marks away, then the filter."""
+        """Clear the marks; without marks, clear the filter."""
         if self.marks:
             self.mark(Marks())
         else:

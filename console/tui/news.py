@@ -1,4 +1,4 @@
-"""News for the operator of an open console; services on the network are notified by the engine."""
+"""Notifications in the operator's terminal; the engine notifies services on the network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST = 300
 
 
 class NewsWatch:
-    """Finds what has happened since it looked last; each thing is found once."""
+    """Finds new events since the last check; returns each event once."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -29,7 +29,7 @@ class NewsWatch:
         self._troubles: tuple[str, ...] = ()
 
     def of_state(self, database: Database) -> list[News]:
-        """Return the events since the last look, and who is idle now; it is asked in the reader's thread."""
+        """Return the events since the last check, and the runs that are idle now; called in the reader's thread."""
         seen = self._seen or news.everything_until_now(database)
         now = self._clock.now()
         found, self._seen = news.new_events(database, seen, now)
@@ -40,7 +40,7 @@ class NewsWatch:
         return found
 
     def of_engine(self, status: EngineStatus | None) -> list[News]:
-        """Return what has gone wrong with the engine's host since the last status, such as a full disk."""
+        """Return new problems of the engine's host since the last status, such as a full disk."""
         found = troubles(status)
         new = [text for text in found if text not in self._troubles]
         self._troubles = found
@@ -48,6 +48,6 @@ class NewsWatch:
 
 
 def desktop_sequence(text: str) -> str:
-    """Make the control sequence for a desktop notification: OSC 9, and OSC 777 for terminals that know only that."""
+    """Return the escape sequence of a desktop notification: OSC 9, and OSC 777 for terminals that know only that."""
     harmless = plain(text, limit=_LONGEST).replace(";", ",")
     return f"\x1b]9;{_TITLE}: {harmless}\x1b\\\x1b]777;notify;{_TITLE};{harmless}\x1b\\"

@@ -1,4 +1,4 @@
-"""Lines as data: pieces of text in roles, fitted to cells, and how they become what Textual draws."""
+"""Lines as data: pieces of text with roles, fitted to a width in cells, and their conversion to Textual strips."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Part = TypeVar("Part", bound=Hashable)
 
 @dataclass(frozen=True)
 class ColumnSpan:
-    """From where to where a column goes on a line.
+    """The cells that a column takes on a line.
 
     Attributes:
-        by: what a click on its title sorts by; nothing if empty.
-        selectable: whether the cursor may choose it on this line; one that it may not keeps its place among others.
-        name: where the name of what it belongs to begins; there may be several beside one another on a line.
+        by: the sort order that a click on its title selects; none if empty.
+        selectable: whether the cursor may choose it on this line; other columns keep their index nevertheless.
+        name: where the name of its item begins; a line may hold several items beside one another.
     """
 
     begin: int
@@ -37,7 +37,7 @@ class ColumnSpan:
 
     @property
     def width(self) -> int:
-        """How many cells it takes."""
+        """The number of cells it takes."""
         return self.end - self.begin
 
 
@@ -46,9 +46,9 @@ class Line:
     """One line of a list.
 
     Attributes:
-        key: what the line is about; the cursor and marks stay with it.
-        cells: of a row the columns that the cursor may choose among, of a heading those that a click sorts by.
-        selectable: whether the cursor may stand on it.
+        key: identifies the line's item; the cursor and marks stay with it when lines change.
+        cells: in a row the columns that the cursor may choose, in a heading those that a click sorts by.
+        selectable: whether the cursor may be on it.
     """
 
     pieces: Pieces = ()
@@ -57,14 +57,14 @@ class Line:
     selectable: bool = False
 
     def sorts_by(self, place: int) -> str:
-        """What a click there sorts by, if this is a heading; otherwise nothing."""
+        """Return the sort order that a click at a cell of this heading selects; empty if none."""
         if self.selectable:
             return ""
         return next((cell.by for cell in self.cells if cell.begin <= place < cell.end), "")
 
 
 def fit(text: str, width: int, *, right: bool = False, ellipsis: str = "…") -> str:
-    """Make our own text exactly `width` cells wide, cut with an ellipsis."""
+    """Pad or cut trusted text to exactly `width` cells, with an ellipsis where it is cut."""
     if width <= 0:
         return ""
     length = cell_len(text)
@@ -74,12 +74,12 @@ def fit(text: str, width: int, *, right: bool = False, ellipsis: str = "…") ->
 
 
 def foreign(text: str, width: int, *, right: bool = False, ellipsis: str = "…") -> str:
-    """Make one line of foreign text harmless and exactly `width` cells wide."""
+    """Sanitise one line of untrusted text, and pad or cut it to exactly `width` cells."""
     return fit(plain(text.replace("\n", " "), limit=4 * max(1, width)), width, right=right, ellipsis=ellipsis)
 
 
 def foreign_end(text: str, width: int, *, ellipsis: str = "…") -> str:
-    """Make the end of one line of foreign text harmless, at most `width` cells wide: of a path its file's name."""
+    """Sanitise one line of untrusted text and cut its beginning to at most `width` cells: a path keeps its end."""
     harmless = plain(text[-4 * max(1, width) :].replace("\n", " "))
     if cell_len(harmless) <= width:
         return harmless
@@ -89,12 +89,12 @@ def foreign_end(text: str, width: int, *, ellipsis: str = "…") -> str:
 
 
 def width_of(pieces: Iterable[Piece]) -> int:
-    """How many cells pieces take."""
+    """Return the width of pieces in cells."""
     return sum(cell_len(text) for text, _role in pieces)
 
 
 def spread(left: Pieces, right: Pieces, width: int) -> Pieces:
-    """Put pieces to both ends of a line; where there is no room, the left ones are cut."""
+    """Align pieces to both ends of a line; the left ones are cut if there is no room."""
     room = width - width_of(right)
     if room < 1:
         return cut(right, width)
@@ -103,9 +103,9 @@ def spread(left: Pieces, right: Pieces, width: int) -> Pieces:
 
 
 def spread_fitting(lefts: Sequence[Pieces], rights: Sequence[Pieces], width: int) -> Pieces:
-    """Put pieces to both ends of a line in the longest forms that fit; forms are given longest first.
+    """Align pieces to both ends of a line in the longest forms that fit; forms are given longest first.
 
-    The left end is shortened before the right one; only where even the shortest forms are too long is cut.
+    The left end is shortened before the right one; text is cut only where even the shortest forms are too long.
     """
     for right in rights:
         for left in lefts:
@@ -115,12 +115,12 @@ def spread_fitting(lefts: Sequence[Pieces], rights: Sequence[Pieces], width: int
 
 
 def fitting(forms: Sequence[Pieces], width: int) -> Pieces:
-    """The longest form of a line that fits a width; the last one is cut if need be."""
+    """Return the longest form that fits a width; the last one is cut if none fits."""
     return next((form for form in forms if width_of(form) <= width), cut(forms[-1], width))
 
 
 def joined(groups: Iterable[Pieces], between: Piece, width: int) -> Pieces:
-    """Put groups of pieces beside one another as far as they fit; one that does not is left out as a whole."""
+    """Join groups of pieces with a separator; groups that don't fit are left out as a whole."""
     made: Pieces = ()
     for group in groups:
         longer = (*made, between, *group) if made else group
@@ -130,7 +130,7 @@ def joined(groups: Iterable[Pieces], between: Piece, width: int) -> Pieces:
 
 
 def cut(pieces: Pieces, width: int, ellipsis: str = "") -> Pieces:
-    """Leave out what goes beyond a width; where anything is left out, an ellipsis says so if there is one."""
+    """Cut pieces to a width, with the ellipsis, if given, at the cut."""
     if ellipsis and width_of(pieces) > width > 0:
         return (*cut(pieces, width - 1), (ellipsis, "dim"))
     kept: list[Piece] = []
@@ -146,7 +146,7 @@ def cut(pieces: Pieces, width: int, ellipsis: str = "") -> Pieces:
 
 
 def heading(title: str, width: int, signs: Signs, *, note: str = "") -> Pieces:
-    """A rule with a title in it, the one frame that a part of a screen has."""
+    """Return a horizontal rule with a title in it, which separates the sections of a screen."""
     before: Pieces = ((f" {signs.rule}{signs.rule} ", "faint"), (title, "dim"), (" ", "faint"))
     after: Pieces = ((f" {note} ", "dim"),) if note else ()
     room = width - width_of(before) - width_of(after) - 1
@@ -154,7 +154,7 @@ def heading(title: str, width: int, signs: Signs, *, note: str = "") -> Pieces:
 
 
 def bar(share: float, width: int, signs: Signs) -> tuple[str, str]:
-    """A bar in eighths of a cell: its full part and its empty part."""
+    """Return the filled and the empty part of a bar, drawn in eighths of a cell."""
     share = min(1.0, max(0.0, share))
     parts = len(signs.bar_parts)
     eighths = int(share * width * parts)
@@ -164,15 +164,15 @@ def bar(share: float, width: int, signs: Signs) -> tuple[str, str]:
 
 
 def shared_out(counts: Mapping[Part, int], width: int) -> dict[Part, int]:
-    """Give each part of a whole its cells of a bar: as large as its count is, but none with a count goes without.
+    """Divide the cells of a bar among parts in proportion to their counts, at least one for each non-zero count.
 
-    Parts are left out from the end where there are more of them than cells.
+    The last parts are left out where there are more of them than cells.
     """
     parts = {part: count for part, count in counts.items() if count > 0}
     parts = dict(list(parts.items())[: max(0, width)])
     total = sum(parts.values())
     cells = {part: max(1, count * width // total) for part, count in parts.items()}
-    # What rounding has left over, or taken too much, goes to where it is furthest from its share.
+    # Rounding differences go to the part that is furthest from its exact share.
     while parts and (spare := width - sum(cells.values())):
         step = 1 if spare > 0 else -1
         able = [part for part in parts if step > 0 or cells[part] > 1]
@@ -182,19 +182,19 @@ def shared_out(counts: Mapping[Part, int], width: int) -> dict[Part, int]:
 
 
 def strip(pieces: Sequence[Piece], width: int, palette: Palette, *, raised: bool = False) -> Strip:
-    """Draw pieces on a line of a width, on the ground of the screen or of a box that is raised over it."""
+    """Draw pieces as a line of a given width, on the background of the screen or (`raised`) of a box above it."""
     base = palette.raised if raised else palette.base
     segments = [Segment(text, base + palette.style(role)) for text, role in pieces]
     return Strip(segments).adjust_cell_length(width, base)
 
 
 def overlaid(drawn: Strip, style: Style) -> Strip:
-    """Lay a style over everything that is drawn, as the cursor does."""
+    """Apply a style on top of a drawn line, as the cursor does."""
     return Strip(Segment.apply_style(drawn, post_style=style), drawn.cell_length)
 
 
 def drawn_style(asked: Style, palette: Palette) -> Style:
-    """Return how a style that foreign text asked for is drawn; what would hide text, or blink, is left out."""
+    """Return the style for untrusted text that asks for one; attributes that hide text or blink are dropped."""
     if asked == PLAIN:
         return palette.base
     wanted = Style(
@@ -211,13 +211,13 @@ def drawn_style(asked: Style, palette: Palette) -> Style:
 
 
 def span_segments(spans: Iterable[Span], palette: Palette) -> list[Segment]:
-    """Draw sanitised foreign text in the styles it asked for."""
+    """Draw sanitised untrusted text in the styles it asks for."""
     mark = palette.base + palette.style("mark")
     return [Segment(span.text, mark if span.visible else drawn_style(span.style, palette)) for span in spans]
 
 
 def cells_of(text: str, width: int) -> list[str]:
-    """Cut text into pieces that are at most so many cells wide, after a space if there is one; no letter is lost."""
+    """Split text into pieces of at most `width` cells, after spaces where possible; no character is lost."""
     made = []
     while cell_len(text) > width:
         size, end = 0, 0
@@ -235,14 +235,14 @@ _BLANK = 0x2800
 
 
 class Canvas:
-    """Dots in cells; (0, 0) is the lower left corner of a square of 1 by 1."""
+    """A drawing of braille dots; coordinates go from (0, 0) at the lower left to (1, 1) at the upper right."""
 
     def __init__(self, width: int, height: int) -> None:
         self._width, self._height = max(1, width), max(1, height)
         self._cells = [[0] * self._width for _ in range(self._height)]
 
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """Set the dots of a straight line; what is outside is moved to the edge."""
+        """Set the dots of a straight line; points outside are moved to the edge."""
         (x0, y0), (x1, y1) = self._place(*start), self._place(*end)
         steps = max(abs(x1 - x0), abs(y1 - y0), 1)
         for step in range(steps + 1):
@@ -251,7 +251,7 @@ class Canvas:
             self._cells[down // 4][across // 2] |= _DOTS[down % 4][across % 2]
 
     def rows(self, *, ascii_only: bool = False) -> list[str]:
-        """The cells as text; empty ones are spaces."""
+        """Return the cells as lines of text; empty cells are spaces."""
         return [
             "".join(" " if not cell else "*" if ascii_only else chr(_BLANK + cell) for cell in row)
             for row in self._cells

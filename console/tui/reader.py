@@ -1,8 +1,8 @@
-"""The thread that reads the state for an open console, so that no read ever holds the screen; it draws nothing.
+"""The thread that reads the state for the console, so that no read ever blocks the screen; it draws nothing.
 
-A stalled disk, a locked, newer, absent or replaced database is a condition that is reported and looked at again, never
-an end. It is one thread of its own rather than a worker of Textual for each query: it keeps one connection, whose data
-version says whether anything has changed, and a console that ends does not wait for a read that hangs.
+A stalled disk or a locked, newer, absent or replaced database is reported as a condition and retried; it never ends
+the thread. One thread of its own is used rather than a Textual worker for each query: it keeps one connection, whose
+data version shows whether anything has changed, and the console can exit while a read hangs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 LOOK_EVERY_SECONDS = 0.5
 ENGINE_EVERY_SECONDS = 2.0
-# Trouble that passes by itself is not reported: an engine that creates, migrates or replaces the state is done by then.
+# Shorter problems are not reported: an engine that creates, migrates or replaces the state takes less time.
 TROUBLE_PASSES_SECONDS = 2.0
 
 
@@ -39,12 +39,12 @@ class _Watch:
 
 
 class Reader:
-    """Looks whether the state has changed, and makes the current queries again if so.
+    """Checks the state for changes, and runs all watched queries again after each.
 
     Args:
         places: where the state is.
         on_condition: called when the state's condition changes.
-        on_engine: called now and then with how the engine is, or with None if that can't be read.
+        on_engine: called regularly with the engine's status, or with None if it can't be read.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Reader:
         on_condition: Callable[[StateCondition], object],
         on_engine: Callable[[EngineStatus | None], object],
     ) -> None:
-        # How often the operator wants it to look.
+        # The interval of checks that the operator has set.
         self.look_every = LOOK_EVERY_SECONDS
         self._places = places
         self._on_condition = on_condition
@@ -70,15 +70,15 @@ class Reader:
         self._engine_seen_at = float("-inf")
         self._busy_since: float | None = None
         self._trouble_since: float | None = None
-        # A daemon: a read that a stalled mount never answers must not keep the console from ending.
+        # A daemon thread: a read from a stalled mount must not keep the console from exiting.
         self._thread = threading.Thread(target=self._work, name="state-reader", daemon=True)
 
     def start(self) -> None:
-        """Begin looking."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more; does not wait for a read that hangs."""
+        """Stop the thread; does not wait for a read that hangs."""
         self._ended.set()
         self._wake.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
@@ -91,22 +91,22 @@ class Reader:
         deliver: Callable[[Any], object],
         fail: Callable[[Problem], object] | None = None,
     ) -> None:
-        """Make a query now and again after every change; the same name replaces the query.
+        """Run a query now and again after every change; a later query of the same name replaces it.
 
-        A query that fails says so to `fail`, and concerns no other query: only where the state itself can't be used is
-        that a condition of everything.
+        The problem of a failed query is passed to `fail` and does not affect other queries; only an unusable state
+        changes the condition.
         """
         with self._lock:
             self._watches[name] = _Watch(query, deliver, fail)
         self._wake.set()
 
     def unwatch(self, name: str) -> None:
-        """Make a query no more."""
+        """Stop running a query."""
         with self._lock:
             self._watches.pop(name, None)
 
     def look_now(self) -> None:
-        """Make all queries again, whether anything has changed or not."""
+        """Run all queries again, whether anything has changed or not."""
         with self._lock:
             for watch in self._watches.values():
                 watch.due = True
@@ -115,14 +115,14 @@ class Reader:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has made all queries that it can, and waits until it looks again."""
+        """Whether all queries have been run as far as possible, and the thread waits for its next check."""
         with self._lock:
             are_due = any(watch.due for watch in self._watches.values())
-        # Without a state there is nobody to ask.
+        # Without a state no query can be run.
         return self._busy_since is None and not (are_due and self._condition.health is not StateHealth.ABSENT)
 
     def stalled_for(self) -> float:
-        """Return how many seconds the current look has been taking."""
+        """Return for how many seconds the current check has been running; 0 between checks."""
         since = self._busy_since
         return 0.0 if since is None else time.monotonic() - since
 
@@ -147,7 +147,7 @@ class Reader:
         if time.monotonic() - self._engine_seen_at < ENGINE_EVERY_SECONDS:
             return
         self._engine_seen_at = time.monotonic()
-        # Imported by the first look, which comes after the first frame.
+        # Imported here, so that the first frame doesn't wait for it.
         from engine import control
 
         try:
@@ -161,7 +161,7 @@ class Reader:
 
         if not state_database.exists(self._places.state_dir):
             self._close()
-            self._due(everything=True)  # all are asked anyway once there is a state
+            self._due(everything=True)  # all queries run anyway once there is a state
             self._report(StateCondition(StateHealth.ABSENT))
             return
         found = (self._places.state_dir / state_database.DATABASE_NAME).stat()
@@ -204,7 +204,7 @@ class Reader:
 
 
 def _answer(watch: _Watch, database: Database) -> None:
-    """Make one query and deliver its answer, or why there is none.
+    """Run one query and deliver its answer, or its problem.
 
     Raises:
         UnusableState: the state itself can't be used.
@@ -241,11 +241,11 @@ class StateHealth(StrEnum):
 
 @dataclass(frozen=True)
 class StateCondition:
-    """How the state is, and what is wrong with it."""
+    """Whether the state can be read, and the problem if not."""
 
     health: StateHealth = StateHealth.UNKNOWN
     problem: Problem | None = None
 
     def looks_like(self, other: StateCondition) -> bool:
-        """Whether a person would see a difference; problems are compared by their text."""
+        """Return whether two conditions look the same to a person; problems are compared by their text."""
         return self.health is other.health and str(self.problem) == str(other.problem)

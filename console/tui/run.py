@@ -1,4 +1,4 @@
-"""Run the console from its opening to its end: in a terminal, or behind a web page that `serve` serves."""
+"""Run the console until it is closed: in a terminal, or as the process behind a web page of `serve`."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def run_console(
     ascii: bool = False,
     theme: str | None = None,
 ) -> int:
-    """Open the console until it is closed and return the exit code of the command.
+    """Run the console until it is closed and return the exit code of the command.
 
     Args:
-        places: whose state is shown.
+        places: the paths of the state to show.
         screen: where to open: a screen's name, `sweep:ID` or `run:NUMBER`.
         readonly: leave out every key that changes anything.
-        demo: say on every screen that the data are synthetic.
+        demo: show on every screen that the data are synthetic.
         ascii: draw signs with ASCII only.
-        theme: the name of one, such as `light`, instead of what config.toml says.
+        theme: the name of a theme, such as `light`, which overrides config.toml.
 
     Raises:
         Problem: config.toml or `screen` can't be used.
-        Exception: whatever ended the app that should not have.
+        Exception: an unexpected error has ended the app.
     """
     _require_screen(screen)
     ascii_only = ascii or not (IN_BROWSER or _speaks_unicode())
@@ -71,7 +71,7 @@ def _speaks_unicode() -> bool:
 
 
 def _log_to_file(places: Places) -> None:
-    """Keep tracebacks off the screen; the file appears with the first one."""
+    """Send logging to a file instead of the screen; it is created with the first entry."""
     if not places.state_dir.is_dir():
         return
     handler = logging.FileHandler(places.state_dir / "console.log", delay=True)

@@ -1,7 +1,7 @@
-"""A screen of the console: its queries to the state, its keys, and the lines around its body.
+"""The base class of all screens: queries of the state, keys, and the lines around the screen's body.
 
-These are the first line, which says where one is and how things are, notices, and the footer with the keys. What
-screens with one list share besides is in `list_screen`.
+Those lines are the first line with the screen's title and the engine's health, the notices, and the footer with the
+keys. Base classes of screens with one list are in `list_screen`.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ if TYPE_CHECKING:
     from state.records import Run, Sweep
 
 Result = TypeVar("Result")
-# What the state is asked, and who takes the answer; a screen's queries have names.
+# A function that queries the state, and the one that takes its answer; a screen's queries have names.
 Query = tuple[Callable[["Database"], Any], Callable[[Any], None]]
 Queries = dict[str, Query]
 
 _SMALLEST = (40, 10)
-# A file system that has not answered for so long is worth a line.
+# A notice is shown when the file system has not answered for this long.
 STALLED_SECONDS = 3.0
-# So long keys wait for the first answers.
+# Keys wait at most this long for the first answers.
 _READY_SECONDS = 2.0
-# The engine does what could be undone within moments after its time.
+# The engine normally carries out a request this soon after its undo period has ended.
 _OVERDUE_SECONDS = 3.0
 
-# How many of the numbered screens have their titles on the first line where not all have room.
+# The number of screens whose titles are shown on the first line where there is no room for all.
 _FIRST_TITLES = 6
 
 
@@ -73,7 +73,7 @@ class QueryAnswered(Message):
     name: str
 
     def can_replace(self, message: Message) -> bool:
-        """A newer answer to the same query makes an older one needless."""
+        """Return whether this is a newer answer to the same query."""
         return isinstance(message, QueryAnswered) and message.name == self.name
 
 
@@ -86,14 +86,14 @@ class QueryFailed(Message):
 
 
 class ConsoleScreen(Screen[None]):
-    """What all screens have.
+    """A screen of the console.
 
     Attributes:
-        CONTEXTS: whose keys work here; the first are its own, the others those of its widgets.
+        CONTEXTS: the contexts whose keys work here: first its own, then those of its widgets.
         OWN_CONTEXTS: how many of them are its own.
-        MODE: which of the numbered screens it is, if it is one.
-        SESSION_NAME: under which name it is kept where an operator was on it; a screen over others, whose own keys
-            are not those of its mode, keeps nothing.
+        MODE: the name of the numbered screen that it is or belongs to, if any.
+        SESSION_NAME: the name of its entry in the session; empty for screens opened over others, whose own keys are
+            not those of their mode: they are not saved.
     """
 
     CONTEXTS: ClassVar[tuple[Context, ...]] = ()
@@ -105,14 +105,14 @@ class ConsoleScreen(Screen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        # Why queries have no answer, by their names.
+        # The problems of failed queries by their names.
         self._problems: dict[str, Problem] = {}
-        # Which queries have no answer yet, since when; None before they were made.
+        # The names of queries without an answer yet; None before the first query.
         self._unanswered: set[str] | None = None
         self._asked_at = 0.0
 
     def __init_subclass__(cls) -> None:
-        """Bind the screen's own keys, and name what is kept of it."""
+        """Bind the screen's own keys, and set the name of its session entry."""
         if "CONTEXTS" in cls.__dict__:
             own = cls.CONTEXTS[0]
             cls.BINDINGS = bindings(*cls.CONTEXTS[: cls.OWN_CONTEXTS])
@@ -120,7 +120,7 @@ class ConsoleScreen(Screen[None]):
         super().__init_subclass__()
 
     def compose(self) -> ComposeResult:
-        """Compose the frame around the body."""
+        """Yield the widgets of the frame and the body."""
         yield Painted(id="top")
         yield Painted(id="notice")
         yield Painted(id="tiny")
@@ -128,34 +128,34 @@ class ConsoleScreen(Screen[None]):
         yield Painted(id="footer")
 
     def body(self) -> Iterable[Widget]:
-        """Return the widgets between the first and the last line."""
+        """Return the widgets between the notices and the footer."""
         raise NotImplementedError
 
     def queries(self) -> Queries:
-        """Return by name what the screen asks the state, and who takes the answers, after which it is drawn."""
+        """Return the screen's queries by name; after each answer the screen is redrawn."""
         return {}
 
     def chosen_runs(self) -> Sequence[Run]:
-        """Return the runs that actions are about here now."""
+        """Return the runs that actions apply to now."""
         return ()
 
     def chosen_sweep(self) -> Sweep | None:
-        """Return the sweep that actions are about here now, if they are about one."""
+        """Return the sweep that actions apply to now, if any."""
         return None
 
     def contexts(self) -> tuple[Context, ...]:
-        """Return the contexts whose keys work here now."""
+        """Return the contexts whose keys work now."""
         return self.CONTEXTS
 
     def session_values(self) -> SessionValues:
-        """Return what is to be found again after a restart, beside the cursor's place."""
+        """Return the values to save in the session, besides the cursor's position."""
         return {}
 
     def restore(self, values: SessionValues) -> None:
-        """Take over what was kept, as far as it still means something."""
+        """Apply saved values as far as they are still valid."""
 
     def session_entry(self) -> SessionValues:
-        """Return everything that is to be found again: the screen's own values, and the cursor's place."""
+        """Return the screen's session entry: its own values and the cursor's position."""
         from console.tui.widgets.line_list import LineList
 
         lines = next(iter(self.query(LineList)), None)
@@ -163,48 +163,48 @@ class ConsoleScreen(Screen[None]):
         return {**place, **self.session_values()}
 
     def redraw(self) -> None:
-        """Draw again what depends on the time, the size or the palette."""
+        """Draw everything that depends on data, time, size or palette."""
 
     @property
     def lists_troubles(self) -> bool:
-        """Whether its own list says what is wrong with the engine and the state."""
+        """Whether the screen's list shows the problems of the engine and the state, so that no notice has to."""
         return False
 
     def tick_seconds(self) -> float:
-        """Return how many seconds may pass between two drawings of what depends on the time."""
+        """Return the interval, in seconds, at which `tick` redraws."""
         return self.tick_seconds_within(None)
 
     @staticmethod
     def tick_seconds_within(limit_seconds: float | None) -> float:
-        """Return a minute, or two seconds where the time limit is short."""
+        """Return a redraw interval: a minute, or two seconds where the time limit is short."""
         return 2.0 if limit_seconds is not None and wording.is_short(limit_seconds) else 60.0
 
     def draw_answer(self, name: str) -> None:  # noqa: ARG002 for screens that draw some answers apart
-        """Draw what the answer to a query has changed."""
+        """Draw the changes after the answer to a query."""
         self.redraw()
 
     def draw(self) -> None:
-        """Draw again, unless the screen is still being made or is already going."""
+        """Redraw, unless the screen is not composed yet or is being removed."""
         if self.is_composed():
             self.redraw()
 
     def tick(self) -> None:
-        """Draw what depends on the time; it is called whenever `tick_seconds` have passed."""
+        """Redraw what depends on the time; called every `tick_seconds`."""
         self.draw()
 
     @property
     def is_ready(self) -> bool:
-        """Whether it shows what its keys are about; a state that does not answer for long is not waited for."""
+        """Whether keys may be handled: all queries are answered, or the state has not answered for too long."""
         if self._unanswered is None:
             return False
         return not self._unanswered or time.monotonic() - self._asked_at > _READY_SECONDS
 
     def is_composed(self) -> bool:
-        """Whether everything that `redraw` draws on is there."""
+        """Whether all widgets that `redraw` uses exist."""
         return bool(self.query("#footer"))
 
     def on_mount(self) -> None:
-        """Begin where the operator was."""
+        """Restore the screen's session entry."""
         values = self.app.session.screens.get(self.SESSION_NAME, {}) if self.SESSION_NAME else {}
         self.restore(values)
         if values.get("cursor", "").isdigit():
@@ -214,19 +214,19 @@ class ConsoleScreen(Screen[None]):
                 lines.start_at(int(values["cursor"]))
 
     def on_screen_resume(self) -> None:
-        """Query the state as long as this screen is seen."""
+        """Start the queries when the screen is shown."""
         self.query_again()
         self.refresh_frame()
 
     def on_screen_suspend(self) -> None:
-        """Query nothing while another screen is in front; under a question or the help the screen stays alive."""
+        """Stop the queries when another screen covers this one; below a dialog they go on."""
         if self.app.screen.is_modal:
             return
         for name in self.queries():
             self.app.reader.unwatch(f"{id(self)}.{name}")
 
     def query_again(self, *names: str) -> None:
-        """Make the queries anew, or those named, because what they are about has changed."""
+        """Run the queries anew, all or those named, because their parameters have changed."""
         asked = self.queries()
         if not names:
             has_state = self.app.condition.health in (StateHealth.GOOD, StateHealth.UNKNOWN)
@@ -251,22 +251,22 @@ class ConsoleScreen(Screen[None]):
         self.post_message(QueryFailed(name, problem))
 
     def action_open(self) -> None:
-        """Open what is under the cursor, where a screen says what that is."""
+        """Open the item under the cursor; screens that can do so override it."""
 
     def action_back(self) -> None:
-        """Go back to the screen that one came from."""
+        """Go back to the previous screen."""
         self.app.pop_screen()
 
     def on_line_list_opened(self) -> None:
-        """Open what is under the cursor, which Enter or a click has chosen."""
+        """Open the item chosen with Enter or a click."""
         self.action_open()
 
     def on_prompt_toggled(self) -> None:
-        """Name the keys of the prompt, or those of the screen again."""
+        """Show the keys of the prompt in the footer, or those of the screen again."""
         self.refresh_frame()
 
     def on_query_answered(self, message: QueryAnswered) -> None:
-        """Take an answer over from the reader's thread."""
+        """Process an answer that the reader's thread has posted."""
         message.stop()
         if self.is_composed():
             if self._problems.pop(message.name, None) is not None:
@@ -278,7 +278,7 @@ class ConsoleScreen(Screen[None]):
             self.call_after_refresh(self.on_query_answered, message)
 
     def on_query_failed(self, message: QueryFailed) -> None:
-        """Say why something of this screen can't be shown; what was shown before stays."""
+        """Show the problem of a query; the data shown before stays."""
         message.stop()
         self._problems[message.name] = message.problem
         self.refresh_frame()
@@ -289,13 +289,13 @@ class ConsoleScreen(Screen[None]):
             self._unanswered.discard(name)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw for the new size; a terminal that is too small is asked to grow."""
+        """Redraw for the new size; if the terminal is too small, show only that."""
         fit_to_terminal(self, event.size)
         self.refresh_frame()
         self.call_after_refresh(self.draw)
 
     def refresh_frame(self) -> None:
-        """Draw the first line, the notices and the footer as things are now."""
+        """Redraw the first line, the notices and the footer."""
         if not self.is_composed():
             return
         width = self.size.width
@@ -309,35 +309,35 @@ class ConsoleScreen(Screen[None]):
     def in_background(
         self, work: Callable[[], Result], then: Callable[[Result], None] | None = None, *, latest: str = ""
     ) -> None:
-        """Do something that may wait, then something with its result, unless the screen is gone by then.
+        """Run slow work in a thread and pass its result to `then`, unless the screen is removed meanwhile.
 
         Args:
-            work: what is done in a thread; a problem is shown.
-            then: what is done with its result, here again.
-            latest: a name; of all work under it only the result of the latest is taken.
+            work: runs in a thread; its problem is shown as a message.
+            then: takes the result, in the event loop.
+            latest: a group name; only the result of the latest work in the group is used.
         """
-        # No coroutine yet: it would never be awaited where later work takes its place before it begins.
+        # A partial rather than a coroutine, which would never be awaited if later work replaced it before its start.
         finish: WorkType[None] = partial(self.app.finish, work, then)
         self.run_worker(finish, group=latest or "background", exclusive=bool(latest))
 
 
 class OpeningScreen(ConsoleScreen):
-    """The first frame, seen while the wanted screen and its queries are being imported."""
+    """The first frame, shown while the first screen and its queries are being imported."""
 
     AUTO_FOCUS = ""
 
     @property
     def is_ready(self) -> bool:
-        """Keys are about what comes after it."""
+        """False: keys are meant for the screen that follows."""
         return False
 
     def body(self) -> Iterable[Widget]:
-        """Return nothing yet."""
+        """Return no widgets."""
         return ()
 
 
 def _top_line(app: ConsoleApp, mode: str, width: int) -> Pieces:
-    """Return the first line: where one is, and whether all is well."""
+    """Return the first line: the screen's title, the engine's health and the time."""
     clock: Pieces = (("   ", "text"), (wording.clock(app.now()), "text"), (" ", "text"))
     return spread_fitting(
         [_titles(mode, titled) for titled in (len(SCREENS), _FIRST_TITLES, 0)],
@@ -347,7 +347,7 @@ def _top_line(app: ConsoleApp, mode: str, width: int) -> Pieces:
 
 
 def _health(app: ConsoleApp, detail: int) -> Pieces:
-    """Return how all is, in some detail: 0 is only what is wrong, 3 is everything."""
+    """Return the health of engine and runs at a level of detail: 0 shows only problems, 3 everything."""
     engine, dot = app.engine, f" {app.signs.dot} "
     pieces: list[Piece] = []
     if app.readonly:
@@ -378,7 +378,7 @@ def _health(app: ConsoleApp, detail: int) -> Pieces:
 def _notices(
     app: ConsoleApp, troubles: Iterable[Piece], problems: Iterable[Problem], width: int
 ) -> tuple[Pieces, ...]:
-    """Return the lines that stay as long as what they say: what is wrong, and what kind of data this is."""
+    """Return the notices, shown as long as they are true: problems, requests that can be undone, demo data."""
     found: list[Piece] = [*troubles, *((". ".join(str(problem).splitlines()), "bad") for problem in problems)]
     if app.waiting and _is_overdue(app):
         last = app.waiting[-1]
@@ -391,7 +391,7 @@ def _notices(
 
 
 def _troubles(app: ConsoleApp) -> list[Piece]:
-    """Return what is wrong with the engine or the state, the gravest thing alone."""
+    """Return the most serious problem of the engine or the state."""
     found: list[Piece] = []
     condition, engine = app.condition, app.engine
     stalled = app.reader.stalled_for()
@@ -407,16 +407,16 @@ def _troubles(app: ConsoleApp) -> list[Piece]:
         found.append((f"engine: {engine.problem}", "warn"))
     elif condition.health is StateHealth.GOOD and not (engine is not None and engine.running):
         colon = key_name(app.settings.keys.named("app.command").keys[0], ascii_only=app.settings.ascii_only)
-        # It has room in 80 columns.
+        # Short enough for 80 columns.
         what = "engine down: nothing new starts or is graded, agents go on"
         found.append((f"{what}; start it: {colon}engine", "warn"))
     return found
 
 
 def _footer(app: ConsoleApp, contexts: tuple[Context, ...], prompt: Prompt | None, width: int) -> Pieces:
-    """Return the keys that matter; those that change something are left out of a read-only console."""
+    """Return the footer's keys; a read-only console leaves out those that change something."""
     keys = app.settings.keys
-    if prompt is not None:  # all others are letters now
+    if prompt is not None:  # all other keys are text input now
         typed = tuple(piece for key in prompt.keys for piece in _named_key(app, *key))
         return cut(((" ", "text"), *typed), width)
     if app.waiting and not _is_overdue(app):
@@ -432,12 +432,12 @@ def _footer(app: ConsoleApp, contexts: tuple[Context, ...], prompt: Prompt | Non
 
 
 def _is_overdue(app: ConsoleApp) -> bool:
-    """Whether what could be undone should have been done by now: then no engine is there to do it."""
+    """Return whether the last undoable request should have been carried out by now, so that no engine is running."""
     return app.now() - (app.waiting[-1].not_before or 0.0) > _OVERDUE_SECONDS
 
 
 def _undo_line(app: ConsoleApp, width: int) -> Pieces:
-    """Return what is about to be done, and the key that takes it back; it counts down by the second."""
+    """Return the notice about the last undoable request: what will be done, in how many seconds, and the undo key."""
     last = app.waiting[-1]
     seconds = max(0, math.ceil((last.not_before or 0.0) - max(app.now(), last.filed_at)))
     text = foreign(undone_as(last.kind, last.arguments), 60).rstrip()
@@ -461,7 +461,7 @@ def _named_key(app: ConsoleApp, key: str, label: str) -> Pieces:
 
 
 def _titles(mode: str, titled: int) -> Pieces:
-    """Return the digits of the screens, the first ones with their titles."""
+    """Return the keys of the screens, the first `titled` of them with their titles."""
     pieces: list[Piece] = [(" ", "text")]
     for place, (name, key, title, _about) in enumerate(SCREENS):
         if name == mode:
@@ -474,12 +474,12 @@ def _titles(mode: str, titled: int) -> Pieces:
 
 
 def is_too_small(size: Size) -> bool:
-    """Whether a terminal is so small that no screen and no question is shown in it."""
+    """Return whether a terminal is too small to show any screen or dialog."""
     return size.width < _SMALLEST[0] or size.height < _SMALLEST[1]
 
 
 def fit_to_terminal(screen: Screen[Any], size: Size) -> None:
-    """Show in a terminal that is too small nothing but that, in place of everything else of a screen."""
+    """Replace the content of a screen by a short message while the terminal is too small."""
     screen.set_class(is_too_small(size), "-tiny")
     screen.query_one("#tiny", Painted).show(*_too_small(size.width, size.height))
 

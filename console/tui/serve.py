@@ -1,4 +1,4 @@
-"""The console in a browser: textual-serve's server, for this machine only and for who has the token."""
+"""The console in a browser: textual-serve's server, restricted to this machine and to holders of the token."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from foundation.problems import EnvironmentProblem
 
 HOST = "127.0.0.1"
 _COOKIE = "mlebench-console"
-# Another name for this machine would let a page of another site, under that name, speak to this server.
+# Only these host names are accepted: with any other, a page of another site could reach this server by DNS rebinding.
 _OWN_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _REFUSED = "403: this page needs the address that 'mlebench-console serve' has printed, with its token\n"
-# The page may load nothing from elsewhere: neither fonts nor scripts, and nobody learns that it was opened.
+# The page may load nothing from other sites: neither fonts nor scripts, so no other site learns that it was opened.
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline';"
     " img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws:; frame-ancestors 'none'"
@@ -30,23 +30,23 @@ _POLICY = (
 
 
 class GuardedServer(Server):
-    """Serves the console to browsers that have once shown the token.
+    """Serves the console to browsers that have presented the token once.
 
     Args:
-        arguments: those of the console behind each page.
-        port: where to listen; 0 takes one that is free.
-        token: what must be shown; a new one if not given.
+        arguments: the command-line arguments of the console process behind each page.
+        port: where to listen; 0 takes a free port.
+        token: the token that browsers must present; a new one if not given.
     """
 
     def __init__(self, arguments: list[str], *, port: int, token: str = "") -> None:
-        # It replaces the shell, so that this process is its parent, with which it ends.
+        # `exec` replaces the shell, so that this process is the console's parent: it exits when its parent does.
         command = shlex.join(["exec", sys.executable, "-m", "console", *arguments])
         super().__init__(command, host=HOST, port=port, title="mlebench-console")
         self.token = token or secrets.token_urlsafe(24)
 
     @property
     def address(self) -> str:
-        """Where the console is, with the token that lets one in."""
+        """The URL of the console, with the token."""
         return f"http://{HOST}:{self.port}/?token={self.token}"
 
     async def run_until(self, ended: asyncio.Event, ready: Callable[[str], None]) -> None:
@@ -78,18 +78,18 @@ class GuardedServer(Server):
         return app
 
     async def on_startup(self, app: web.Application) -> None:
-        """Print nothing: whoever serves prints the address."""
+        """Print nothing: the caller prints the address."""
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Let in who shows the token, in the address once and by cookie from then on."""
+        """Accept requests with the token: in the URL the first time, in a cookie from then on."""
         name = request.host.rpartition(":")[0] or request.host
         origin = request.headers.get("Origin")
         if name not in _OWN_NAMES or (origin is not None and origin != f"http://{request.host}"):
             return web.Response(status=403, text=_REFUSED)
         shown = request.query.get("token")
         if shown is not None and request.path == "/" and self._is_token(shown):
-            # Off to an address without the token, which then stands in no history and no bookmark.
+            # Redirect to an address without the token, so that histories and bookmarks don't contain it.
             response: web.StreamResponse = web.Response(status=303, headers={"Location": "/"})
             response.set_cookie(_COOKIE, self.token, httponly=True, samesite="Strict")
         elif self._is_token(request.cookies.get(_COOKIE, "")):
@@ -106,7 +106,7 @@ class GuardedServer(Server):
         return hmac.compare_digest(shown.encode(), self.token.encode())
 
     async def handle_index(self, request: web.Request) -> web.Response:
-        """The page, with addresses as the browser knows us: a tunnel may end at another port."""
+        """Return the page, with addresses relative to the request's host: a tunnel may use another port."""
         return aiohttp_jinja2.render_template(
             "app_index.html",
             request,

@@ -1,4 +1,4 @@
-"""Where an operator was, kept across restarts in a file: screen, sweep, filters, cursors; damage does no harm."""
+"""The operator's session, saved in a file across restarts: screen, sweep, filters, cursors; damage is ignored."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from foundation.problems import DataProblem
 FILE_NAME = "console.json"
 _MOST_BYTES = 1 << 16
 
-# What one screen wants to find again: names and texts, any of which may be missing or wrong the next time.
+# The saved values of one screen by name; when read again, any may be missing or invalid.
 SessionValues = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Session:
-    """Where an operator was."""
+    """What a console restores at its next start."""
 
     screen: str = ""
     sweep_id: str = ""
@@ -29,12 +29,12 @@ class Session:
 
     @property
     def place(self) -> str:
-        """The screen, as `--screen` takes it."""
+        """The screen in the form of the `--screen` option."""
         return f"sweep:{self.sweep_id}" if self.screen == "sweep" else self.screen
 
 
 def read_session(state_dir: Path) -> Session:
-    """Read where the operator was; an empty session if that is not known."""
+    """Read the saved session; an empty one if there is none or it can't be read."""
     try:
         with files.reading_untrusted(state_dir / FILE_NAME, max_bytes=_MOST_BYTES) as stream:
             return msgspec.json.decode(stream.read(), type=Session)
@@ -43,7 +43,7 @@ def read_session(state_dir: Path) -> Session:
 
 
 def write_session(state_dir: Path, session: Session) -> None:
-    """Write where the operator is, if there is a state beside which it may be written."""
-    # A full disk, or a state of another user: then the console opens at the overview the next time.
+    """Save the session in the state directory, if possible."""
+    # It fails on a full disk or in another user's state; then the next console opens at the overview.
     with suppress(OSError):
         files.write_json(state_dir / FILE_NAME, asdict(session), durable=False)

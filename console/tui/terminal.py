@@ -1,10 +1,10 @@
-"""A Textual app that gets along with its terminal, whatever that does.
+"""A Textual app that copes with slow, stalled and lost terminals, and handles keys in the order typed.
 
-It leaves the terminal as it was on every way out, and no terminal can hold it up: one that is slow gets fewer frames,
-one that stops reading gets none until it reads again, and of every frame only what differs is sent (`frames`). Keys
-that come in bursts, as over a slow link, are taken in their order: what is typed behind a key belongs where that key
-leads. It leans on how the pinned version of Textual writes; `tests/console/tui/test_terminal.py` and
-`test_type_ahead.py` hold it to what that is for.
+It restores the terminal on every exit, and no terminal can block it: a slow one gets fewer frames, one that stops
+reading gets none until it reads again, and of every frame only the difference is sent (`frames`). Keys that arrive in
+bursts, as over a slow link, are handled in order: keys typed after one that opens a screen or field go to that screen
+or field. This depends on internals of the pinned version of Textual; `tests/console/tui/test_terminal.py` and
+`test_type_ahead.py` test the behaviour.
 """
 
 from __future__ import annotations
@@ -39,33 +39,33 @@ if TYPE_CHECKING:
     from textual.driver import Driver
     from textual.screen import Screen
 
-# Then Textual speaks to a browser by way of the parent process, and there is nobody to speak to without it.
+# In a browser Textual communicates through the parent process; when that is gone, the console exits.
 IN_BROWSER = "TEXTUAL_DRIVER" in os.environ
-# A field that is not there by then will not come; what follows is a key like any other.
+# How long keys wait for a field to open; after that they are handled as ordinary keys.
 _FIELD_SECONDS = 5.0
 _LOOK_SECONDS = 0.002
 _QUICK_LOOKS = 50
-# Textual gives letters to a field at once, but what other keys do only once they have gone through all ancestors of
-# what has the focus; then what that posts of it, such as that a line was opened, goes the same way.
+# Textual passes letters to a field at once, but other keys act only after passing through all ancestors of the focused
+# widget; the messages that this posts, such as that a line was opened, then take the same path once more.
 _PASSES = 2
-# A frame is up to three writes; more than that waiting means that the terminal has not read the last frame yet.
+# A frame takes up to three writes; if more are waiting, the terminal has not read the last frame yet.
 _MOST_WAITING = 3
 _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-# What a terminal's keyboard sends while another program has the terminal is meant for that program.
+# Signals from the keyboard; while another program uses the terminal they are meant for that program.
 _KEYBOARD_SIGNALS = (signal.SIGINT, signal.SIGQUIT)
-# Behind Esc these begin sequences, or are how terminals send Ctrl with an arrow; all others are keys of their own.
-_NOT_BEHIND_ESC = frozenset("[OPX]^_bf")
-# How long a terminal may take to read the last output.
+# After Esc these begin escape sequences, or stand for Ctrl with an arrow; all others are keys of their own.
+_NOT_AFTER_ESC = frozenset("[OPX]^_bf")
+# How long the exit waits for the terminal to read the last output.
 _PATIENCE_SECONDS = 2.0
-# No mouse, no focus events, no pasting in brackets, no key protocol; the normal screen and its cursor.
+# Switches off mouse, focus events, bracketed paste and key protocol; restores the normal screen and its cursor.
 _RESTORING = b"\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[?2048l\x1b[<u\x1b[?1049l\x1b[?25h"
 
 
 class _KeyParser(XTermParser):
-    """Takes Esc and Enter, a letter, digit or sign behind it for two keys, even where they arrive together.
+    """Parses Esc followed by Enter, a letter, a digit or a sign as two keys, even where they arrive together.
 
-    Textual takes them for one key with Alt, for `¡` and its like, or for `^` and Enter. Over a slow link any two keys
-    arrive together.
+    Textual parses them as one key with Alt, as a character such as `¡`, or as `^` and Enter. Over a slow link any two
+    keys may arrive together.
     """
 
     bound_with_alt: frozenset[str] = frozenset()
@@ -77,7 +77,7 @@ class _KeyParser(XTermParser):
         yield from super()._sequence_to_key_events(sequence, alt)
 
     def _is_key(self, letter: str) -> bool:
-        is_typed = letter.isascii() and letter.isprintable() and letter not in _NOT_BEHIND_ESC
+        is_typed = letter.isascii() and letter.isprintable() and letter not in _NOT_AFTER_ESC
         name = "enter" if letter == "\r" else letter
         return (is_typed or name == "enter") and f"alt+{name}" not in self.bound_with_alt
 
@@ -86,7 +86,7 @@ class TerminalApp(App[str]):
     """An app in a terminal.
 
     Attributes:
-        failure: the error that ended the app, for whoever ran it; nothing of it is drawn.
+        failure: the error that ended the app, for its caller; it is not drawn.
     """
 
     def __init__(self) -> None:
@@ -99,35 +99,35 @@ class TerminalApp(App[str]):
         self._started_by = os.getppid()
         self._held_keys: deque[events.Key] | None = None
 
-    # The terminal, to its end.
+    # The terminal and the end of the app.
 
     @property
     def is_behind(self) -> bool:
-        """Whether the terminal has yet to read what was drawn before."""
+        """Whether the terminal has not read all earlier output yet."""
         writer = getattr(self._driver, "_writer_thread", None)
         return writer is not None and writer._queue.qsize() > _MOST_WAITING
 
     def hold_terminal(self) -> None:
-        """End in order when a signal asks for it."""
+        """Handle termination signals by an orderly exit."""
         if self.is_headless:
             return
         for number in _ENDING_SIGNALS:
             asyncio.get_running_loop().add_signal_handler(number, partial(self.leave, 128 + number))
 
     def show_program(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Leave the terminal to another program until it ends.
+        """Run another program in the terminal and wait until it ends.
 
         Raises:
-            SuspendNotSupported: there is no terminal that it could have.
+            SuspendNotSupported: there is no terminal to run it in.
         """
         came: list[int] = []
-        # Not ignored, which the program would inherit: handlers it does not.
+        # Handlers rather than SIG_IGN: the program would inherit ignored signals, but not handlers.
         handlers: dict[int, Callable[[int, Any], object]] = {
             **dict.fromkeys(_ENDING_SIGNALS, lambda number, _frame: came.append(number)),
             **dict.fromkeys(_KEYBOARD_SIGNALS, lambda _number, _frame: None),
         }
         with self.suspend():
-            # By this the event loop would hear of signals, and would end the app by them.
+            # Through this descriptor the event loop would receive the signals and end the app.
             loops = signal.set_wakeup_fd(-1)
             before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
             try:
@@ -140,11 +140,11 @@ class TerminalApp(App[str]):
             self.leave(128 + number)
 
     def on_app_blur(self, event: events.AppBlur) -> None:
-        """Keep the focus where it is while the operator looks at another window."""
+        """Keep the focus while another window is active."""
         event.prevent_default()
 
     def leave(self, code: int = 0) -> None:
-        """End the app; if the terminal reads no more, the process ends without its last output."""
+        """End the app; if the terminal doesn't read any more, the process exits without its last output."""
         if self._giving_up is None and not self.is_headless:
             self._giving_up = threading.Timer(_PATIENCE_SECONDS, self._give_up, (code,))
             self._giving_up.daemon = True
@@ -152,12 +152,12 @@ class TerminalApp(App[str]):
         self.exit(return_code=code)
 
     def left(self) -> None:
-        """Know that the terminal is as it was, so that the process need not be ended by force."""
+        """Cancel the forced exit, once the terminal is restored."""
         if self._giving_up is not None:
             self._giving_up.cancel()
 
     def catch_up(self) -> None:
-        """Draw everything once more when the terminal, which had missed frames, reads again; end when it is gone."""
+        """Redraw everything when a terminal that has missed frames reads again; end the app when it is gone."""
         if IN_BROWSER and os.getppid() != self._started_by:
             self.exit()
         writer = getattr(self._driver, "_writer_thread", None)
@@ -168,7 +168,7 @@ class TerminalApp(App[str]):
             self.screen.refresh()
 
     def to_terminal(self, sequence: str) -> None:
-        """Send a control sequence to the terminal, past what is drawn; one that is behind does without."""
+        """Send a control sequence to the terminal directly; dropped if the terminal is behind."""
         if self._driver is not None and not self.is_behind:
             self._driver.write(sequence)
 
@@ -177,20 +177,20 @@ class TerminalApp(App[str]):
         self.to_terminal("\a")
 
     def panic(self, *_renderables: Any) -> None:
-        """End because of an error, which is kept for whoever ran the app."""
+        """End the app because of an error, which `failure` keeps for its caller."""
         self._fail(self._exception or EnvironmentProblem("the terminal can't be read any more"))
 
     def _fatal_error(self) -> None:
         self._fail(self._exception or sys.exc_info()[1])
 
     def _fail(self, error: BaseException | None) -> None:
-        # Textual would draw the traceback with all variables: what agents wrote, and secrets.
+        # Textual would print the traceback with the values of all variables, including agents' text and secrets.
         self.failure = self.failure or error
         self._return_code = 1
         self._close_messages_no_wait()
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
-        # Writing to a terminal that does not read would hold the event loop once 30 writes are waiting.
+        # Writing to a terminal that does not read would block the event loop once 30 writes are waiting.
         if self.is_behind:
             self._missed_frames = True
         elif (
@@ -203,10 +203,10 @@ class TerminalApp(App[str]):
             super()._display(screen, renderable)
 
     def _send(self, driver: Driver, frame: CompositorUpdate) -> None:
-        """Send what of a frame the terminal does not show yet."""
+        """Send the parts of a frame that the terminal does not show yet."""
         width, height = self.size
         segments = self.console.render(cast("RichCast", frame))
-        # As Textual does where it cannot tell: without any the cursor, which is reversed, would not be seen.
+        # Textual's own default where it can't detect colours: without any, the reversed cursor would be invisible.
         colours = self.console._color_system or ColorSystem.TRUECOLOR
         text = self._content.changes(segments, width, height, colours)
         if text:
@@ -217,17 +217,17 @@ class TerminalApp(App[str]):
             driver.flush()
 
     def action_redraw(self) -> None:
-        """Draw everything anew, as after somebody else has written on the terminal."""
+        """Redraw everything, for example after another program has written to the terminal."""
         self._content.forget()
         self.screen.refresh()
 
     def _resume_signal(self) -> None:
-        # Another program, or the shell, had the terminal.
+        # Another program, or the shell, has used the terminal.
         self._content.forget()
         super()._resume_signal()
 
     def _give_up(self, code: int) -> None:
-        # The terminal may be gone, or not reading.
+        # The terminal may be gone, or may not be reading.
         if self._attributes is not None:
             with suppress(termios.error):
                 termios.tcsetattr(_terminal(), termios.TCSANOW, self._attributes)
@@ -240,7 +240,7 @@ class TerminalApp(App[str]):
     # Keys, also in bursts.
 
     def get_driver_class(self) -> type[Driver]:
-        """Return the driver of this terminal, whose parser keeps Esc and what follows it apart."""
+        """Return the driver of this terminal, with a parser that separates Esc from the key after it."""
         driver = super().get_driver_class()
         module = sys.modules[driver.__module__]
         if hasattr(module, "XTermParser"):
@@ -248,25 +248,25 @@ class TerminalApp(App[str]):
         return driver
 
     def set_keymap(self, keymap: Keymap) -> None:
-        """Bind keys anew; what is bound with Alt stays one key."""
+        """Rebind keys; keys bound with Alt are still parsed as one key."""
         _KeyParser.bound_with_alt = frozenset(key for keys in keymap.values() for key in keys.split(","))
         super().set_keymap(keymap)
 
     def opens_field(self, key: str) -> bool:
-        """Whether a key, pressed now, opens a line to type into."""
+        """Return whether a key, pressed now, opens an input field."""
         raise NotImplementedError
 
     @property
     def is_ending(self) -> bool:
-        """Whether screens are being closed or are gone already, so that nothing may be shown any more."""
+        """Whether screens are being closed or are closed already, so that nothing may be shown any more."""
         return not (self.is_running and self.screen_stack)
 
     def takes_key(self, key: str) -> bool:  # noqa: ARG002 an app may let some keys through at any time
-        """Whether what is seen is there as far as a key needs it."""
+        """Return whether the current screen is ready to handle a key."""
         return True
 
     async def on_event(self, event: events.Event) -> None:
-        """Take an event, or hold it back if it is a key behind another that may yet lead somewhere else."""
+        """Handle an event, or queue it if it is a key typed after one that may still open a screen or field."""
         if isinstance(event, events.Key) and self.is_ending:
             return
         if not isinstance(event, events.Key) or event.is_forwarded:
@@ -276,12 +276,12 @@ class TerminalApp(App[str]):
         elif self._is_typing() and event.is_printable:
             await super().on_event(event)
         else:
-            # Not here: what a key does are messages that wait behind this event.
+            # Not awaited here: the effects of a key are messages that queue up behind this event.
             self._held_keys = deque((event,))
             self.run_worker(self._take_held_keys(self._held_keys))
 
     async def _take_held_keys(self, held: deque[events.Key]) -> None:
-        """Take keys in their order, also those that come meanwhile, each once all is done that the last one does."""
+        """Handle the queued keys in order, also those added meanwhile, each after the effects of the one before."""
         while held:
             event = held[0]
             await self._until(partial(self.takes_key, event.key))
@@ -300,7 +300,7 @@ class TerminalApp(App[str]):
         self._held_keys = None
 
     async def _passed(self, node: DOMNode) -> None:
-        """Wait until a widget has done what it had to do before, unless it is going."""
+        """Wait until a widget has processed its earlier messages, unless it is being removed."""
         passed = asyncio.Event()
         if node.is_running and node.call_later(passed.set):
             await self._until(lambda: passed.is_set() or not node.is_running)
@@ -309,12 +309,12 @@ class TerminalApp(App[str]):
         give_up = asyncio.get_running_loop().time() + _FIELD_SECONDS
         looks = 0
         while not self.is_ending and not holds() and asyncio.get_running_loop().time() < give_up:
-            # Most is done within some turns of the event loop.
+            # Most effects are complete within a few iterations of the event loop.
             await asyncio.sleep(0 if looks < _QUICK_LOOKS else _LOOK_SECONDS)
             looks += 1
 
     def _is_typing(self) -> bool:
-        # Not every console ever opens a field, so its class need not be imported to ask for it.
+        # Compared by name, so that the class is imported only by consoles that open a field.
         return self.focused is not None and "Input" in self.focused._css_type_names
 
 

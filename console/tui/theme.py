@@ -1,4 +1,4 @@
-"""Themes: what each role of text looks like, and the signs; a colour always means a state and never decorates."""
+"""Themes: the style of each role of text, and the signs; a colour always means a state and never decorates."""
 
 from __future__ import annotations
 
@@ -33,13 +33,12 @@ Role = Literal[
 ]
 
 
-# Which of a theme's colours come closest to the eight of a terminal: black, red, green, yellow, blue, magenta, cyan,
-# white.
+# The theme's colours closest to the eight of a terminal: black, red, green, yellow, blue, magenta, cyan, white.
 _SHADES = ("faint", "bad", "good", "warn", "accent", "bronze", "running", "text")
 
 
-# The colours of each theme, by what they are for; the last one names those that every terminal has, as its owner
-# chose. Those of outcomes are far apart, also for colour-blind eyes.
+# The colours of each theme by their use; the last theme uses the terminal's own colours. The colours of outcomes are
+# easy to tell apart, also for colour-blind people.
 _COLOURS = {
     # what        night      day        contrast   terminal
     "background": ("#0f1115", "#fbfbf8", "#000000", "default"),
@@ -58,7 +57,7 @@ _COLOURS = {
     "invalid": ("#bf86cb", "#7a2391", "#cb9fd3", "bright_magenta"),
     "bad": ("#f2666b", "#b3202e", "#ffaaa6", "red"),
 }
-# What stands in for colours in a theme that has none.
+# The roles drawn in bold in the theme without colours.
 _BOLD = frozenset({"strong", "accent", "gold", "silver", "bronze", "warn", "invalid", "bad"})
 _DIM = frozenset({"dim", "faint", "mark"})
 _REVERSED = frozenset({"mark", "hit"})
@@ -66,7 +65,7 @@ _REVERSED = frozenset({"mark", "hit"})
 
 @dataclass(frozen=True)
 class Palette:
-    """A theme: which colours, and whether attributes must stand in for them."""
+    """A theme: its colours, and whether text attributes replace them."""
 
     name: str
     dark: bool
@@ -76,11 +75,11 @@ class Palette:
 
     @property
     def is_terminals_own(self) -> bool:
-        """Whether the terminal decides what the colours look like."""
+        """Whether the terminal defines what the colours look like."""
         return self.monochrome or self.ansi
 
     def colour_of(self, asked: Color | None) -> str | None:
-        """Return how a colour that a terminal program asked for is drawn: the first 16 in the theme's shades."""
+        """Return the colour to use for one that a program's output requests; the first 16 map to the theme's."""
         if asked is None or asked.is_default or self.monochrome:
             return None
         if self.ansi or asked.number is None or asked.number > 15:
@@ -88,22 +87,22 @@ class Palette:
         return self.colours[_SHADES[asked.number % 8]]
 
     def style(self, role: Role) -> Style:
-        """Return how text in a role is drawn."""
+        """Return the style of a role."""
         return self._styles[role]
 
     @cached_property
     def cursor(self) -> Style:
-        """What is laid over the line or cell under the cursor."""
+        """The style applied on top of the line or cell under the cursor."""
         return Style(reverse=True) if self.is_terminals_own else Style(bgcolor=self.colours["cursor"])
 
     @cached_property
     def base(self) -> Style:
-        """What everything starts from."""
+        """The default style of a screen."""
         return self._text_on("background")
 
     @cached_property
     def raised(self) -> Style:
-        """What everything in a box over the screen starts from."""
+        """The default style of a box over the screen."""
         return self._text_on("raised")
 
     def _text_on(self, ground: str) -> Style:
@@ -128,8 +127,8 @@ class Palette:
         }
 
     def textual_theme(self) -> Theme:
-        """Return the same as a Textual theme, for the stylesheet."""
-        # The terminal's colours have other names there.
+        """Return this as a Textual theme, for the stylesheet."""
+        # Textual's stylesheets use other names for the terminal's colours.
         named = {name: f"ansi_{colour}" if self.ansi else colour for name, colour in self.colours.items()}
         return Theme(
             name=self.name,
@@ -170,7 +169,7 @@ CONTRAST = Palette("contrast", dark=True, colours=_CONTRAST)
 ANSI = Palette("terminal", dark=True, colours=_TERMINAL, ansi=True)
 MONOCHROME = Palette("plain", dark=True, colours=dict.fromkeys(_COLOURS, "ansi_default"), monochrome=True)
 PALETTES = {palette.name: palette for palette in (DARK, LIGHT, CONTRAST, ANSI, MONOCHROME)}
-# What people type for them.
+# The names by which settings and commands select them.
 _TYPED = {"dark": DARK, "light": LIGHT, "contrast": CONTRAST, "ansi": ANSI, "mono": MONOCHROME}
 THEME_NAMES = tuple(_TYPED)
 PALETTE_NAMES = _TYPED | PALETTES
@@ -178,7 +177,7 @@ PALETTE_NAMES = _TYPED | PALETTES
 
 @dataclass(frozen=True)
 class Signs:
-    """One set of signs; letters are the same in both."""
+    """A set of signs, Unicode or ASCII; letters are the same in both."""
 
     running: str = "▶"
     queued: str = "…"

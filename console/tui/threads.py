@@ -1,4 +1,4 @@
-"""Work in daemon threads: a console that ends waits for none of them, nor for a read that a mount never answers."""
+"""Background work in daemon threads, which the console does not wait for when it exits."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Result = TypeVar("Result")
 
 
 async def in_daemon_thread(work: Callable[[], Result]) -> Result:
-    """Return what some work returns.
+    """Run work in a new daemon thread and return its result.
 
-    Its thread is none of the event loop's pool, as that of a Textual worker would be: the pool is waited for when the
-    console ends, and one read that a stalled mount never answers would keep the terminal from being given back.
+    The event loop's thread pool, which Textual workers use, is joined when the console exits: one read from a stalled
+    mount would then keep the console from exiting and restoring the terminal.
     """
     outcome: Future[Result] = Future()
     outcome.set_running_or_notify_cancel()

@@ -1,1 +1,1 @@
-"""Pieces that several screens share; they draw what they are given and ask nobody."""
+"""Widgets and drawing functions that several screens share; they draw their arguments and query nothing."""

@@ -1,4 +1,4 @@
-"""Curves over time: a scale on the left, marks such as cut-offs as rules across, hours below."""
+"""Line charts over time: a scale on the left, marks such as cut-offs as horizontal rules, hours below."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCALE = 11
 
 @dataclass(frozen=True)
 class Mark:
-    """A value that is drawn as a rule across, with its name."""
+    """A value drawn as a horizontal rule with its name."""
 
     value: float
     name: str
@@ -24,15 +24,15 @@ class Mark:
 
 @dataclass(frozen=True)
 class Series:
-    """Points over time, and how they are drawn.
+    """Points over time, and how to draw them.
 
     Attributes:
-        points: seconds and values, in order of time.
-        span: from when to when the chart goes.
-        steps: a value holds until the next one, instead of a straight line between them.
-        upside_down: smaller values are drawn higher.
-        floor: a value that the scale always shows.
-        ends: what is written below the beginning and the end of the time; nothing for 0 and how long it is.
+        points: times in seconds and values, in order of time.
+        span: the first and the last time of the chart.
+        steps: draw each value as constant until the next one, instead of a straight line between them.
+        upside_down: draw smaller values higher.
+        floor: a value that the scale always includes.
+        ends: the labels below the begin and the end of the time axis; if empty, 0 and the duration.
     """
 
     points: Sequence[tuple[float, float]]
@@ -47,11 +47,11 @@ class Series:
 
 
 def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: bool) -> list[Pieces]:
-    """A series in exactly `height` lines and a line of time below; no points make no chart.
+    """Return a chart of exactly `height` lines, and a time axis below; without points, no lines.
 
-    Every mark has a line of its own, as far as there are enough. What is as good as a mark, but not as the next one, is
-    drawn on its line or between the two: distances grow with those of the values, but what something is worth can be
-    read in any height.
+    Every mark has a line of its own, as far as there are enough. Values between two marks are drawn on the lower one's
+    line or between the two: distances grow with those of the values, and at any height one can read which marks a
+    value has reached.
     """
     if not series.points or width < _SCALE + 10 or height < 2:
         return []
@@ -83,7 +83,7 @@ def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: 
 
 
 def _rules(series: Series, low: float, high: float, height: int) -> Mapping[int, tuple[Mark, ...]]:
-    """The marks by their lines, the better ones above; below the last one there is a line for what is worse."""
+    """Return the marks by their lines, better ones above; below the last one a line is left for worse values."""
     groups = [
         tuple(group)
         for _worth, group in groupby(
@@ -94,7 +94,7 @@ def _rules(series: Series, low: float, high: float, height: int) -> Mapping[int,
     above = -1
     for place, group in enumerate(groups):
         wanted = int((1 - _up(group[0].value, low, high, series)) * height)
-        # Those that follow need lines, too.
+        # Leave enough lines for the marks that follow.
         line = max(0, min(max(wanted, above + 1), last - (len(groups) - 1 - place)))
         above = max(above, line)
         rules[above] = (*rules.get(above, ()), *group)
@@ -104,11 +104,11 @@ def _rules(series: Series, low: float, high: float, height: int) -> Mapping[int,
 def _placing(
     series: Series, low: float, high: float, height: int, rules: Mapping[int, tuple[Mark, ...]]
 ) -> Callable[[float], float]:
-    """Where a value goes between 0 and 1; with marks each stretch between two has its lines for itself."""
+    """Return a function from values to heights between 0 and 1; the lines between two marks are for values between."""
     if not rules:
         return lambda value: _up(value, low, high, series)
     ends = sorted((_worth(low, series), _worth(high, series)))
-    # A line has four dots; a mark stands on the lowest of its own.
+    # A line has four rows of dots; a mark is drawn on the lowest row of its line.
     anchors = [(_worth(marks[-1].value, series), 4 * line + 4) for line, marks in sorted(rules.items())]
     stretches = [
         *zip([(ends[1], 0), *anchors], anchors, strict=False),
@@ -133,7 +133,7 @@ def _worth(value: float, series: Series) -> float:
 
 
 def _row(row: str, is_rule: bool, role: Role, signs: Signs) -> Pieces:
-    """A row of the canvas; where it is empty, a rule shows through."""
+    """Return a row of the canvas; a rule shows in its empty cells."""
     if not is_rule:
         return ((row, role),)
     return tuple(
@@ -144,7 +144,7 @@ def _row(row: str, is_rule: bool, role: Role, signs: Signs) -> Pieces:
 
 
 def _range(series: Series) -> tuple[float, float]:
-    """What the scale shows: all marks, and the values unless they are far off these."""
+    """Return the range of the scale: all marks, and the values except those far away from the marks."""
     values = [value for _at, value in series.points]
     marked = [mark.value for mark in series.marks]
     if marked:
@@ -154,7 +154,7 @@ def _range(series: Series) -> tuple[float, float]:
     if series.floor is not None:
         values.append(series.floor)
     low, high = min(values), max(values)
-    # A series that never changes is drawn in the middle.
+    # A constant series is drawn in the middle.
     return (low, high) if high > low else (low - (abs(low) or 1.0) / 2, high + (abs(high) or 1.0) / 2)
 
 

@@ -1,6 +1,6 @@
-"""A Gantt chart in cells: an axis of time, what happened to all, and a line for each lane of attempts.
+"""A Gantt chart in cells: a time axis, a line of events that concern all runs, and a line for each lane of attempts.
 
-Bars are told apart by colour and by how they end: a letter or sign of the outcome, `!` with the letter of a failure.
+Bars differ by colour and by their end: a letter or sign of the outcome, or `!` with the letter of a failure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from console.views.timeline import Window, nearest
 from engine.scoreboard.timeline import Bar, Lane, Mark, MarkKind, Timeline, counted_marks, time_ticks
 from state.lifecycle import FailureClass, RunState
 
-# As wide as the scale of a chart, so that curves below have the same axis.
+# As wide as the scale of `chart`, so that charts below have the same axis.
 LABEL = 13
 _MARKS: Mapping[MarkKind, tuple[str, Role]] = {
     MarkKind.GPU_LOST: ("g", "bad"),
@@ -31,22 +31,22 @@ _MARKS: Mapping[MarkKind, tuple[str, Role]] = {
     MarkKind.RESUMED: ("r", "text"),
 }
 _BETWEEN_TICKS = 9
-# A bar with fewer cells has no room for a name.
+# Bars with fewer cells have no name in them.
 _NAMED = 14
 _LEAST_CHART, _MOST_CHART = 3, 16
-# From so many rows on both charts are high enough to be read.
+# With at least this many rows both charts are high enough to be readable.
 _ROWS_FOR_BOTH = 16
 
 _Cells = list[Piece]
 
 
 def mark_sign(kind: MarkKind) -> Piece:
-    """The letter of what happened, in its colour."""
+    """Return the letter of a mark, in its colour."""
     return _MARKS[kind]
 
 
 def bar_end(bar: Bar, signs: Signs) -> Piece:
-    """The signs at the end of a bar: how it ended, or of a live one what it would get now."""
+    """Return the signs at the end of a bar: the outcome, or for a live attempt what it would get now."""
     if bar.is_live or bar.state in (RunState.COLLECTING, RunState.GRADING):
         standing = signs.dot if bar.standing is None else outcome_sign(bar.standing, signs)
         return standing + signs.running, "running"
@@ -59,7 +59,7 @@ def bar_end(bar: Bar, signs: Signs) -> Piece:
 
 
 def axis(window: Window, width: int, now: float, signs: Signs) -> Pieces:
-    """The times, and where now is."""
+    """Return the time axis, with a sign at the current time."""
     room = width - LABEL
     line = [" "] * room
     here = _column(window, now, room)
@@ -75,7 +75,7 @@ def axis(window: Window, width: int, now: float, signs: Signs) -> Pieces:
 
 
 def marks_line(marks: Sequence[Mark], window: Window, width: int) -> Pieces:
-    """What happened to all, each as a letter; of several in one cell the most important."""
+    """Return the line of marks, each a letter; of several in one cell the most important."""
     room = width - LABEL
     cells: dict[int, MarkKind] = {}
     ranks = {kind: rank for rank, kind in enumerate(MarkKind)}
@@ -98,7 +98,7 @@ def lane_lines(
     now: float,
     signs: Signs,
 ) -> list[Pieces]:
-    """One lane in so many rows: its bars, below them their names, then nothing."""
+    """Return one lane in `rows` lines: its bars, the names below them, then empty lines."""
     room = width - LABEL
     empty: _Cells = [(" ", "text")] * room
     if found.ends is not None and (place := _column(window, found.ends.at, room)) is not None:
@@ -115,7 +115,7 @@ def lane_lines(
         start = max(first, used, 0)
         is_chosen = chosen is not None and (bar.run_id, bar.attempt) == (chosen.run_id, chosen.attempt)
         if start >= room or (start > first and start >= last > 0 and used):
-            # Shorter than a cell that is taken: the cell stands for several.
+            # A bar shorter than a cell that is already used: the cell stands for several bars.
             roles = ("hit" if is_chosen else bar_end(bar, signs)[1], cells[used - 1][1])
             cells[used - 1] = ("+", next((role for role in ("hit", "bad") if role in roles), roles[1]))
             continue
@@ -138,7 +138,7 @@ def lane_lines(
 def medals_chart(
     found: Timeline, window: Window, width: int, rows: int, now: float, signs: Signs
 ) -> list[Pieces]:
-    """How many medals there were at each moment, on the same axis in so many rows; nothing without a medal."""
+    """Return a chart of the number of medals over time, on the same axis; no lines without a medal."""
     if not found.medals or rows < _LEAST_CHART:
         return []
     before = sum(at < window.begin for at, _medal in found.medals)
@@ -156,14 +156,14 @@ def medals_chart(
         steps=True,
         floor=0.0,
     )
-    # Its own line of time says how long the window is; the axis above says when.
+    # The chart's own time axis is left out: it shows only a duration, the axis above shows times.
     return chart(series, width, rows, signs, ascii_only=signs.bar_parts == " ")[:-1]
 
 
 def busy_chart(
     found: Timeline, window: Window, width: int, rows: int, now: float, signs: Signs
 ) -> list[Pieces]:
-    """How many attempts there were at once at each moment, on the same axis in so many rows."""
+    """Return a chart of the number of concurrent attempts over time, on the same axis."""
     if rows < _LEAST_CHART:
         return []
     changes = sorted(
@@ -193,13 +193,13 @@ def busy_chart(
 
 @dataclass(frozen=True)
 class Layout:
-    """What has how many rows where the whole has some.
+    """How the rows of the screen are divided.
 
     Attributes:
-        lane: of one lane.
-        lanes: how many lanes are seen at once.
-        chart: of the chart of medals, without its heading; 0: there is no room for it.
-        busy: of the chart of attempts at once, in the same way.
+        lane: rows of one lane.
+        lanes: the number of lanes shown at once.
+        chart: rows of the chart of medals, without its heading; 0 if there is no room for it.
+        busy: rows of the chart of concurrent attempts, likewise.
     """
 
     lane: int
@@ -209,7 +209,7 @@ class Layout:
 
 
 def laid_out(found: Timeline, height: int) -> Layout:
-    """Share out some rows: a row for each lane, the medals over time, names below the bars, attempts at once."""
+    """Divide rows by priority: one for each lane, the chart of medals, names below bars, concurrent attempts."""
     lanes, room = max(1, len(found.lanes)), height - 1 - bool(found.marks)
     rows = next((rows for rows in (3, 2) if room >= rows * lanes + 1 + 2 * _LEAST_CHART), 1)
     drawn = busy = 0
@@ -227,7 +227,7 @@ def laid_out(found: Timeline, height: int) -> Layout:
 def pointed_at(
     found: Timeline, window: Window, layout: Layout, place: tuple[int, int], width: int, top: int, now: float
 ) -> Bar | None:
-    """The attempt at a column and row of what `gantt` draws; None where there are no lanes."""
+    """Return the attempt at a column and row of `gantt`'s lines; None outside of the lanes."""
     across, down = place
     lane = (down - 1 - bool(found.marks)) // layout.lane
     if not 0 <= lane < layout.lanes or not 0 <= top + lane < len(found.lanes):
@@ -247,7 +247,7 @@ def gantt(
     now: float,
     signs: Signs,
 ) -> list[Pieces]:
-    """Draw the axis, the marks, the lanes from `top` on, the medals over time, and how many attempts there were."""
+    """Return the axis, the marks, the lanes from `top` on, and the charts of medals and of concurrent attempts."""
     lines = [axis(window, width, now, signs)]
     if found.marks:
         lines.append(marks_line(found.marks, window, width))
@@ -262,11 +262,11 @@ def gantt(
 
 
 def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) -> list[Pieces]:
-    """Which sweep it is, what its runs have earned, on which lanes and when it ends, the longest form first."""
+    """Return the line about the sweep in several forms, longest first: medals, lanes, and when it ends."""
     dot: Piece = (f" {signs.dot} ", "faint")
     medals: tuple[str, ...] = ()
     if found.interim is not None:
-        # What bounds one sweep's figure says nothing of several.
+        # The bounds of one sweep's rate don't apply to several sweeps.
         forms = wording.medals(found.interim, None, signs.plus_minus)
         so_far = found.interim.so_far_in_words()
         if len(found.sweep_ids) > 1:
@@ -288,7 +288,7 @@ def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) ->
 
 
 def legend(found: Timeline, signs: Signs) -> Pieces:
-    """What the marks mean that there are, and how many of each."""
+    """Return the meaning of each kind of mark that occurs, and how many there are."""
     pieces: _Cells = []
     for kind, count in counted_marks(found.marks).items():
         sign, role = mark_sign(kind)
@@ -297,7 +297,7 @@ def legend(found: Timeline, signs: Signs) -> Pieces:
 
 
 def bar_facts(bar: Bar, now: float, signs: Signs) -> tuple[Pieces, Pieces]:
-    """An attempt in two lines: which it is and what became of it; when it was, where, and why it ended so."""
+    """Return two lines about an attempt: its run and outcome; its times, host and cause of failure."""
     dot: Piece = (f" {signs.dot} ", "faint")
     again = f", attempt {bar.attempt} of {bar.of}" if bar.of > 1 else ""
     end, role = bar_end(bar, signs)
@@ -331,7 +331,7 @@ def bar_facts(bar: Bar, now: float, signs: Signs) -> tuple[Pieces, Pieces]:
 
 
 def _bar(bar: Bar, width: int, *, starts: bool, ends: bool, signs: Signs, named: bool) -> _Cells:
-    """A bar in exactly so many cells."""
+    """Return a bar of exactly `width` cells."""
     tail, role = bar_end(bar, signs)
     if not ends:
         tail = ""
@@ -350,11 +350,11 @@ def _bar(bar: Bar, width: int, *, starts: bool, ends: bool, signs: Signs, named:
 
 
 def _name(bar: Bar, width: int) -> str:
-    """Its competition and seed, in at most so many cells; nothing where that would say nothing."""
+    """Return the competition and seed in at most `width` cells; empty where too little of it would fit."""
     seed = f" s{bar.seed}"
     if width < len(seed) + 4:
         return ""
-    # One cell for each letter: cells are counted by letters here.
+    # Only characters one cell wide: the code below counts characters as cells.
     name = "".join(
         letter if letter.isascii() and letter.isprintable() else "?" for letter in plain(bar.competition_id)
     )
@@ -362,13 +362,13 @@ def _name(bar: Bar, width: int) -> str:
 
 
 def _column(window: Window, at: float, room: int) -> int | None:
-    """In which cell a moment lies; None where it is not seen."""
+    """Return the cell of a time; None if it is outside of the window."""
     place = math.floor(window.share(at) * room)
     return place if 0 <= place < room else None
 
 
 def _pieces(cells: Sequence[Piece]) -> Pieces:
-    """Join cells of one role."""
+    """Join adjacent cells of the same role."""
     return tuple(
         ("".join(text for text, _role in group), role)
         for role, group in groupby(cells, key=lambda cell: cell[1])

@@ -1,4 +1,4 @@
-"""What is typed into: a field, a field behind its label, a prompt over a screen's foot, and what fields suggest.
+"""Input widgets: fields, fields with a label, the prompt above the footer, and the completion of paths.
 
 The `:` command line, which uses them, is in `console.tui.commands`.
 """
@@ -27,17 +27,17 @@ from console.tui.widgets.painted import Painted
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
 
-# One cell, so that the cursor stands where it seems to.
+# One cell wide, so that the cursor's position is right.
 _STANDS_FOR_UNPRINTABLE = "?"
 
 
 class TypingLine(Input):
-    """What of its value can't be printed is drawn as a mark; it leans on how the pinned Textual draws."""
+    """An input that shows unprintable characters as marks; depends on internals of the pinned Textual."""
 
     app: ConsoleApp
 
     def on_mount(self) -> None:
-        """Keep the cursor still: a blinking one costs bytes again and again."""
+        """Switch off the blinking of the cursor, which would send bytes all the time."""
         self.cursor_blink = False
 
     @property
@@ -52,15 +52,15 @@ class TypingLine(Input):
         return drawn
 
     def validate__suggestion(self, found: str) -> str:
-        """Suggest nothing that nobody could have typed."""
+        """Drop suggestions with unprintable characters."""
         return found if found.isprintable() else ""
 
 
 class Prompt(Widget):
-    """One line of input behind a sign, hidden until it is opened.
+    """A line of input after a sign, hidden until it is opened.
 
     Args:
-        done: what Enter does, in a word for the footer.
+        done: what Enter does, in a few words for the footer.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave", show=False)]
@@ -68,11 +68,11 @@ class Prompt(Widget):
 
     @dataclass
     class Toggled(Message):
-        """It was opened or closed, so that other keys matter."""
+        """The prompt was opened or closed, so the footer has to show other keys."""
 
     @dataclass
     class Changed(Message):
-        """Something was typed."""
+        """The text has changed."""
 
         prompt: Prompt
         value: str
@@ -83,7 +83,7 @@ class Prompt(Widget):
 
     @dataclass
     class Left(Changed):
-        """Esc was pressed; `value` is what was there before."""
+        """Esc was pressed; `value` is the text from before the prompt was opened."""
 
     def __init__(
         self, sign: str, placeholder: str, *, id: str, done: str, suggester: Suggester | None = None
@@ -100,7 +100,7 @@ class Prompt(Widget):
         self._before = ""
 
     def open(self, text: str) -> None:
-        """Let something be typed, beginning with a text."""
+        """Show the prompt with a text to edit."""
         self._before = text
         self.add_class("-open")
         field = self.query_one(Input)
@@ -109,19 +109,19 @@ class Prompt(Widget):
         self.post_message(self.Toggled())
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Post what is typed."""
+        """Post the new text."""
         event.stop()
         if self.has_class("-open"):
             self.post_message(self.Changed(self, event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Post what was typed."""
+        """Close the prompt and post the text."""
         event.stop()
         self._close()
         self.post_message(self.Done(self, event.value))
 
     def action_leave(self) -> None:
-        """Post that nothing is to change."""
+        """Close the prompt and post the text from before."""
         self._close()
         self.post_message(self.Left(self, self._before))
 
@@ -131,12 +131,12 @@ class Prompt(Widget):
 
 
 class Field(TypingLine):
-    """A line to type into, among others: Tab always goes on, another key takes what is suggested."""
+    """A field of a form: Tab always goes to the next field; another key accepts the suggestion."""
 
     BINDINGS = bindings("field")
 
     def action_complete(self) -> None:
-        """Take the suggestion if there is one, otherwise go to the right."""
+        """Accept the suggestion if there is one, otherwise move the cursor right."""
         self.action_cursor_right()
 
 
@@ -144,7 +144,7 @@ _LABEL_WIDTH = 14
 
 
 class LabelledField(Widget):
-    """A field behind its label."""
+    """A field with a label before it and, if its value is wrong, a message beside it."""
 
     DEFAULT_CSS = f"""
     LabelledField {{ height: 1; layout: horizontal; margin-left: 1; }}
@@ -161,8 +161,8 @@ class LabelledField(Widget):
         self._text = label
         super().__init__(self._label, field, self._why, classes="field")
 
-    def tell(self, why: str) -> None:
-        """Say beside the field why it can't be read, if what is typed stays readable there; empty where it can."""
+    def show_problem(self, why: str) -> None:
+        """Show beside the field why its value is wrong, if there is room beside the typed text; empty clears it."""
         width = max(10, round(0.6 * self.size.width) - 2)
         shown = why.removeprefix(f"{self._text}: ")
         left = self.size.width - _LABEL_WIDTH - width - 2
@@ -176,14 +176,14 @@ class LabelledField(Widget):
 
 
 class FilePaths(Suggester):
-    """Suggests a path, as far as the names on the disk allow."""
+    """Completes a typed path from the names on the disk, as far as they are unambiguous."""
 
     def __init__(self) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._is_looking = False
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Complete a path, in a thread: looking a name up may wait for a slow disk, one name at a time."""
+        """Complete a path in a thread, since the disk may be slow; one lookup at a time."""
         if not value or self._is_looking:
             return None
         self._is_looking = True
@@ -193,18 +193,18 @@ class FilePaths(Suggester):
             self._is_looking = False
 
 
-# In a folder with more, only so many are compared.
+# In larger folders only this many names are compared.
 _MOST_NAMES = 5000
 
 
 def complete_path(typed: str) -> str | None:
-    """Return the typed path, completed as far as the names on disk allow, or None if nothing begins so."""
+    """Return the typed path, completed as far as it is unambiguous, or None if no name begins so."""
     folder, _, beginning = typed.rpartition("/")
     base = Path(folder + "/" if typed.startswith("/") or folder else ".").expanduser()
     names = _names(base, beginning)
     if not names:
         return None
-    # Names are compared letter by letter, which is what is wanted here.
+    # A common prefix by characters, not by path components, is intended here.
     common = os.path.commonprefix(names)  # noqa: RUF071 see above
     if len(names) == 1 and (base / common).is_dir():
         common += "/"

@@ -1,6 +1,6 @@
-"""A list of lines with a cursor, drawn line by line, so that a thousand of them cost no more than a screenful.
+"""A list of lines with a cursor; only visible lines are drawn, so that long lists cost no more than short ones.
 
-What its lines say is made elsewhere, those of tables by `table`.
+The lines of tables are made by `table`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class TitleClicked(Message):
-    """Somebody clicked on the title of a column that sorts by something."""
+    """The title of a sortable column was clicked."""
 
     by: str
 
 
 class LineList(ScrollView, can_focus=True, inherit_bindings=False):
-    """Lines with a cursor that may also choose a column; when lines change it stays with its key, and in view."""
+    """A list with a cursor for lines and columns; when lines change, the cursor stays on its key, and in view."""
 
     DEFAULT_CSS = """
     LineList { height: 1fr; width: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; }
@@ -42,10 +42,10 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     app: ConsoleApp
 
     class CursorMoved(Message):
-        """The cursor stands somewhere else."""
+        """The cursor has moved to another line or column."""
 
     class Opened(Message):
-        """Enter, or a click on where the cursor stands already."""
+        """Enter was pressed, or the line under the cursor was clicked."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -57,48 +57,48 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """What is shown."""
+        """The lines shown, without the heading."""
         return self._lines
 
     @property
     def line_width(self) -> int:
-        """How wide a line is."""
+        """The width of a line in cells."""
         return self.scrollable_content_region.width or self.screen.size.width
 
     @property
     def key(self) -> Hashable:
-        """What the line under the cursor is about; None where there is none."""
+        """The key of the line under the cursor; None if there is none."""
         line = self._line_at_cursor()
         return None if line is None else line.key
 
     @property
     def column(self) -> int:
-        """Which column the cursor chooses on its line: the nearest one to where it was that has something to choose."""
+        """The index of the chosen column: the selectable one nearest to the column chosen last."""
         line = self._line_at_cursor()
         choices = () if line is None else _selectable(line)
         return min(choices, key=lambda each: abs(each - self._column), default=0)
 
     @property
     def column_by(self) -> str:
-        """What the column under the cursor sorts by; nothing if empty."""
+        """The sort order of the column under the cursor; empty if it has none."""
         line = self._line_at_cursor()
         return line.cells[self.column].by if line is not None and line.cells else ""
 
     @property
     def place(self) -> int:
-        """How far down the cursor stands."""
+        """The index of the line under the cursor."""
         return self._cursor if self._begins_at is None else self._begins_at
 
     def start_at(self, place: int) -> None:
-        """Put the cursor there once there are lines."""
+        """Put the cursor on the line with this index once there are lines."""
         self._begins_at = place
 
     def show(self, lines: Sequence[Line], *, heading: Line | None = None) -> None:
-        """Show these lines; only those that differ are drawn again, and the cursor stays with its key.
+        """Show these lines; only those that differ are redrawn, and the cursor stays on its key.
 
         Args:
-            lines: what scrolls.
-            heading: a line above them that stays in view.
+            lines: the lines that scroll.
+            heading: a line above them that does not scroll.
         """
         key, before, heading_before = self.key, self._lines, self._heading
         place_before, top = self._cursor, round(self.scroll_y)
@@ -120,14 +120,14 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             if heading != heading_before:
                 self.refresh(Region(0, 0, self.size.width, 1))
             shown = range(top, min(top + self._page(), len(self._lines)))
-            # The cursor may have come to a line that says what it said before.
+            # The cursor may have moved to a line whose text has not changed.
             moved = {place_before, self._cursor} if self._cursor != place_before else set()
             self._refresh_lines({y for y in shown if y in moved or before[y] != self._lines[y]})
             if was_seen and self._cursor != place_before:
                 self._keep_in_view()
 
     def put_cursor(self, key: Hashable, column: int | None = None) -> bool:
-        """Put the cursor on the line with a key; return whether there is one."""
+        """Put the cursor on the line with this key; return whether there is one."""
         place = self._place_of(key)
         if place is None:
             return False
@@ -136,7 +136,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         return True
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line, the cursor over it."""
+        """Draw one line, with the cursor if it is there."""
         place = y - self._headed() + round(self.scroll_y)
         width = self.size.width
         if self._heading is not None and y == 0:
@@ -171,12 +171,12 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         )
 
     def on_resize(self) -> None:
-        """Keep the width of what scrolls the same as what is seen."""
+        """Adapt the scrolled area to the new size."""
         self.virtual_size = self._whole_size()
         self._keep_in_view()
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor where was clicked; a second click there opens, one on a column's title sorts."""
+        """Move the cursor to the clicked line; a click at the cursor opens it, one on a column's title sorts."""
         place = event.y - self._headed() + round(self.scroll_y)
         on_heading = self._heading is not None and event.y == 0
         if place >= len(self._lines) and not on_heading:
@@ -197,7 +197,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.Opened())
 
     def action_cursor(self, step: int) -> None:
-        """Move to the next line that may be chosen, up or down."""
+        """Move to the next selectable line, up or down."""
         place = self._cursor + step
         while 0 <= place < len(self._lines) and not self._lines[place].selectable:
             place += step
@@ -216,7 +216,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self._go(self._nearest(0 if end < 0 else len(self._lines) - 1))
 
     def action_column(self, step: int) -> None:
-        """Choose the next column."""
+        """Choose the next selectable column, to the left or right."""
         line = self._line_at_cursor()
         choices = () if line is None else _selectable(line)
         if choices:
@@ -226,7 +226,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.CursorMoved())
 
     def action_open(self) -> None:
-        """Open what is under the cursor."""
+        """Post that the line under the cursor is to be opened."""
         if self._line_at_cursor() is not None:
             self.post_message(self.Opened())
 
@@ -234,7 +234,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         return 0 if self._heading is None else 1
 
     def _page(self) -> int:
-        """How many lines are seen at once."""
+        """Return the number of lines visible at once."""
         return self.size.height - self._headed()
 
     def _whole_size(self) -> Size:
@@ -260,7 +260,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         self.post_message(self.CursorMoved())
 
     def _stay_in_view(self, moved: int) -> None:
-        """Keep the cursor's line where it is seen, though lines have come or gone above it; the top stays the top."""
+        """Keep the cursor's line in its row when lines above it come or go, unless the list is scrolled to its top."""
         if moved and round(self.scroll_y):
             self._scroll(max(0, round(self.scroll_y) + moved))
         self._keep_in_view()
@@ -269,7 +269,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         height = self._page()
         if height <= 0:
             return
-        # The heading above the first line of a group is kept in view with it.
+        # The heading of a group is kept in view with the group's first line.
         headed = self._cursor and not self._lines[self._cursor - 1].selectable
         above = self._cursor - 1 if headed else self._cursor
         top = round(self.scroll_y)
@@ -279,7 +279,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
             self._scroll(self._cursor - height + 1)
 
     def _scroll(self, top: int) -> None:
-        # Forced: lines that have just come may be the first ones that need a scroll bar.
+        # Forced, because new lines may be the first that need a scroll bar.
         self.scroll_to(y=top, animate=False, force=True)
 
     def _refresh_lines(self, places: set[int]) -> None:
@@ -294,5 +294,5 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 def _selectable(line: Line) -> tuple[int, ...]:
-    """The places among a line's columns that the cursor may choose."""
+    """Return the indices of a line's columns that the cursor may choose."""
     return tuple(place for place, cell in enumerate(line.cells) if cell.selectable)

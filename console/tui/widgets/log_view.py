@@ -1,4 +1,4 @@
-"""The log view: a pager over a log or file of any size, with its status line and everything that is typed for it."""
+"""The log view: a pager for a log or file of any size, with its status line and prompts."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 Asked = Literal["search", "filter", "time", "save"]
 
-# Terminals refuse longer clipboard sequences, or cut them silently.
+# Terminals refuse or silently cut longer clipboard sequences.
 MOST_COPIED = 74_000
 _WHEEL_LINES = 3
-# A line's first cells; the rest is counted in a mark and can be reached sideways.
+# How many cells of a line are drawn; a mark counts the rest, which can be reached by scrolling sideways.
 _WIDEST = 4000
-# What times, numbers and names take of a line, at most.
+# The most cells that times, numbers and names take of a line.
 _BESIDE = 40
-# A longer line is data rather than code.
+# Longer lines are data rather than code, and are not highlighted.
 _LONGEST_CODE = 500
-# What distinguishes the lines of several logs, beside their names.
+# The colours of the names of merged logs.
 _LABELS: tuple[Role, ...] = ("accent", "good", "bronze", "running", "warn", "gold")
 _HINTS: dict[Asked, tuple[str, str, str]] = {
     "search": ("/", "a regular expression; without a capital letter, capitals match too", "search"),
@@ -59,7 +59,7 @@ _HINTS: dict[Asked, tuple[str, str, str]] = {
 
 
 class LogPane(Widget):
-    """A log view with its status line and prompts; screens put it in whole."""
+    """A log view with its status line and prompts, for use in screens."""
 
     DEFAULT_CSS = (
         "LogPane { height: 1fr; width: 1fr; layout: vertical; } LogPane > .log-status { height: 1; }"
@@ -67,7 +67,7 @@ class LogPane(Widget):
     app: ConsoleApp
 
     def compose(self) -> ComposeResult:
-        """Put the view over the status line and the prompts."""
+        """Yield the view, the status line and the prompts."""
         yield LogView(self.draw_status, self._ask)
         yield Painted(classes="log-status")
         for what, (sign, hint, done) in _HINTS.items():
@@ -79,7 +79,7 @@ class LogPane(Widget):
         return self.query_one(LogView)
 
     def draw_status(self) -> None:
-        """Draw the status line as things are now."""
+        """Redraw the status line."""
         if self.is_attached and self.query(Painted):
             self.query_one(".log-status", Painted).show(self.view.status(self.size.width))
 
@@ -88,12 +88,12 @@ class LogPane(Widget):
         self.query_one(f"#{what}", Prompt).open("")
 
     def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Go back to the view."""
+        """Focus the view again."""
         message.stop()
         self.view.focus()
 
     def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Do what was typed."""
+        """Pass the typed text to the view."""
         message.stop()
         self.view.focus()
         try:
@@ -103,7 +103,7 @@ class LogPane(Widget):
 
 
 class LogView(Widget, can_focus=True, inherit_bindings=False):
-    """A pager; it opens at the end and follows."""
+    """A pager; it opens at the end of the log and follows it."""
 
     DEFAULT_CSS = "LogView { height: 1fr; width: 1fr; }"
     BINDINGS = bindings("log")
@@ -111,21 +111,21 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
     @dataclass
     class Paged(Message):
-        """Another page is there."""
+        """The pager has a new page."""
 
         page: Page
         file: LogFile
 
         def can_replace(self, message: Message) -> bool:
-            """Return whether only the newest page is worth drawing."""
+            """Return whether this is a newer page of the same file."""
             return isinstance(message, LogView.Paged) and message.file is self.file
 
     def __init__(self, on_drawn: Callable[[], None], on_ask: Callable[[Asked], None]) -> None:
-        """Make it.
+        """Create it without a log.
 
         Args:
-            on_drawn: called when the page, or the place in it, may have changed.
-            on_ask: called when something is to be typed.
+            on_drawn: called when the page or the position in it may have changed.
+            on_ask: called to open a prompt.
         """
         super().__init__()
         self._on_drawn = on_drawn
@@ -135,29 +135,29 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._pager: LogPager | None = None
         self._page = Page()
         self._wrap = False
-        # How many cells of each line are out of sight on the left, unless lines are wrapped.
+        # How many cells the view is scrolled to the right, unless lines are wrapped.
         self._left = 0
         self._numbers = False
         self._times = False
         self._label_width = 0
         self._pattern: Pattern | None = None
-        # Finds the words of a programming language, which get colours.
+        # Highlights source code; None for logs.
         self._lexer: Any = None
         self._rows: tuple[Strip, ...] = ()
 
     @property
     def is_reading(self) -> bool:
-        """Whether what was asked for last is yet to be shown."""
+        """Whether the result of the last action is not shown yet."""
         return self._pager is not None and not self._pager.is_final(self._page)
 
     def show(self, path: Path | None, *, grows: bool = True) -> None:
-        """Show a log from its end, or none; one that grows is followed."""
+        """Show the end of a log, or none; a growing log is followed."""
         self._grows = grows
         if path != (None if self._file is None else self._file.path):
             self._open(None if path is None else LogFile(path))
 
     def show_file(self, path: Path, *, line: int = 0, name: str = "") -> None:
-        """Show a file that is no log, from its beginning or around a line, in the colours that its name asks for."""
+        """Show a file that is not a log, from its beginning or around a line, highlighted by its name's language."""
         self._numbers, self._grows = self._numbers or line > 0, False
         self._open(LogFile(path, one_part), _lexer_for(Path(name or path).name))
         if line:
@@ -166,21 +166,21 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self.action_top()
 
     def show_merged(self, sources: tuple[Source, ...]) -> None:
-        """Show several logs as one, with their times."""
+        """Show several logs merged by time."""
         self._times = True
         self._label_width = max((cell_len(plain(source.label)) for source in sources), default=0)
         self.follow(sources)
         self._open(MergedLog(sources))
 
     def follow(self, sources: tuple[Source, ...]) -> None:
-        """Tell whether any of the logs that are shown as one still grows."""
+        """Update whether any of the merged logs still grows."""
         self._grows = any(source.grows for source in sources)
 
     def answer(self, what: str | None, value: str) -> None:
-        """Do what was typed.
+        """Carry out what was typed at a prompt.
 
         Raises:
-            UsageProblem: it is not a regular expression.
+            UsageProblem: the text is not a valid regular expression.
         """
         if what == "filter":
             pattern = Pattern.typed(value) if value else None
@@ -197,7 +197,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self._run(lambda cursor: self._save(*cursor.take_selection(), path), moves=False)
 
     def status(self, width: int) -> Pieces:
-        """Return the status line: what is wrong and which hit this is on the left, where one is on the right."""
+        """Return the status line: problems and the current hit on the left, the position on the right."""
         page = self._page
         if not page.size and not page.note:
             return ((" nothing has been printed yet", "dim"),)
@@ -231,7 +231,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._stop()
 
     def on_resize(self) -> None:
-        """Ask for pages of the new height."""
+        """Request pages of the new height."""
         self._resize()
         self._draw()
 
@@ -246,11 +246,11 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self._draw()
 
     def on_mouse_scroll_down(self) -> None:
-        """Go down."""
+        """Scroll down."""
         self.action_scroll_lines(_WHEEL_LINES)
 
     def on_mouse_scroll_up(self) -> None:
-        """Go up."""
+        """Scroll up."""
         self.action_scroll_lines(-_WHEEL_LINES)
 
     def render_line(self, y: int) -> Strip:
@@ -258,11 +258,11 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         return self._rows[y] if y < len(self._rows) else Strip.blank(self.size.width, self.app.palette.base)
 
     def action_scroll_lines(self, lines: int) -> None:
-        """Move by lines."""
+        """Scroll by lines."""
         self._run(lambda cursor: cursor.move(lines))
 
     def action_scroll_pages(self, pages: int) -> None:
-        """Move by pages."""
+        """Scroll by pages."""
         self.action_scroll_lines(pages * max(1, self.size.height - 1))
 
     def action_top(self) -> None:
@@ -274,7 +274,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._run(LogCursor.to_end)
 
     def action_sideways(self, cells: int) -> None:
-        """Look further to the right or left of long lines."""
+        """Scroll long lines sideways."""
         if not self._wrap:
             self._left = min(max(0, self._left + cells), _WIDEST - 20)
             self._draw()
@@ -286,39 +286,39 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._draw()
 
     def action_numbers(self) -> None:
-        """Show the lines' numbers or not."""
+        """Show or hide line numbers."""
         wanted = self._numbers = not self._numbers
         self._run(lambda cursor: cursor.with_numbers(wanted), moves=False)
 
     def action_times(self) -> None:
-        """Show when lines were printed or not."""
+        """Show or hide the times at which lines were printed."""
         wanted = self._times = not self._times
         self._run(lambda cursor: cursor.with_times(wanted), moves=False)
 
     def action_mark(self) -> None:
-        """Begin a selection here, or give one up."""
+        """Start a selection here, or cancel it."""
         self._run(LogCursor.toggle_mark, moves=False)
 
     def action_ask(self, what: Asked) -> None:
-        """Let something be typed."""
+        """Open a prompt."""
         self._on_ask(what)
 
     def action_hit(self, direction: int) -> None:
-        """Go to the next hit."""
+        """Go to the next or previous hit."""
         pattern = self._pattern
         self._run(lambda cursor: cursor.search(pattern, back=direction < 0), long=True)
 
     def action_error(self, direction: int) -> None:
-        """Go to the next line that looks like an error."""
+        """Go to the next or previous line that looks like an error."""
         self._pattern = ERRORS
         self.action_hit(direction)
 
     def action_copy(self) -> None:
-        """Copy the selection, or the page, to the clipboard."""
+        """Copy the selection, or without one the page, to the clipboard."""
         self._run(lambda cursor: self._copy(*cursor.take_selection(MOST_COPIED)), moves=False)
 
     def action_pager(self) -> None:
-        """Leave the terminal to the operator's own pager for a while."""
+        """Open the log in the operator's own pager."""
         if self._file is None:
             return
         parts = [str(part.path) for part in log_parts(self._file.path)]
@@ -358,7 +358,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._run(lambda cursor: cursor.resize(height, columns), moves=False)
 
     def _look_sideways(self) -> None:
-        """Look so far to the right that what was searched for is seen on its line."""
+        """Scroll sideways so that the current hit is visible."""
         page, pattern = self._page, self._pattern
         line = next((line for line in page.lines if line.start == page.hit), None)
         if self._wrap or pattern is None or line is None:
@@ -377,7 +377,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._pager = None
 
     def _deliver(self, app: ConsoleApp, file: LogFile, page: Page) -> None:
-        """Take a page over from the pager's thread, where a view that was closed meanwhile no longer has an app."""
+        """Post a page from the pager's thread; `app` is passed because a closed view no longer has one."""
         if app.is_running:
             app.call_later(self.post_message, self.Paged(page, file))
 
@@ -393,9 +393,9 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         self._on_drawn()
 
     def _page_rows(self, page: Page, width: int) -> list[Strip]:
-        """Return the rows that a page takes."""
+        """Return the rows of a page."""
         digits = len(f"{max((number or 0 for number in page.numbers), default=0):,}") if page.numbers else 0
-        # Of lines that were printed nobody knows when, a column of nothing says no more than the page's foot.
+        # No empty column where the times of all lines are unknown; the status line already says so.
         has_times = any(moment is not None for moment in page.moments)
         found: list[Strip] = []
         for place, line in enumerate(page.lines):
@@ -469,7 +469,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             place = end
         yield Segment(content[place:].decode("utf-8", "replace"), segment.style)
 
-    # The next two are called in the pager's thread, since a selection may be large and a disk slow.
+    # The next two run in the pager's thread, since a selection may be large and a disk slow.
 
     def _copy(self, content: bytes, is_cut: bool) -> None:
         text = _harmless(content)
@@ -496,7 +496,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
 
 
 def _lexer_for(name: str) -> Any:
-    """Return the lexer for a file of this name; None where its language is not known or it has none."""
+    """Return the lexer for a file of this name; None for plain text and unknown languages."""
     from pygments.lexers import find_lexer_class_for_filename
 
     found = find_lexer_class_for_filename(name)
@@ -504,7 +504,7 @@ def _lexer_for(name: str) -> Any:
 
 
 def _code_pieces(line: str, lexer: Any) -> list[Piece]:
-    """Return a harmless line in the roles of its words; it is looked at by itself, so that any page costs the same."""
+    """Highlight a sanitised line; each line is parsed by itself, so that every page costs the same."""
     if len(line) > _LONGEST_CODE:
         return [(line, "text")]
     return [(text, _role_of(str(kind))) for kind, text in lexer.get_tokens(line) if text]

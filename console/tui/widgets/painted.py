@@ -1,4 +1,4 @@
-"""Fixed lines that are drawn from pieces and redrawn one by one, only where they have changed."""
+"""A widget of fixed lines of pieces, such as a header; redraws only the lines that have changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Painted(Widget):
-    """Some lines of pieces, such as a header; as high as it has lines, unless the stylesheet says otherwise."""
+    """Lines of pieces; as high as it has lines, unless the stylesheet sets a height."""
 
     DEFAULT_CSS = """
     Painted { height: auto; width: 1fr; }
@@ -28,11 +28,11 @@ class Painted(Widget):
 
     @property
     def text(self) -> str:
-        """What is shown, without roles."""
+        """The text shown, without roles."""
         return "\n".join("".join(text for text, _role in line) for line in self._lines)
 
     def show(self, *lines: Pieces) -> None:
-        """Show these lines; only those that differ are drawn again."""
+        """Show these lines; only those that differ are redrawn."""
         before, self._lines = self._lines, lines
         if len(before) != len(lines):
             self.refresh(layout=True)
@@ -43,13 +43,13 @@ class Painted(Widget):
             self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
 
     def _check_height(self) -> None:
-        # Textual keeps the height that it has measured where a layout was due already when the lines changed.
+        # If a layout was already pending when the lines changed, Textual keeps the height measured before.
         height = self.styles.height
         if height is not None and height.is_auto and self.display and self.size.height != len(self._lines):
             self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 Textual asks
-        """As many rows as there are lines."""
+        """Return the number of lines."""
         return len(self._lines)
 
     def render_line(self, y: int) -> Strip:

@@ -1,4 +1,4 @@
-"""Where a score falls among gold, silver, bronze and median, drawn with the better end on the left."""
+"""A drawing of a score's position among gold, silver, bronze and median, with better scores on the left."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _MARKS: tuple[tuple[str, Role], ...] = (("G", "gold"), ("S", "silver"), ("B", "b
 
 
 def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tuple[Pieces, ...]:
-    """The ruler, a pointer to the score, and how far that is from the next cut-offs.
+    """Return the ruler, a pointer to the score, and the score's distances from the next cut-offs.
 
-    Distances between the marks grow with the scores', but no mark ever covers another.
+    The marks are placed in proportion to their values as far as none covers another.
     """
     values = (cuts.gold, cuts.silver, cuts.bronze, cuts.median)
     labels = [f" {sign} {wording.score(value, 9)} " for (sign, _), value in zip(_MARKS, values, strict=True)]
@@ -47,7 +47,7 @@ def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tu
 
 
 def medal_role(cuts: Thresholds, score: float | None) -> Role:
-    """The colour of what a score earns."""
+    """Return the role of the medal or standing that a score earns."""
     medal = cuts.medal(score)
     if medal is not None:
         return medal
@@ -55,7 +55,7 @@ def medal_role(cuts: Thresholds, score: float | None) -> Role:
 
 
 def distances(cuts: Thresholds, score: float) -> str:
-    """How far a score is above the cut-off it has passed and short of the next one."""
+    """Return a text with the score's distances from the last cut-off reached and from the next one."""
     values = {"gold": cuts.gold, "silver": cuts.silver, "bronze": cuts.bronze, "median": cuts.median}
     sign = -1.0 if cuts.is_lower_better else 1.0
     passed = [name for name, value in values.items() if sign * (score - value) >= 0]
@@ -72,7 +72,7 @@ def distances(cuts: Thresholds, score: float) -> str:
 
 
 def _compact(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tuple[Pieces, ...]:
-    """The ruler with letters for marks, what they stand for below them."""
+    """Return a narrow ruler with letters as marks, and the cut-offs below them."""
     values = (cuts.gold, cuts.silver, cuts.bronze, cuts.median)
     digits = next((each for each in (8, 7, 6) if sum(_label_widths(values, each)) <= width), 5)
     labels: Pieces = tuple(
@@ -111,7 +111,7 @@ def _gaps(values: tuple[float, ...], room: int) -> list[int]:
 def _place(
     score: float, values: tuple[float, ...], ticks: list[int], end: int, cuts: Thresholds, *, beyond: int = 3
 ) -> int:
-    """Under which cell a score is: under a mark or right of it what is as good, and left of the next what is not."""
+    """Return the cell of a score: at the mark that it equals, otherwise strictly between the marks next to it."""
     sign = -1.0 if cuts.is_lower_better else 1.0
     worth, marks = sign * score, [sign * value for value in values]
     if worth > marks[0]:

@@ -1,4 +1,4 @@
-"""How a run is written in a few cells: its sign, its colour and what there is to say, the same everywhere."""
+"""The short form of a run in lists and matrices: a sign, a colour and a few characters of text."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ OUTCOME_ROLES: dict[Outcome, Role] = {
 
 @dataclass(frozen=True)
 class Drawn:
-    """A run in a cell: the sign, then a short text; a standing in brackets where it is not final.
+    """A run's sign and short text; the standing is in brackets where it is not final.
 
     Attributes:
-        shorter: the text where there is less room for it.
+        shorter: a shorter text for narrow cells.
     """
 
     sign: str
@@ -37,7 +37,7 @@ class Drawn:
 
 
 def outcome_sign(outcome: Outcome, signs: Signs) -> str:
-    """The letter or sign of an outcome."""
+    """Return the letter or sign of an outcome."""
     return {
         Outcome.GOLD: "G",
         Outcome.SILVER: "S",
@@ -50,12 +50,12 @@ def outcome_sign(outcome: Outcome, signs: Signs) -> str:
 
 
 def outcome_role(outcome: Outcome | None) -> Role:
-    """The colour of an outcome."""
+    """Return the role (colour) of an outcome."""
     return "dim" if outcome is None else OUTCOME_ROLES[outcome]
 
 
 def draw_kind(kind: Outcome | RunState, signs: Signs) -> Drawn:
-    """The sign and the colour of runs that stand alike, by their outcome or, without one, by their state."""
+    """Return the sign and colour for an outcome, or for the state of runs without one."""
     if isinstance(kind, Outcome):
         return Drawn(outcome_sign(kind, signs), "", "", outcome_role(kind))
     if kind is RunState.FAILED:
@@ -66,7 +66,7 @@ def draw_kind(kind: Outcome | RunState, signs: Signs) -> Drawn:
 
 
 def state_role(run: Run) -> Role:
-    """The colour of a run."""
+    """Return the role (colour) of a run by its state and outcome."""
     if run.state is RunState.FINISHED:
         return outcome_role(run.outcome)
     if run.state is RunState.FAILED:
@@ -77,7 +77,7 @@ def state_role(run: Run) -> Role:
 def draw_run(
     run: Run | None, signs: Signs, now: float, limit: float, elsewhere: Attempt | None = None
 ) -> Drawn:
-    """What a run's cell says; `elsewhere` is its attempt where a batch system has it."""
+    """Return the cell of a run; `elsewhere` is its attempt if a batch system runs it."""
     if run is None:
         return Drawn(" ", "", "", "faint")
     if elsewhere is not None and run.is_live and wording.is_waiting(elsewhere):

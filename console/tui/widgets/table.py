@@ -1,4 +1,4 @@
-"""Tables: one list of columns makes a table's heading, the cells of its rows and their widths.
+"""Tables: a list of columns defines the heading, the cells of each row and their widths.
 
     columns = [
         Column("run", lambda run: str(run.id), 6, right=True, by="number", role="dim"),
@@ -9,9 +9,9 @@
     table = Table(columns, found, width, signs, sorting=sorting, mark=lambda run: run.id in marks)
     line_list.show([table.line(run, key=run.id) for run in found], heading=table.heading())
 
-`LineList` shows the heading above its lines, where it stays, and posts `TitleClicked(by)` when a title is clicked on. A
-list of several tables, or of groups, puts `table.heading(...)` among its lines instead. A table knows nothing of what
-its rows are; which row comes first is decided by whoever makes the list.
+`LineList` shows the heading above its lines, without scrolling it, and posts `TitleClicked(by)` when a title is
+clicked. A list of several tables, or of groups, puts `table.heading(...)` among its lines instead. A table does not
+depend on the type of its rows, and does not sort them.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from console.views.lists import SortOrder
 
 Row = TypeVar("Row")
 
-# How far a column grows that takes all the width there is.
+# The value of `grows` for a column that takes all the remaining width.
 REST = 10_000
-# Below this width a name says nothing.
+# Names are not cut below this width, at which they are unreadable.
 _NARROWEST = 8
 _SHORTEST_TITLE = 8
-# So many of the names have their room before any other column is left out; one long name costs no figures.
+# This share of the names must fit before another column is left out, so that a few long names cost no figures.
 _MOST_NAMES = 0.9
 
 
 @dataclass(frozen=True)
 class Forms:
-    """A cell in several forms, longest first; the longest that fits is drawn, or else the last one is cut."""
+    """A cell in several forms, longest first; the longest that fits is drawn, or the last one is cut."""
 
     forms: Sequence[Pieces]
 
 
 @dataclass(frozen=True)
 class Rest:
-    """A cell that is drawn over its own column and all that follow, such as a problem in place of figures.
+    """A cell that spans its own column and all that follow, such as a problem in place of figures.
 
     Attributes:
-        shorter: what is drawn where the pieces have no room.
-        least: for how many cells of it names are narrowed; where it takes more, it is cut. 0 stands for all of it.
+        shorter: drawn instead where the pieces don't fit.
+        least: the width up to which names are narrowed to make room; beyond it the cell is cut. 0 means its full width.
     """
 
     pieces: Pieces
@@ -61,7 +61,7 @@ class Rest:
     least: int = 0
 
 
-# Text is drawn in its column's role; pieces have roles of their own. Either may be foreign: a table makes it harmless.
+# Text is drawn in its column's role; pieces have roles of their own. Both may be untrusted: the table sanitises them.
 Cell = str | Pieces | Forms | Rest
 
 
@@ -70,16 +70,16 @@ class Column(Generic[Row]):
     """A column of a table.
 
     Attributes:
-        title: what the heading calls it.
-        cell: makes a row's cell.
-        width: how many cells it takes.
-        grows: up to how many cells it takes if there is room and a row needs them; `REST` takes all there are.
-        drop: whether it may be left out where there is no room, the highest number first; 0 is never left out.
-        right: whether it is aligned to the right.
-        role: in which its text is drawn, and `title_role` its title.
-        gap: how many cells are left empty before it.
-        by: what a click on its title sorts by; nothing if empty.
-        chosen: whether the cursor may choose it on a row, or on which rows.
+        title: its title in the heading.
+        cell: returns the cell of a row.
+        width: its width in cells.
+        grows: the width it may grow to if there is room and a row needs it; `REST` takes all the remaining width.
+        drop: the order in which columns are left out for lack of room, highest first; 0 is never left out.
+        right: whether it is right-aligned.
+        role: the role of its text; `title_role` is that of its title.
+        gap: the number of empty cells before it.
+        by: the sort order that a click on its title selects; none if empty.
+        chosen: whether the cursor may choose it, for all rows or by row.
     """
 
     title: str
@@ -96,27 +96,26 @@ class Column(Generic[Row]):
 
 
 def column_of(column: TextColumn[Row], width: int, **layout: Any) -> Column[Row]:
-    """Lay out a column that a command prints as well."""
+    """Return a column made from one that a command prints as well."""
     return Column(column.title, column.text, width, right=column.right, **layout)
 
 
 class Table(Generic[Row]):
-    """Some columns, fitted to a width.
+    """Columns fitted to a width.
 
-    Widths follow one rule: names, the columns that grow up to a width, are cut last, and what is empty gives its room
-    up first. As long as every name has what it needs, columns keep their widths, so that nothing moves when figures
-    change. Where that is too wide, room comes, in this order, from columns that may be left out and in which no row has
-    anything, from what rows do not use of the others, from the few names that are longer than all the rest, from
-    columns that may be left out, by their number, and from texts that take all the room there is (`REST`). Only then
-    are all names cut, the last one first, down to their width; of what is still too wide, names that may be left out
-    are, and all that grows is cut.
+    Names (columns that grow up to a limit) are cut last, and empty space is given up first. As long as every name fits,
+    columns keep their nominal widths, so that nothing moves when figures change. Where that is too wide, room is taken,
+    in this order, from droppable columns that are empty in all rows, from unused width of the other columns, from the
+    few names that are longer than most, from droppable columns by their number, and from texts that take the remaining
+    width (`REST`). Only then are all names cut, the last column first, down to their `width`; if that is not enough,
+    droppable names are left out and all growing columns are cut.
 
     Args:
         columns: from left to right.
-        rows: what the widths have to suit; a row that is not among them can still be drawn.
-        width: of the whole.
-        sorting: what the heading shows an arrow at.
-        mark: whether a row is marked; without it there is no room for a mark.
+        rows: determine the widths; other rows can be drawn too.
+        width: of the whole table.
+        sorting: the sort order, which the heading shows by an arrow.
+        mark: returns whether a row is marked; without it there is no column for marks.
     """
 
     def __init__(
@@ -138,7 +137,7 @@ class Table(Generic[Row]):
         self._spans = self._placed(rows)
 
     def heading(self, first: str = "") -> Line:
-        """The columns' titles, an arrow at what sorts; `first` replaces the first one, as over a group of rows."""
+        """Return the line of titles, with the sort arrow; `first` replaces the first title, as for a group of rows."""
         pieces: list[Piece] = []
         for column, span in self._shown():
             text, role = column.title, column.title_role
@@ -153,7 +152,7 @@ class Table(Generic[Row]):
         return Line(tuple(pieces), cells=tuple(span for _column, span in self._shown() if span.by))
 
     def line(self, row: Row, key: Hashable = None) -> Line:
-        """A row; the cursor may stand on it if it has a key."""
+        """Return the line of a row; the cursor may be on it if it has a key."""
         marked = self._mark is not None and self._mark(row)
         line = self.line_of([column.cell(row) for column in self._columns], marked=marked)
         chosen = tuple(
@@ -164,7 +163,7 @@ class Table(Generic[Row]):
         return replace(line, key=key, cells=chosen, selectable=key is not None)
 
     def line_of(self, cells: Sequence[Cell], *, marked: bool = False) -> Line:
-        """A row whose cells are made already, one for each column, as that of totals; the cursor stands on none."""
+        """Return a line of given cells, one for each column, such as totals; the cursor can't be on it."""
         pieces: list[Piece] = [(f" {self._signs.marked}", "accent")] if marked else []
         used = 2 if marked else 0
         for column, span, cell in zip(self._columns, self._spans, cells, strict=True):
@@ -189,7 +188,7 @@ class Table(Generic[Row]):
         return [(column, span) for column, span in zip(self._columns, self._spans, strict=True) if span.width]
 
     def _fitted(self, pieces: Pieces, width: int, *, right: bool = False) -> Pieces:
-        """Make pieces harmless and exactly so wide."""
+        """Sanitise pieces, and pad or cut them to exactly `width` cells."""
         ellipsis = self._signs.ellipsis
         if len(pieces) == 1:
             text, role = pieces[0]
@@ -200,7 +199,7 @@ class Table(Generic[Row]):
         return (padding, *harmless) if right else (*harmless, padding)
 
     def _placed(self, rows: Sequence[Row]) -> tuple[ColumnSpan, ...]:
-        """Where each column begins and ends; one that is left out is nowhere."""
+        """Return the span of each column; that of a column that is left out is empty."""
         widths = self._widths(rows)
         used = self._margin
         spans = []
@@ -211,7 +210,7 @@ class Table(Generic[Row]):
         return tuple(spans)
 
     def _widths(self, rows: Sequence[Row]) -> list[int]:
-        """How wide each column is by the one rule; 0 is left out."""
+        """Return the width of each column by the rule of the class; 0 for one that is left out."""
         columns = self._columns
         places = range(len(columns))
         names = [place for place in places if columns[place].width < columns[place].grows < REST]
@@ -243,7 +242,7 @@ class Table(Generic[Row]):
             return self._width - self._margin - gaps - sum(widths[place] for place in shown)
 
         def spare_for_rests() -> int:
-            """What is left where a cell takes the place of all that follow."""
+            """Return the room left in rows with a cell that spans all columns after it."""
             found = self._width
             for place, need in overlong.items():
                 before = [each for each in places[:place] if widths[each]]
@@ -254,7 +253,7 @@ class Table(Generic[Row]):
         def narrow(
             which: Sequence[int], least: Callable[[int], int], room: Callable[[], int] = spare
         ) -> None:
-            """Take room from columns, the last one first, until everything fits."""
+            """Narrow columns, the last one first, until everything fits."""
             for place in which[::-1]:
                 missing = -room()
                 if widths[place] and missing > 0:
@@ -270,7 +269,7 @@ class Table(Generic[Row]):
         whole = [cell_len(column.title) + bool(column.by) for column in columns]
         narrow(places, lambda place: min(widths[place], max(needed[place], whole[place])))
         narrow(names, lambda place: max(columns[place].width, usual[place]))
-        # Of a title that is longer than what stands below it, the beginning is enough.
+        # A title that is longer than the cells below it may be cut to its beginning.
         title = [min(each, _SHORTEST_TITLE) for each in whole]
         others = [place for place in places if place not in names]
         narrow(others, lambda place: min(widths[place], max(needed[place], title[place])))
@@ -302,7 +301,7 @@ class Table(Generic[Row]):
 
     @staticmethod
     def _natural(cell: Cell) -> int:
-        """How wide a cell would be."""
+        """Return the natural width of a cell."""
         if isinstance(cell, str):
             return cell_len(cell)
         if isinstance(cell, Forms):
