@@ -1,1 +1,1 @@
-"""What screens show, read from the state and from files and turned into frozen dataclasses; nothing here draws."""
+"""The data that screens and commands show, read from the state and files into frozen dataclasses; it draws nothing."""

@@ -1,4 +1,4 @@
-"""Model calls: single ones from attempts' files, and what those of runs and sweeps have come to."""
+"""Model calls: single calls from attempts' files, and the usage and costs of runs and sweeps."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from state.usage import budgets, model_calls
 from state.usage.model_calls import UseOfRun
 
 _CALLS_KEPT = 500
-MOST_OF_BUDGET = 0.8  # from which on it is warned of
-# Less of a running run says nothing of what it will cost.
+MOST_OF_BUDGET = 0.8  # the share from which a warning is shown
+# Running runs that have used less of their time are not used to project costs.
 _LEAST_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class KnownPrices:
-    """The prices of models, and why those of config.toml are not among them; empty where they are."""
+    """The prices of models, and the problem if those of config.toml can't be used; empty if they can."""
 
     table: PriceTable
     problem: str = ""
 
 
 def known_prices(config_file: Path) -> KnownPrices:
-    """Read prices; a config.toml that is not understood keeps no run from being shown."""
+    """Read prices; an invalid config.toml is reported as a problem, so that runs can be shown nevertheless."""
     try:
         return KnownPrices(model_prices(config_file))
     except Problem as problem:
@@ -53,14 +53,14 @@ def known_prices(config_file: Path) -> KnownPrices:
 
 @dataclass(frozen=True)
 class CallHistory:
-    """The calls of one attempt, as far as its file has been read: what a chart needs of all, and the last ones whole.
+    """The calls of one attempt as far as its file has been read: times of all calls, and the last ones in full.
 
     Attributes:
         offset: how far the file was read.
-        came: when each call that was sent came, in the file's order.
-        seconds, first_seconds: how long they took as a whole, and until the first byte where there was one.
-        last: the newest calls, oldest first, those that were not sent too.
-        open: calls that are under way.
+        came: the arrival time of each call that was sent, in the file's order.
+        seconds, first_seconds: how long calls took in total, and until the first byte if there was one.
+        last: the newest calls, oldest first, including those that were not sent.
+        open: calls that have not ended.
     """
 
     offset: int = 0
@@ -70,15 +70,15 @@ class CallHistory:
     last: tuple[ModelCall, ...] = ()
 
     def typical_seconds(self) -> tuple[float, float] | None:
-        """How long a call takes: the median, and what 95 % stay below; None before the first."""
+        """The median and the 95th percentile of the duration of calls; None before the first."""
         return _typical(self.seconds)
 
     def typical_first_seconds(self) -> tuple[float, float] | None:
-        """Likewise until the first byte of an answer."""
+        """The same for the time until the first byte of an answer."""
         return _typical(self.first_seconds)
 
     def counts(self, begin: float, end: float, parts: int) -> list[tuple[float, float]]:
-        """Count the calls in equal parts of a time, each by its beginning."""
+        """Return the number of calls in each of `parts` equal intervals, as (seconds after `begin`, count)."""
         width = max(end - begin, 1.0) / parts
         counts = [0] * parts
         for at in self.came:
@@ -87,7 +87,7 @@ class CallHistory:
 
 
 def read_on(folder: Path, known: CallHistory, *, kept: int = _CALLS_KEPT) -> CallHistory:
-    """Read what an attempt's file of calls has got since it was read last; waits for the disk."""
+    """Read the calls added to an attempt's file since the last read; waits for the disk."""
     offset, path = known.offset, folder / protocol.MODEL_CALLS
     came, seconds, first = known.came[:], known.seconds[:], known.first_seconds[:]
     last = list(known.last)
@@ -96,7 +96,7 @@ def read_on(folder: Path, known: CallHistory, *, kept: int = _CALLS_KEPT) -> Cal
         for line in lines.values:
             call = from_line(line)
             if call is None or any(call.id == other.id for other in last[-2:]):
-                continue  # none, or one that was written twice
+                continue  # not a call, or one that was written twice
             last.append(call)
             if call.outcome not in NOT_SENT:
                 came.append(call.at)
@@ -119,9 +119,9 @@ class RunCalls:
     """The calls of a run.
 
     Attributes:
-        spending: what they have come to, as the state has counted them.
-        calls: the last single ones with the number of their attempt, oldest first.
-        under_way: calls that wait, for their turn or a budget, or were sent and have not ended.
+        spending: their usage and costs, as counted in the state.
+        calls: the last calls with the number of their attempt, oldest first.
+        under_way: calls that wait (for a free slot or a budget), or were sent and have not ended.
     """
 
     spending: Spending
@@ -130,7 +130,7 @@ class RunCalls:
 
 
 def calls_of(database: Database, run_id: int, state_dir: Path, prices: PriceTable, *, last: int) -> RunCalls:
-    """Read the calls of a run, at most so many of the last ones."""
+    """Read the last `last` calls of a run and its usage."""
     calls: list[tuple[int, ModelCall]] = []
     open_calls: list[OpenCall] = []
     for attempt in runs.attempts(database, run_id):
@@ -143,19 +143,19 @@ def calls_of(database: Database, run_id: int, state_dir: Path, prices: PriceTabl
     return RunCalls(spending, tuple(shown), tuple(open_calls))
 
 
-# What calls have come to
+# Usage and costs
 
 
 @dataclass(frozen=True)
 class SweepCosts:
-    """What the model calls of a sweep have come to so far, with all attempts, and may come to.
+    """The costs of a sweep's model calls so far, of all attempts, and their projection.
 
     Attributes:
-        projected: US dollars for all of its runs; None where nothing tells.
-        basis: what that is told by, in words.
-        medals: of its runs so far.
-        price_problem: why config.toml's prices are not among those used.
-        budgets: those that its runs share, its own and those of its experiments.
+        projected: US dollars for all of its runs; None if it can't be estimated.
+        basis: what the projection is based on, in words.
+        medals: the number of medals of its runs so far.
+        price_problem: why config.toml's prices are not used.
+        budgets: the budgets that its runs share: the sweep's own and those of its experiments.
     """
 
     spending: Spending
@@ -167,17 +167,17 @@ class SweepCosts:
 
     @property
     def tightest(self) -> BudgetStanding | None:
-        """The shared budget that is nearest to its end."""
+        """The shared budget of which the largest share is used."""
         return max(self.budgets, key=lambda standing: standing.share, default=None)
 
     @property
     def per_medal(self) -> float | None:
-        """US dollars so far for a medal; None without a medal, or where a price is not known."""
+        """US dollars per medal so far; None without a medal, or if a price is unknown."""
         cost = self.spending.cost
         return cost / self.medals if self.medals and cost is not None else None
 
     def document(self) -> dict[str, Any]:
-        """Write it as JSON documents have it."""
+        """Return it as a part of JSON documents."""
         return {
             "spending": self.spending.document(),
             "projected": self.projected,
@@ -195,7 +195,7 @@ def read_sweep_costs(
     medals: int,
     shared: Mapping[str, tuple[BudgetStanding, ...]],
 ) -> SweepCosts | None:
-    """Read what the model calls of a sweep have come to, with the budgets that its runs share."""
+    """Read the costs of a sweep's model calls, with its shared budgets; None where no gateway counts them."""
     if not sweep.spec.gateway:
         return None
     made = sweep_costs(sweep, found, model_calls.by_run(database, sweep.id), prices, medals)
@@ -209,7 +209,7 @@ def sweep_costs(
     prices: KnownPrices,
     medals: int,
 ) -> SweepCosts | None:
-    """Add up a sweep's model calls; None where no gateway counts them."""
+    """Compute the costs of a sweep's model calls; None where no gateway counts them."""
     if not sweep.spec.gateway:
         return None
     table = prices_for(sweep.spec, prices.table)
@@ -226,7 +226,7 @@ def sweep_costs(
 
 
 def sweep_budgets(database: Database) -> dict[str, tuple[BudgetStanding, ...]]:
-    """Read how the budgets stand that the runs of each sweep share; sweeps without one are left out."""
+    """Read the shared budgets of each sweep; sweeps without one are left out."""
     found: dict[str, tuple[BudgetStanding, ...]] = {}
     for standing in standings(database):
         for sweep_id in budgets.sweeps_of(database, standing.budget):
@@ -237,7 +237,7 @@ def sweep_budgets(database: Database) -> dict[str, tuple[BudgetStanding, ...]]:
 def _usual_cost(
     sweep: Sweep, found: Sequence[Run], uses: Mapping[int, Sequence[UseOfRun]], prices: PriceTable
 ) -> tuple[float | None, str]:
-    """What a run usually costs: by those whose results count, else by how fast the running ones spend."""
+    """Estimate the cost of a run from runs whose results count, else from the spending rate of running ones."""
 
     def cost_of(run: Run) -> float:
         return known_cost((use for use in uses.get(run.id, ()) if use.is_latest), prices)
@@ -262,7 +262,7 @@ def _usual_cost(
 
 
 def in_words(spending: Spending) -> str:
-    """Tell in one line what model calls have come to; empty where none were counted."""
+    """Write the usage and costs of model calls in one line; empty if none were counted."""
     if not spending.models:
         return ""
     usage = spending.usage
@@ -274,14 +274,14 @@ def in_words(spending: Spending) -> str:
 
 
 def costs_in_words(costs: SweepCosts) -> str:
-    """Tell in one line what the model calls of a sweep have come to, and may come to."""
+    """Write the costs of a sweep's model calls and their projection in one line."""
     medal = "" if costs.per_medal is None else f", {money(costs.per_medal)} a medal"
     ahead = "" if costs.projected is None else f", about {money(costs.projected)} projected {costs.basis}"
     return f"{in_words(costs.spending)}{medal}{ahead}"
 
 
 def cost_in_words(spending: Spending) -> str:
-    """Tell what calls have cost, and what of that is not known."""
+    """Write the cost of calls, or its known part where a price is missing."""
     if spending.cost is not None:
         return f"{spending.cost:,.4f} {CURRENCY}"
     least = f", at least {spending.least_cost:,.4f} {CURRENCY}" if spending.least_cost else ""
@@ -289,14 +289,14 @@ def cost_in_words(spending: Spending) -> str:
 
 
 def short_cost(spending: Spending) -> str:
-    """Write a cost in a few cells: `12.30 USD`, `~0.0312 USD` with estimates, `over 2.88 USD`, `unknown cost`."""
+    """Write a cost in short: `12.30 USD`, `~0.0312 USD` with estimates, `over 2.88 USD`, `unknown cost`."""
     if spending.cost is not None:
         return f"{'~' if spending.estimated else ''}{money(spending.cost)}"
     return f"over {money(spending.least_cost)}" if spending.least_cost else "unknown cost"
 
 
 def cost_forms(costs: SweepCosts) -> tuple[str, ...]:
-    """Tell of a sweep's costs in a column, longest form first: so far, and projected."""
+    """Write a sweep's costs so far and projected for a column, in several forms, longest first."""
     so_far, budget = short_cost(costs.spending), costs.tightest
     ahead = "" if costs.projected is None else f" of ~{costs.projected:,.0f} {CURRENCY}"
     used = "" if budget is None else f", {100 * budget.share:.0f} % of budget"
@@ -304,12 +304,12 @@ def cost_forms(costs: SweepCosts) -> tuple[str, ...]:
 
 
 def money(dollars: float) -> str:
-    """Write an amount of US dollars, small ones with four decimals."""
+    """Write an amount of US dollars, amounts below 1 with four decimals."""
     return f"{dollars:,.2f} {CURRENCY}" if dollars >= 1 or not dollars else f"{dollars:.4f} {CURRENCY}"
 
 
 def tokens_in_words(spending: Spending) -> Iterable[str]:
-    """Tell of tokens in short parts: in with those from caches, out with reasoning."""
+    """Write the numbers of tokens in short parts: input (cached), output (reasoning)."""
     usage = spending.usage
     mark = "~" if spending.estimated else ""
     cached = f" ({many(usage.cached_tokens)} cached)" if usage.cached_tokens else ""
@@ -319,7 +319,7 @@ def tokens_in_words(spending: Spending) -> Iterable[str]:
 
 
 def many(count: float | None) -> str:
-    """Write a large number short: `812`, `12.3k`, `4.5M`, `2.1G`."""
+    """Write a large number in short: `812`, `12.3k`, `4.5M`, `2.1G`."""
     size = float(count or 0)
     for unit in ("", "k", "M"):
         if size < 1000:

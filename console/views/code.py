@@ -1,4 +1,4 @@
-"""An agent's code at a submission, and how code and configuration of two runs, attempts or submissions differ."""
+"""An agent's code at a submission, and the differences in code and configuration between two versions."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ BEST, FINAL, NOW = "best", "final", "now"
 _NAME = re.compile(
     rf"(?P<run>\d+|.*/\d+)(?:\.(?P<attempt>[1-9]\d*))?(?:@(?P<submission>[1-9]\d*|{BEST}|{FINAL}|{NOW}))?"
 )
-# Of one comparison: what an agent writes must cost neither minutes nor gigabytes.
+# Limits of one comparison, so that no code of an agent can make it take minutes or gigabytes.
 _MOST_STEPS = 2_000_000
 _MOST_LINES = 100_000
 _CONTEXT = 3
 _LATE_SECONDS = 60.0
-# What of a sweep is no condition of a single run, or is named apart.
+# Options of a sweep that are not conditions of a single run, or are listed separately.
 _NOT_OF_A_RUN = frozenset(
     {"competitions", "seeds", "demo", "prepare_missing", "raw_dir", "start_ramp_seconds"}
 )
@@ -49,7 +49,7 @@ _DURATION, _BYTES = "_seconds", "_bytes"
 
 @dataclass(frozen=True)
 class Wanted:
-    """A version as it is asked for: of the latest attempt, and its best submission, unless others are named.
+    """A reference to a version; by default the latest attempt and its best submission.
 
     Attributes:
         submission: its number, `best`, `final` or `now`.
@@ -62,10 +62,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Version:
-    """One submission of an attempt, or the attempt as it is now where `submission` is None.
+    """The code of an attempt at one submission, or its current code where `submission` is None.
 
     Attributes:
-        handed_in: the numbers of the attempt's submissions.
+        handed_in: the numbers of all submissions of the attempt.
         best: whether no other submission of the attempt has a better score.
     """
 
@@ -80,18 +80,18 @@ class Version:
 
     @property
     def wanted(self) -> Wanted:
-        """By which it is found again."""
+        """A reference by which it can be found again."""
         which = NOW if self.submission is None else str(self.submission.sequence)
         return Wanted(self.run.id, self.attempt.number, which)
 
     def neighbour(self, step: int) -> Wanted | None:
-        """Return the submission after it, or before; behind the last one is the code as it is now."""
+        """Return the next or previous submission; after the last one comes the current code. None at the ends."""
         order = [*map(str, self.handed_in), NOW]
         place = order.index(self.wanted.submission) + step
         return replace(self.wanted, submission=order[place]) if 0 <= place < len(order) else None
 
     def is_as(self, other: Version) -> bool:
-        """Return whether code and grade of another one are the same, whatever else has happened in the run."""
+        """Return whether another object is the same version with the same grade."""
         return self.wanted == other.wanted and self.submission == other.submission
 
     @property
@@ -101,13 +101,13 @@ class Version:
 
     @property
     def name(self) -> str:
-        """How it is named on the command line: `17@3`, `17.1@3` of an attempt before the latest, `17@now`."""
+        """Its name on the command line: `17@3`, `17.1@3` for an attempt before the latest, `17@now`."""
         attempt = "" if self.attempt.number == self.run.attempts else f".{self.attempt.number}"
         return f"{self.run.id}{attempt}@{NOW if self.submission is None else self.submission.sequence}"
 
     @property
     def words(self) -> str:
-        """What is special about it: `best`, `final`, or that it is what the run has now, or has left."""
+        """A description: `best`, `final`, or that it is the current code, or what an ended run has left."""
         if self.submission is None:
             return "as it was left" if self.run.has_ended else "as it is now"
         signs = ((BEST, self.best), (FINAL, self.submission.final))
@@ -115,19 +115,19 @@ class Version:
 
     @property
     def title(self) -> str:
-        """Which one it is, what says most first."""
+        """Its name, description, competition, seed and sweep, the most important first."""
         words = f" ({self.words})" if self.words else ""
         return f"{self.name}{words}  {self.run.competition_id} s{self.run.seed}, {self.run.sweep_id}"
 
 
 @dataclass(frozen=True)
 class VersionCode:
-    """The code of a version: its files, what is not among them, and what there is to know about it.
+    """The code of a version: its files, the files left out, and a note.
 
     Attributes:
-        read: returns what a file holds.
-        place: where a file of it lies; None where it is in memory alone.
-        note: what one must know to judge it, such as that it was kept late.
+        read: returns the content of a file.
+        place: returns the path of a file on the disk; None where the content is only in memory.
+        note: what a reader should know, such as that the snapshot was taken late.
     """
 
     version: Version
@@ -154,7 +154,7 @@ class VersionCode:
 
 @dataclass(frozen=True)
 class DiffLine:
-    """A line of a comparison: in both (` `), on the left only (`-`), or on the right only (`+`)."""
+    """A line of a comparison: in both versions (` `), only in the left (`-`), or only in the right one (`+`)."""
 
     sign: str
     left: int | None
@@ -164,13 +164,13 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class Hunk:
-    """Lines that differ, and some around them, one after the other."""
+    """Consecutive lines that differ, with some lines of context."""
 
     rows: tuple[DiffLine, ...]
 
     @property
     def heading(self) -> str:
-        """Where it is, as unified diffs write it."""
+        """Its position in the form of unified diffs."""
         return f"@@ -{_range([row.left for row in self.rows])} +{_range([row.right for row in self.rows])} @@"
 
 
@@ -179,8 +179,8 @@ class FileChange:
     """A file that differs.
 
     Attributes:
-        status: `added`, `removed`, `changed`, or `unknown` where one side was not kept.
-        note: why its lines are not compared, or only roughly.
+        status: `added`, `removed`, `changed`, or `unknown` if one side was not kept.
+        note: why its lines are compared only roughly or not at all.
     """
 
     path: str
@@ -193,7 +193,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class SettingChange:
-    """A part of the configuration that differs."""
+    """An option of the configuration that differs."""
 
     name: str
     left: str
@@ -202,11 +202,11 @@ class SettingChange:
 
 @dataclass(frozen=True)
 class VersionDifference:
-    """How two versions differ.
+    """The differences between two versions.
 
     Attributes:
-        problems: why the code of a side is not there; then no files are compared.
-        same_files: how many files are the same on both sides.
+        problems: why the code of a side is missing; then no files are compared.
+        same_files: the number of files that are the same on both sides.
     """
 
     left: Version
@@ -224,10 +224,10 @@ class VersionDifference:
 
 
 def split_name(text: str) -> tuple[str, int | None, str]:
-    """Part a name into run, attempt and submission: `17`, `17.1`, `17@3`, `sweep/competition/2@best`.
+    """Split the name of a version into run, attempt and submission: `17`, `17.1`, `17@3`, `sweep/competition/2@best`.
 
     Raises:
-        UsageProblem: it is no such name.
+        UsageProblem: it is not the name of a version.
     """
     found = _NAME.fullmatch(text)
     if found is None:
@@ -240,7 +240,7 @@ def split_name(text: str) -> tuple[str, int | None, str]:
 
 
 def find_versions(database: Database, wanted: Sequence[Wanted]) -> list[Version] | Problem:
-    """Find several versions; a problem where there is no such one."""
+    """Find several versions; return a problem if one does not exist."""
     try:
         return [version_of(database, each) for each in wanted]
     except Problem as problem:
@@ -248,7 +248,7 @@ def find_versions(database: Database, wanted: Sequence[Wanted]) -> list[Version]
 
 
 def version_of(database: Database, wanted: Wanted) -> Version:
-    """Find a version; without a submission with a score it is the final one, the newest, or the code as it is now.
+    """Find a version; by default the best submission, else the final one, the newest, or the current code.
 
     Raises:
         UsageProblem: there is no such run, attempt or submission.
@@ -295,7 +295,7 @@ def code_of(version: Version) -> VersionCode:
     """Read the code of a version; waits for the disk.
 
     Raises:
-        DataProblem: it was not kept, or is not kept any more.
+        DataProblem: it was not kept, or has been removed.
     """
     folder = version.folder
     if version.submission is None:
@@ -303,7 +303,7 @@ def code_of(version: Version) -> VersionCode:
     sequence = version.submission.sequence
     found = read_snapshot(folder, sequence)
     if found is None and version.submission.final and version.run.has_ended:
-        # As of runs that were imported, or that an older version has run.
+        # Imported runs, and runs of older versions, have no snapshots.
         left = _code_now(version)
         what = "none was kept at this submission: this is what the run has left"
         return replace(left, note="; ".join(filter(None, (what, left.note))))
@@ -366,7 +366,7 @@ def compare(left: Version, right: Version) -> VersionDifference:
 
 
 def unified(difference: VersionDifference) -> Iterator[str]:
-    """Write a difference as text: the configuration as comments, then the files as unified diffs write them."""
+    """Yield a difference as text: the configuration as comments, then unified diffs of the files."""
     for each in difference.settings:
         yield f"# {each.name}: {each.left or 'none'} -> {each.right or 'none'}"
     for note in (*difference.notes, *difference.problems):
@@ -394,7 +394,7 @@ def _settings(left: Version, right: Version) -> Iterator[SettingChange]:
 
 
 def configuration(version: Version) -> dict[str, str]:
-    """Return everything that is configured for a version, by name; waits for the disk."""
+    """Return the whole configuration of a version, by name; waits for the disk."""
     attempt, spec = version.attempt, version.sweep.spec
     options = {
         _words(name): _value(name, value)
@@ -423,7 +423,7 @@ def configuration(version: Version) -> dict[str, str]:
         return found | {"order": problem.in_one_line()}
     several: dict[str, list[str]] = {}
     for name, value in order_facts(order) if order is not None else ():
-        if name != "GPU":  # which device was free; of what kind it is the machine tells
+        if name != "GPU":  # which device was free is not configuration; the machine's facts include the model
             several.setdefault(name, []).append(value)
     return found | {name: "  ".join(values) for name, values in several.items()}
 
@@ -445,7 +445,7 @@ def _value(name: str, value: object) -> str:
 
 
 def _changes(one: VersionCode, other: VersionCode) -> tuple[list[FileChange], int]:
-    """Return the files that differ, by path, and how many are the same."""
+    """Return the files that differ, ordered by path, and the number of files that are the same."""
     before = {each.path: each for each in one.files}
     after = {each.path: each for each in other.files}
     missing_before = {each.path: each for each in one.left_out}
@@ -467,7 +467,7 @@ def _changes(one: VersionCode, other: VersionCode) -> tuple[list[FileChange], in
 def _unknown(
     path: str, before: LeftOut | None, after: LeftOut | None, left: KeptFile | None, right: KeptFile | None
 ) -> FileChange | None:
-    """Tell of what was not kept on a side; None where nothing says that it differs."""
+    """Return the change of a file that was not kept on a side; None if it may be the same."""
     if before is not None and after is not None:
         if before.bytes == after.bytes:
             return None
@@ -489,7 +489,7 @@ def _size(count: int) -> str:
 
 @dataclass
 class _Budget:
-    """How much work may still be done for one comparison, and how many lines it may hold."""
+    """The remaining steps and lines that one comparison may use."""
 
     steps: int = _MOST_STEPS
     lines: int = _MOST_LINES
@@ -512,7 +512,7 @@ def _change(
         return FileChange(path, "unknown", note=problem.in_one_line())
     rows, note = _rows(before, after, budget)
     added, removed = (sum(row.sign == sign for row in rows) for sign in "+-")
-    if not rows:  # too long to be shown
+    if not rows:  # too long to be compared by lines
         same = sum(_same_at_ends(before, after))
         added, removed = len(after) - same, len(before) - same
     return FileChange(path, status, added, removed, tuple(_hunks(rows)), note)
@@ -539,7 +539,7 @@ def _same_at_ends(before: list[str], after: list[str]) -> tuple[int, int]:
 
 
 def _rows(before: list[str], after: list[str], budget: _Budget) -> tuple[list[DiffLine], str]:
-    """Put what differs in two files beside one another, with what is around it; say where that is not done."""
+    """Compare two files by lines; return the rows, and a note if they are compared only roughly or not at all."""
     begin, end = _same_at_ends(before, after)
     middle, others = before[begin : len(before) - end], after[begin : len(after) - end]
     if len(middle) + len(others) > budget.lines:
@@ -575,12 +575,12 @@ def _rows(before: list[str], after: list[str], budget: _Budget) -> tuple[list[Di
 
 
 def _common(before: Sequence[str], after: Sequence[str], budget: _Budget) -> list[tuple[int, int]] | None:
-    """Return the places of a longest common subsequence (Myers 1986); None where that takes too many steps."""
+    """Return the indices of a longest common subsequence (Myers 1986); None if that takes too many steps."""
     numbers: dict[str, int] = {}
     left = [numbers.setdefault(text, len(numbers)) for text in before]
     right = [numbers.setdefault(text, len(numbers)) for text in after]
     furthest = {1: 0}
-    # How far each diagonal was after so many edits; arrays, as these are most of what is held.
+    # How far each diagonal reached after each number of edits; arrays, since these take most of the memory.
     trace: list[array[int]] = []
     for edits in range(len(left) + len(right) + 1):
         trace.append(array("i"))
@@ -603,11 +603,11 @@ def _common(before: Sequence[str], after: Sequence[str], budget: _Budget) -> lis
 
 
 def _walked_back(trace: list[array[int]], x: int, y: int) -> list[tuple[int, int]]:
-    """Follow the shortest way back from the end, and return the lines that both have on it."""
+    """Follow the shortest edit path back from the end, and return the common lines on it."""
     found: list[tuple[int, int]] = []
     for edits in range(len(trace) - 1, 0, -1):
         diagonal, before = x - y, trace[edits - 1]
-        # The diagonals of a round lie two apart: below this one, and above it.
+        # The diagonals of a round are two apart: the neighbours are those below and above this one.
         below = (diagonal + edits) // 2 - 1
         down = diagonal == -edits or (diagonal != edits and before[below] < before[below + 1])
         came = diagonal + 1 if down else diagonal - 1
@@ -621,7 +621,7 @@ def _walked_back(trace: list[array[int]], x: int, y: int) -> list[tuple[int, int
 
 
 def _hunks(rows: list[DiffLine]) -> Iterator[Hunk]:
-    """Keep the lines that differ and some around them, in groups that touch."""
+    """Yield groups of lines that differ, with context; groups that touch are merged."""
     near: set[int] = set()
     for place, row in enumerate(rows):
         if row.sign != " ":

@@ -1,4 +1,4 @@
-"""What needs a person, as one list: the machine and the engine, runs by cause, providers, budgets, datasets."""
+"""The list of everything that needs a person: machine, engine, runs by cause, providers, budgets, datasets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from console.views.overview import Overview
     from engine.control import EngineStatus
 
-# Of runs with these causes nothing is lost yet.
+# Runs with these causes have not lost anything yet.
 _NOT_LOST = frozenset({CauseKind.UNGRADABLE, CauseKind.LATE, CauseKind.IDLE})
 
 
@@ -28,11 +28,11 @@ class Concern:
     """One thing that needs a person.
 
     Attributes:
-        key: names it, the same at every look and in every console; an acknowledgement goes by it.
-        place: which screen it leads to, `engine` to starting that, or `sweep` to the sweep `sweep_id`.
-        since: when it began; None where that is not known.
-        group: the runs that it is about; None where it is about something else.
-        is_bad: whether something is lost by it already.
+        key: identifies it in all consoles and over time; acknowledgements refer to it.
+        place: the screen that it opens; `engine` starts the engine, `sweep` opens the sweep `sweep_id`.
+        since: when it began; None if unknown.
+        group: the runs concerned; None if it is not about runs.
+        is_bad: whether something is already lost.
     """
 
     key: str
@@ -46,16 +46,16 @@ class Concern:
 
     @property
     def newest(self) -> float | None:
-        """Return when something was last added to it; None where that is not known, so that it can only be snoozed."""
+        """Return when something was last added to it; None if unknown, so that it can only be snoozed."""
         return self.since if self.group is None else self.group.newest
 
     @property
     def is_own(self) -> bool:
-        """Whether these are agents' own failures, which are results."""
+        """Whether it is about agents' own failures, which are results."""
         return self.group is not None and self.group.is_own
 
     def is_acknowledged(self, now: float) -> bool:
-        """Whether somebody knows of it, so that it is out of the way."""
+        """Return whether it is acknowledged or snoozed, and nothing has been added since."""
         said, newest = self.acknowledgement, self.newest
         if said is None or (newest is None and said.until is None):
             return False
@@ -64,12 +64,12 @@ class Concern:
 
 @dataclass(frozen=True)
 class Concerns:
-    """Everything that needs a person, in the order in which to look at it.
+    """Everything that needs a person, the most urgent first.
 
     Attributes:
-        needed: what somebody has to mend.
+        needed: concerns that somebody has to fix.
         own: agents' own failures.
-        acknowledged: of both, what somebody knows of.
+        acknowledged: those of both kinds that are acknowledged.
     """
 
     needed: tuple[Concern, ...] = ()
@@ -83,7 +83,7 @@ class Concerns:
 
 
 def concerns(found: Overview, host: Iterable[Concern], now: float) -> Concerns:
-    """List what needs a person at this moment; what is wrong with the machine and the engine is found by others."""
+    """Return everything that needs a person now; `host` are the concerns found by `host_concerns`."""
     known = found.acknowledged
     groups = (*found.causes, *group_by_cause(found.running, found.limits, known, now))
     of_runs = [
@@ -121,13 +121,13 @@ def concerns(found: Overview, host: Iterable[Concern], now: float) -> Concerns:
 def host_concerns(
     engine: EngineStatus | None, now: float, *, has_state: bool, unread: str = ""
 ) -> tuple[Concern, ...]:
-    """List what is wrong with the engine, its machine, and with reading the state.
+    """Return the problems of the engine, its machine, and of reading the state.
 
     Args:
-        engine: its last status; None where that could not be read.
+        engine: its last status; None if it could not be read.
         now: the time.
-        has_state: whether there is a state that an engine should look after.
-        unread: why what is shown may be outdated; empty where the state can be read.
+        has_state: whether there is a state, which needs an engine.
+        unread: why the data shown may be outdated; empty if the state can be read.
     """
     found = [_of_host(unread, "host", is_bad=True)] if unread else []
     if engine is None or not engine.running:
@@ -151,7 +151,7 @@ def splits_of(group: CauseGroup) -> tuple[str, ...]:
 
 
 def group_text(group: CauseGroup, now: float) -> str:
-    """Write what happened to a group of runs, with how long that will be or has been so where they are live."""
+    """Write what happened to a group of runs; for live runs with the time left or passed."""
     if group.due is not None:
         return f"{group.text}, {wording.span(max(0.0, group.due - now))} left"
     if group.kind is CauseKind.IDLE:
@@ -165,7 +165,7 @@ def group_text(group: CauseGroup, now: float) -> str:
 
 
 def cause_document(group: CauseGroup, now: float) -> dict[str, Any]:
-    """Write a group of runs as JSON documents have it."""
+    """Return a group of runs as a part of JSON documents."""
     said = group.acknowledgement
     return {
         "key": group.key,
@@ -210,7 +210,7 @@ def _of_services(found: Overview) -> list[Concern]:
 
 
 def _of_jobs(found: Overview, now: float) -> list[Concern]:
-    """List why jobs wait in a batch system for somebody, sweep by sweep."""
+    """Return the concerns about jobs that wait in a batch system for a person, by sweep."""
     waiting: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
     for sweep_id, attempt in found.held:
         why = wording.waits(replace(attempt, starts_at=None, job_priority=None), now)

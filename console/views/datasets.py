@@ -1,4 +1,4 @@
-"""The datasets: every competition, prepared or not, what is being done, what all of them take, and one in detail."""
+"""Datasets: the preparation of every competition's data, their totals, and one dataset in detail."""
 
 from __future__ import annotations
 
@@ -48,50 +48,50 @@ class DatasetRow:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What the row is about."""
+        """What identifies the row."""
         return self.competition_id, self.edition
 
     @property
     def state(self) -> DatasetState:
-        """How far it is."""
+        """The state of its preparation."""
         return self.dataset.state if self.dataset is not None else DatasetState.ABSENT
 
     @property
     def is_demo(self) -> bool:
-        """Whether it is prepared of the demo's synthetic data."""
+        """Whether it is prepared from the demo's synthetic data."""
         return self.dataset is not None and self.dataset.demo and self.state is DatasetState.PREPARED
 
     @property
     def state_in_words(self) -> str:
-        """How far it is, or that it is demo data, which counts for no result."""
+        """Its state in words; demo data, with which no results count, are named as such."""
         return "demo data" if self.is_demo else str(self.state)
 
     @property
     def is_busy(self) -> bool:
-        """Whether it is being prepared, or waits for that."""
+        """Whether it is being prepared, or waits to be."""
         return self.state in _BUSY
 
     @property
     def is_verifying(self) -> bool:
-        """Whether it is prepared and being verified, or waits for that."""
+        """Whether it is prepared and being verified, or waits to be."""
         return self.state is DatasetState.PREPARED and any(
             step.name == CHECKSUM and step.state in _OPEN for step in self.steps
         )
 
     @property
     def access(self) -> AccessState:
-        """What Kaggle said the last time it was asked."""
+        """Kaggle's last answer about access to the data."""
         return access_of(self.state, self.steps)
 
     @property
     def waits_for_kaggle(self) -> bool:
-        """Whether it waits because Kaggle can't be reached."""
+        """Whether it waits because Kaggle is unreachable."""
         asks = any(step.name in (CHECK, DOWNLOAD) and step.state in _OPEN for step in self.steps)
         return asks and self.state is DatasetState.WAITING and self.kaggle.unreachable_since is not None
 
     @property
     def problem(self) -> str:
-        """What is wrong with it, or what it waits for."""
+        """Its problem, or what it waits for; empty if nothing."""
         if self.dataset is None:
             return ""
         if self.waits_for_kaggle:
@@ -102,47 +102,47 @@ class DatasetRow:
 
     @property
     def priority(self) -> int:
-        """Of those that wait the higher ones come first."""
+        """Its priority; waiting datasets with higher ones are prepared first."""
         return self.dataset.priority if self.dataset is not None else 0
 
     @property
     def step(self) -> DatasetStep | None:
-        """What is being done, or what failed."""
+        """The step being worked on, or the one that failed."""
         return next(
             (step for step in self.steps if step.state in (StepState.WORKING, StepState.FAILED)), None
         )
 
     @property
     def steps_done(self) -> int:
-        """How many steps need nothing more."""
+        """The number of steps that are done."""
         return sum(step.state in _DONE for step in self.steps)
 
     @property
     def bytes_on_disk(self) -> int | None:
-        """What the prepared data take, where that is known."""
+        """The size of the prepared data, if known."""
         return self.dataset.bytes_on_disk if self.dataset and self.state is DatasetState.PREPARED else None
 
     @property
     def kaggle_bytes(self) -> int | None:
-        """The size of Kaggle's zip as Kaggle states it."""
+        """The size of Kaggle's zip as stated by Kaggle."""
         return next(
             (step.total for step in self.steps if step.name == DOWNLOAD and step.unit == "bytes"), None
         )
 
     @cached_property
     def zip_bytes(self) -> int | None:
-        """The size of Kaggle's zip: as Kaggle states it, or else as the benchmark's facts say."""
+        """The size of Kaggle's zip as stated by Kaggle, else by the competition's facts."""
         found = competition(self.competition_id)
         return self.kaggle_bytes or (int(found.size_gb * 1e9) if found and found.size_gb else None)
 
     @property
     def downloaded_bytes(self) -> int:
-        """How much of it has been downloaded."""
+        """The number of bytes downloaded so far."""
         return next((step.done for step in self.steps if step.name == DOWNLOAD and step.unit == "bytes"), 0)
 
     @property
     def bytes_to_download(self) -> int:
-        """How much of a requested dataset is still to be downloaded, as far as it is known."""
+        """The number of bytes of a requested dataset still to be downloaded, as far as known."""
         step = next((step for step in self.steps if step.name == DOWNLOAD), None)
         if not self.is_busy or step is None or step.state not in _OPEN:
             return 0
@@ -151,7 +151,7 @@ class DatasetRow:
 
 @dataclass(frozen=True)
 class DatasetBoard:
-    """All datasets, how fast earlier ones were prepared, and how much disk is free."""
+    """All datasets, the throughput of earlier preparations, and the free disk space."""
 
     rows: tuple[DatasetRow, ...] = ()
     throughput: Throughput = field(default_factory=Throughput)
@@ -161,7 +161,7 @@ class DatasetBoard:
 
 @dataclass(frozen=True)
 class KnownSum:
-    """One table's sum: the known one of the real data, and the one found when it was prepared."""
+    """The checksum of one table: that known for the real data, and that found when it was prepared."""
 
     name: str
     known: str | None
@@ -175,7 +175,7 @@ class KnownSum:
 
 @dataclass(frozen=True)
 class PreparedFile:
-    """One entry of a prepared folder; of a folder the size is not known, since nobody walks through it."""
+    """One entry of a prepared folder; the size of a sub-folder is None, since adding it up would take too long."""
 
     name: str
     bytes: int | None
@@ -183,11 +183,11 @@ class PreparedFile:
 
 @dataclass(frozen=True)
 class DatasetDetail:
-    """One dataset as it lies on the disk, and what has happened to it.
+    """One dataset on the disk, and its events.
 
     Attributes:
-        files: what lies directly in `public/` and `private/`, as far as that is not too much to show.
-        log: the newest events, the newest first.
+        files: the first entries directly in `public/` and `private/`.
+        log: its last events, newest first.
     """
 
     folder: Path
@@ -199,17 +199,17 @@ class DatasetDetail:
 
 @dataclass(frozen=True)
 class Totals:
-    """What all datasets take together; None is unknown.
+    """Totals of all datasets; None is unknown.
 
     Attributes:
-        busy: how many are being prepared or wait for that.
-        downloaded: bytes of those that have been downloaded.
-        download_rate: bytes a second, as measured last.
-        missing: how many are neither prepared nor being prepared.
-        missing_of_unknown_size: how many of those are of unknown size.
-        fitting: how many of the others would fit on the disk, the small ones first.
+        busy: the number that are being prepared or wait to be.
+        downloaded: bytes of those already downloaded.
+        download_rate: bytes per second, as measured last.
+        missing: the number that are neither prepared nor being prepared.
+        missing_of_unknown_size: the number of those whose size is unknown.
+        fitting: how many of the missing ones of known size would fit on the disk, smallest first.
         eta: seconds until all requested datasets are prepared.
-        of_unknown_size: how many of those are of unknown size, so that it will take longer.
+        of_unknown_size: the number of requested ones whose size is unknown, so that the eta is too low.
     """
 
     to_download: int
@@ -227,11 +227,11 @@ class Totals:
 
 @dataclass(frozen=True)
 class Needs:
-    """What preparing some datasets would take.
+    """The download and disk space needed to prepare some datasets.
 
     Attributes:
-        unknown: how many are of unknown size; they are left out of the rest.
-        fits: whether the disk has room; None if that is not known.
+        unknown: the number of unknown size; they are not included in the other figures.
+        fits: whether there is enough disk space; None if unknown.
     """
 
     count: int
@@ -242,7 +242,7 @@ class Needs:
 
 
 def dataset_board(database: Database, data_dir: Path) -> DatasetBoard:
-    """Read all datasets: those that the state knows and the rest of the benchmark, by split."""
+    """Read all datasets, those in the state and the rest of the benchmark, ordered by split."""
     steps: defaultdict[tuple[str, str], list[DatasetStep]] = defaultdict(list)
     for step in datasets.all_steps(database):
         steps[step.competition_id, step.edition].append(step)
@@ -261,14 +261,14 @@ def dataset_board(database: Database, data_dir: Path) -> DatasetBoard:
 
 
 def board_of_disk(data_dir: Path) -> DatasetBoard:
-    """Tell of all competitions what the disk shows, where there is no state yet."""
+    """Return all datasets as found on the disk, for use without a state."""
     rows = []
     for name in registry.all_ids():
         found = None
         try:
             if is_ready(name, "v1", data_dir):
                 found = Dataset(name, "v1", DatasetState.PREPARED, "", "", None, None, None, 0.0)
-        except DataProblem as problem:  # of this one alone
+        except DataProblem as problem:  # reported for this dataset only
             text = problem.in_one_line()
             found = Dataset(name, "v1", DatasetState.FAILED, text, "", None, None, None, 0.0)
         rows.append(DatasetRow(name, "v1", split_of(name), found, (), KaggleState()))
@@ -278,7 +278,7 @@ def board_of_disk(data_dir: Path) -> DatasetBoard:
 def dataset_detail(
     database: Database, data_dir: Path, competition_id: str, edition: Edition
 ) -> DatasetDetail | None:
-    """Read one dataset; it costs two folder listings and one small file, never a whole tree."""
+    """Read one dataset; reads two folder listings and one small file, never a whole tree."""
     found = competition(competition_id)
     if found is None:
         return None
@@ -302,7 +302,7 @@ def dataset_detail(
 
 
 def totals(board: DatasetBoard, *, free: int | None, download_rate: float | None) -> Totals:
-    """Sum up; the rate of a running download is a better estimate than that of earlier ones."""
+    """Compute totals; the rate of a running download is preferred to that of earlier ones."""
     busy = [row for row in board.rows if row.is_busy]
     throughput = replace(board.throughput, download=download_rate) if download_rate else board.throughput
     missing = [row for row in board.rows if row.state is not DatasetState.PREPARED and not row.is_busy]
@@ -323,14 +323,14 @@ def totals(board: DatasetBoard, *, free: int | None, download_rate: float | None
 
 
 def totals_of(database: Database, places: Places, engine: EngineStatus | None) -> Totals:
-    """Read and sum up all datasets, with the rate that a running engine measures."""
+    """Read all datasets and compute their totals, with the download rate measured by a running engine."""
     rate = engine.download_rate if engine is not None and engine.running else None
     board = dataset_board(database, places.data_dir)
     return totals(board, free=board.free, download_rate=rate)
 
 
 def needs(chosen: Sequence[DatasetRow], free: int | None) -> Needs:
-    """What preparing those of the chosen that are not prepared would take."""
+    """Return what is needed to prepare those of the chosen that are not prepared."""
     missing = [row for row in chosen if row.state is not DatasetState.PREPARED]
     peak = sum(_peak(row) for row in missing)
     return Needs(
@@ -373,7 +373,7 @@ def _fitting(missing: Sequence[DatasetRow], free: int) -> int:
 
 
 def _peak(row: DatasetRow) -> int:
-    """What a dataset will still take on the disk; a downloaded zip is there already."""
+    """Return the peak disk space that a dataset still needs; a downloaded zip is already on the disk."""
     if row.zip_bytes is None:
         return 0
     there = any(step.name == DOWNLOAD and step.state in _DONE for step in row.steps) and row.is_busy

@@ -1,4 +1,4 @@
-"""What happened, with how bad it is and to which seed, and the filter of screen and command over it."""
+"""Events with their severity and seed, and the filter of events that screen and command share."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from state.lifecycle import MEDALS, Outcome
 from state.records import Event
 
 FILTER_FIELDS = ("sweep", "kind", "sev", "comp", "seed", "run")
-# Events are read in pages of so many.
+# The number of events read at once.
 _PAGE = 5000
 
 
 class Severity(StrEnum):
-    """How much an event should worry somebody."""
+    """The severity of an event."""
 
     BAD = "bad"
     WARNING = "warning"
@@ -57,7 +57,7 @@ class ListedEvent:
     """One event.
 
     Attributes:
-        seed: of its run; None where it is about none, or about one that was removed.
+        seed: of its run; None if it has no run, or the run was removed.
     """
 
     event: Event
@@ -65,14 +65,14 @@ class ListedEvent:
 
     @property
     def outcome(self) -> Outcome | None:
-        """Return what it says a submission is worth; None where it says nothing of that."""
+        """Return the outcome that it reports; None if it reports none."""
         if self.event.kind not in ("run.finished", "submission.graded"):
             return None
         return next((each for words, each in _OUTCOMES.items() if self.event.text.startswith(words)), None)
 
     @property
     def severity(self) -> Severity:
-        """Return how much it should worry somebody."""
+        """Return its severity, from its kind and outcome."""
         if self.event.kind == "run.finished":
             if self.outcome in (Outcome.INVALID, Outcome.NO_SUBMISSION):
                 return Severity.WARNING
@@ -82,10 +82,10 @@ class ListedEvent:
 
 @dataclass(frozen=True)
 class EventFilter:
-    """Which events to show, `sweep:aide kind:run.failed sev:bad comp:leaf seed:2 run:17` and free words.
+    """A filter of events: `sweep:aide kind:run.failed sev:bad comp:leaf seed:2 run:17` and free words.
 
     Attributes:
-        unknown: fields that do not exist, which are otherwise left out.
+        unknown: field names that don't exist; terms with them are ignored.
     """
 
     text: str = ""
@@ -93,23 +93,23 @@ class EventFilter:
     unknown: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether it leaves anything out."""
+        """Whether it has any terms."""
         return bool(self.terms)
 
     def accepts(self, one: ListedEvent) -> bool:
-        """Whether an event is shown: every term must agree."""
+        """Return whether an event passes: every term must match."""
         return all(_agrees(term, one) is not term.is_negated for term in self.terms)
 
 
 def parse_event_filter(text: str) -> EventFilter:
-    """Read a filter of events as it is typed."""
+    """Parse a filter of events as typed."""
     return EventFilter(text, *parse_terms(text, FILTER_FIELDS))
 
 
 def listed_events(database: Database, chosen: EventFilter, *, limit: int) -> tuple[ListedEvent, ...]:
-    """Read the newest events that a filter accepts, newest first.
+    """Read the newest events that pass a filter, newest first.
 
-    What was written last need not have happened last: runners may report long after.
+    The order of writing is not the order of happening: runners may report events much later.
     """
     found: list[ListedEvent] = []
     for one in _newest(database):

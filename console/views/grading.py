@@ -1,4 +1,4 @@
-"""Grading a file that an operator names, the rows that a refusal is about, and the history of gradings."""
+"""Grading of a file chosen by the operator, the rows that a refusal names, and the history of gradings."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _MOST_KEPT = 200
 _MOST_BYTES = 1 << 20
 _NAMED_ROW = re.compile(r"(?:^|\. )Row (\d{1,9})\b")
 _BESIDE = 1
-# What is further down is not looked for: reading on would take longer than grading did.
+# Rows further down are not looked up: reading them would take longer than the grading.
 _MOST_ROWS = 5_000_000
 _LONGEST = 4_000
 
 
 @dataclass(frozen=True)
 class SubmissionRow:
-    """One row of a graded file; number 0 is its heading."""
+    """One row of a graded file; number 0 is the header."""
 
     number: int
     text: str
@@ -39,10 +39,10 @@ class SubmissionRow:
 
 @dataclass(frozen=True)
 class GradedFile:
-    """The report on a file, with its competition and how long grading took.
+    """The report on a file, with its competition and the duration of grading.
 
     Attributes:
-        rows: those that a refusal is about, with their neighbours.
+        rows: the row that a refusal names, with its neighbours.
     """
 
     competition: Competition
@@ -54,7 +54,7 @@ class GradedFile:
 
 @dataclass(frozen=True)
 class PastGrading:
-    """One file that was graded here."""
+    """One grading in the history."""
 
     competition_id: str
     path: str
@@ -67,7 +67,7 @@ class PastGrading:
 
 
 def grade_file(competition_id: str, path: Path, data_dir: Path, edition: Edition = "v1") -> GradedFile:
-    """Grade a file; waits for it, so call it from a thread.
+    """Grade a file; slow, so call it in a thread.
 
     Raises:
         Problem: unknown competition, unprepared dataset, or no such file.
@@ -82,7 +82,7 @@ def grade_file(competition_id: str, path: Path, data_dir: Path, edition: Edition
 
 
 def file_signature(path: Path) -> tuple[int, ...] | None:
-    """Return what changes when a file changes, None while there is no file; waits for the disk."""
+    """Return values that change when a file changes; None if it does not exist. Waits for the disk."""
     try:
         found = path.stat()
     except OSError:
@@ -91,7 +91,7 @@ def file_signature(path: Path) -> tuple[int, ...] | None:
 
 
 def past_grading(report: Report, path: Path, at: float) -> PastGrading:
-    """Make the entry of the history for a report."""
+    """Return a report's entry for the history."""
     earned = report.medal or ("above median" if report.above_median else "below median")
     return PastGrading(
         report.competition_id,
@@ -106,7 +106,7 @@ def past_grading(report: Report, path: Path, at: float) -> PastGrading:
 
 
 def read_past(state_dir: Path) -> tuple[PastGrading, ...]:
-    """Read the history, newest first; a damaged one is begun anew."""
+    """Read the history, newest first; empty if it is damaged."""
     try:
         with files.reading_untrusted(state_dir / HISTORY_NAME, max_bytes=_MOST_BYTES) as stream:
             return msgspec.json.decode(stream.read(), type=tuple[PastGrading, ...])
@@ -115,16 +115,16 @@ def read_past(state_dir: Path) -> tuple[PastGrading, ...]:
 
 
 def write_past(state_dir: Path, past: tuple[PastGrading, ...]) -> None:
-    """Write the history, where there is a state to keep it beside."""
+    """Write the history, if the state directory exists."""
     if state_dir.is_dir():
         kept = [asdict(each) for each in past[:_MOST_KEPT]]
         files.write_json(state_dir / HISTORY_NAME, kept, durable=False)
 
 
 def rows_behind(path: Path, message: str) -> tuple[SubmissionRow, ...]:
-    """Read the heading, the row that a message names and those beside it; nothing where it names none.
+    """Read the header, the row that a message names and its neighbours; empty if it names none.
 
-    Rows are counted as graders count them: records of the table, so a cell may hold line ends.
+    Rows are counted as graders do, as records of the table: a cell may contain line ends.
     """
     named = _NAMED_ROW.search(message)
     wanted = int(named[1]) if named else 0
@@ -138,5 +138,5 @@ def rows_behind(path: Path, message: str) -> tuple[SubmissionRow, ...]:
                     text = ",".join(cells)[:_LONGEST]
                     found.append(SubmissionRow(number, text, number == wanted))
     except (OSError, csv.Error):
-        pass  # the report says enough without them
+        pass  # the report is sufficient without them
     return tuple(found)

@@ -1,4 +1,4 @@
-"""The host: which live runs use what of it, and what fills its disks."""
+"""The host: the resources that live runs use, and the use of its disks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from state.records import HERE, Attempt, Run, UsageSample
 
 HISTORY_SECONDS = 6 * 3600.0
 _BUCKETS = 120
-# How long an attempt is taken to use what it used when it was measured last.
+# How long a measurement is assumed to hold after the last sample.
 _HELD_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A live run and the latest sample of what it uses; None where none was taken."""
+    """A live run and the latest sample of its resource usage; None if there is none."""
 
     run: Run
     attempt: Attempt
@@ -31,11 +31,11 @@ class LiveRun:
 
 @dataclass(frozen=True)
 class HostUse:
-    """What is running, and what it uses together over the last hours.
+    """The live runs, and their total resource usage over the last hours.
 
     Attributes:
-        nodes: those of a batch system that live runs were given to, as the engine last heard of them; None for none.
-        nodes_problem: why that can't be read.
+        nodes: the batch system's nodes with live runs, as last reported to the engine; None without a batch system.
+        nodes_problem: why the nodes can't be read.
     """
 
     live: tuple[LiveRun, ...] = ()
@@ -48,7 +48,7 @@ class HostUse:
 
     @property
     def runs_of_nodes(self) -> dict[str, int]:
-        """How many live runs each node has."""
+        """The number of live runs on each node."""
         found: defaultdict[str, int] = defaultdict(int)
         for one in self.live:
             if one.attempt.node:
@@ -57,7 +57,7 @@ class HostUse:
 
 
 def host_use(database: Database, now: float) -> HostUse:
-    """Read who uses what."""
+    """Read the live runs and their resource usage."""
     found = [run for run in runs.of_all_sweeps(database) if run.is_live]
     attempts = {run.id: runs.latest_attempt(database, run.id) for run in found}
     prepared = [each for each in datasets.all_datasets(database) if each.bytes_on_disk]
@@ -92,7 +92,7 @@ def _cpu_of(live: LiveRun) -> float:
 def _together(
     samples: dict[int, list[UsageSample]], now: float, value: Callable[[UsageSample], float | None]
 ) -> tuple[Point, ...]:
-    """The sum over all attempts at even steps of time, each one's mean within a step."""
+    """Return the sum over all attempts in equal intervals of time, with each attempt's mean in an interval."""
     step = HISTORY_SECONDS / _BUCKETS
     totals: defaultdict[int, float] = defaultdict(float)
     newest = max((sample.at for found in samples.values() for sample in found), default=now)
@@ -104,8 +104,8 @@ def _together(
             if known is not None:
                 buckets[int((sample.at - now + HISTORY_SECONDS) / step)].append(known)
         held = 0.0
-        # Between two samples an attempt goes on using what it used, and so does one whose next sample is not there yet,
-        # or the sum would fall at every gap and at its end.
+        # Between two samples, and until the next one arrives, the last value is kept: otherwise the sum would drop at
+        # every gap and at its end.
         end = max(buckets, default=-1)
         if buckets and found[-1].at >= newest - _HELD_SECONDS:
             end = last_bucket

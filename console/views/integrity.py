@@ -1,4 +1,4 @@
-"""Findings of detectors in runs, the gravest first, with what people said of them."""
+"""Findings of detectors in runs, the most serious first, with people's reviews."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ShownFinding:
 
     Attributes:
         directory: of the run's latest attempt.
-        review: what a person said of it, if anybody did.
+        review: a person's review, if there is one.
     """
 
     run: Run
@@ -33,7 +33,7 @@ class ShownFinding:
 
     @property
     def key(self) -> tuple[int, str]:
-        """What names it among all."""
+        """What identifies it among all findings."""
         return self.run.id, self.finding.key
 
     @property
@@ -42,7 +42,7 @@ class ShownFinding:
         return self.review is not None and self.review.cleared
 
     def file_of(self, excerpt: Excerpt) -> Path | None:
-        """Return the file that a passage is from; None where it is not the run's, such as a public kernel."""
+        """Return the file that contains a passage; None if it is not the run's, such as a public kernel."""
         path = self.directory / excerpt.source
         is_own = ".." not in Path(excerpt.source).parts and not Path(excerpt.source).is_absolute()
         return path if is_own and path.is_file() else None
@@ -50,7 +50,7 @@ class ShownFinding:
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage with the lines of its file before and behind it, where that still holds it."""
+    """A passage with the lines before and after it, if its file still contains it."""
 
     excerpt: Excerpt
     before: tuple[str, ...] = ()
@@ -58,12 +58,12 @@ class Passage:
 
 
 def passages(one: ShownFinding, beside: int) -> tuple[Passage, ...]:
-    """Read the passages of a finding with up to so many lines before and behind each; waits for the disk."""
+    """Read the passages of a finding with up to `beside` lines before and after each; waits for the disk."""
     return tuple(_in_its_file(excerpt, one.file_of(excerpt), beside) for excerpt in one.finding.excerpts)
 
 
 def _in_its_file(excerpt: Excerpt, path: Path | None, beside: int) -> Passage:
-    # The lines of a notebook are counted in its code cells alone.
+    # Line numbers of a notebook count only its code cells.
     if path is None or path.suffix == ".ipynb" or not excerpt.first_line or not beside:
         return Passage(excerpt)
     try:
@@ -80,13 +80,13 @@ def _in_its_file(excerpt: Excerpt, path: Path | None, beside: int) -> Passage:
 
 @dataclass(frozen=True)
 class IntegrityFacts:
-    """What is known of some runs.
+    """The findings in some runs.
 
     Attributes:
-        runs: how many of them have ended.
-        looked_at: how many detectors have looked at.
-        flagged: how many have a flag that nobody has cleared.
-        findings: the gravest first, those that were cleared last.
+        runs: the number of runs that have ended.
+        looked_at: the number of them that detectors have examined.
+        flagged: the number of runs with a flag that is not cleared.
+        findings: the most serious first, cleared ones last.
     """
 
     runs: int
@@ -96,7 +96,7 @@ class IntegrityFacts:
 
 
 def integrity_facts(database: Database, run_ids: Collection[int] | None = None) -> IntegrityFacts:
-    """Read what was found in some runs, or in all."""
+    """Read the findings in some runs, or in all."""
     members = {
         one.id: one
         for one in runs.of_all_sweeps(database)

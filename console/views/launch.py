@@ -1,4 +1,4 @@
-"""The draft of a sweep on the launch screen, its forecast, and what is missing for it."""
+"""The draft of a sweep on the launch screen, with its checks and forecast."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _initial_texts() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Draft:
-    """What is typed, as text by option; an empty text leaves the option to its default.
+    """The typed texts by option; an empty text means the option's default.
 
     Attributes:
-        prepare: whether datasets that are missing are prepared first; a key says so, not a field.
-        others: the options that have no field, as a file or another sweep has them.
-        source: what it was filled in from; empty for nothing.
+        prepare: whether missing datasets are prepared first; switched by a key, not a field.
+        others: the options without a field, from a file or another sweep.
+        source: the file or sweep that it was filled in from; empty if none.
     """
 
     texts: Mapping[str, str] = field(default_factory=_initial_texts)
@@ -55,15 +55,15 @@ class Draft:
     source: str = ""
 
     def changed(self, option: str, text: str) -> Draft:
-        """The same with another text for an option."""
+        """Return the draft with another text for an option."""
         return replace(self, texts={**self.texts, option: text})
 
     @classmethod
     def of(cls, options: SweepOptions, source: str) -> Draft:
-        """What one would type, and have beside the fields, to get these options.
+        """Return the draft that results in these options.
 
         Raises:
-            Problem: a file that they name can't be read, or a duration is none.
+            Problem: a file that they name can't be read, or a duration is invalid.
         """
         given = options.given()
         if options.split:
@@ -81,12 +81,12 @@ class Draft:
         others = {
             name: value
             for name, value in given.items()
-            if name not in _SAID_BY_FIELDS and value != _USUAL.get(name)
+            if name not in _SET_ELSEWHERE and value != _DEFAULTS.get(name)
         }
         return cls(texts, bool(options.prepare), SweepOptions(**others), source)
 
     def options(self) -> tuple[SweepOptions, dict[str, Problem]]:
-        """Read what is typed: the options, and by name why others can't be read."""
+        """Parse the texts; return the options, and the problems of the invalid ones by name."""
         given: dict[str, Any] = {}
         wrong: dict[str, Problem] = {}
         for option in FORM_OPTIONS:
@@ -98,13 +98,13 @@ class Draft:
         return replace(self.others, **given, prepare=prepare), wrong
 
 
-# What another field or a key says.
-_USUAL = options_of(Launch(SweepSpec("", "", (), 1, 0.0))).given()
-_SAID_BY_FIELDS = frozenset({"split", "minutes", "time_limit", "prepare"})
+# The values of a launch without any options; and the options set by another field or by a key.
+_DEFAULTS = options_of(Launch(SweepSpec("", "", (), 1, 0.0))).given()
+_SET_ELSEWHERE = frozenset({"split", "minutes", "time_limit", "prepare"})
 
 
 def _shortest(competitions: Sequence[str]) -> tuple[str, ...]:
-    """Name a split where these are just its competitions."""
+    """Return the name of the split with exactly these competitions, else their names."""
     splits = registry.splits()
     same = (name for name, members in splits.items() if set(members) == set(competitions))
     name = next(same, None) if competitions else None
@@ -113,13 +113,13 @@ def _shortest(competitions: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Composed:
-    """A draft with its checks, and its launch and forecast where it can be read.
+    """A draft with its checks, and with its launch and forecast if its fields are valid.
 
     Attributes:
-        launch: what the engine would be asked for; None while something can't be read.
-        forecast: what that comes to, as a dry run tells it.
-        checks: everything that was looked at, with what can't be read before it.
-        wrong: why fields can't be read, by the names of their options.
+        launch: the request to the engine; None while a field is invalid.
+        forecast: the forecast of a dry run.
+        checks: the results of all checks, invalid fields first.
+        wrong: the problems of invalid fields, by the names of their options.
     """
 
     checks: tuple[Check, ...]
@@ -129,11 +129,11 @@ class Composed:
 
     @property
     def can_launch(self) -> bool:
-        """Whether nothing is in the way."""
+        """Whether it is valid and all checks have passed."""
         return self.launch is not None and all(check.good for check in self.checks)
 
     def missing(self, mend: Mend) -> tuple[str, ...]:
-        """Return what is missing that the console can provide in one way."""
+        """Return what is missing and can be provided by a given kind of remedy."""
         return tuple(
             subject
             for check in self.checks
@@ -143,12 +143,12 @@ class Composed:
 
 
 def agents_known(agents_dir: str) -> tuple[Agent, ...]:
-    """Read the agents that could be launched, of the operator's folder and our own; waits for the disk."""
+    """Read the available agents, from the operator's folder and the bundled ones; waits for the disk."""
     return find_agents(agents_folders(agents_dir)).agents
 
 
 def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Composed:
-    """Read and check a draft; waits for the disk, and for Docker where that is asked for."""
+    """Parse and check a draft; waits for the disk, and for Docker if that is checked."""
     options, problems = draft.options()
     chosen: tuple[str, ...] = ()
     if "competitions" not in problems:
@@ -162,7 +162,7 @@ def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Compos
         try:
             get_agent(options.agent, agents_folders(draft.texts["agents_dir"]))
         except Problem as problem:
-            why["agent"] = problem.what  # the forecast's checks say more of it
+            why["agent"] = problem.what  # the forecast's checks show the details
     else:
         several = ", ".join(agent.id for agent in agents_known(draft.texts["agents_dir"])[:_AGENTS_NAMED])
         wrong.insert(0, Check(False, f"choose an agent: {several}"))
@@ -176,16 +176,16 @@ def compose(draft: Draft, places: Places, engine: EngineStatus | None) -> Compos
 
 
 def draft_of_file(path: Path) -> Draft:
-    """Read a draft from a file as `sweep launch` takes it.
+    """Read a draft from a file for `sweep launch`.
 
     Raises:
-        Problem: it can't be read, or is not understood.
+        Problem: it can't be read, or is invalid.
     """
     return Draft.of(read_toml(path), path.name)
 
 
 def draft_of_sweep(database: Database, sweep_id: str) -> Draft:
-    """Make a draft of what would launch a sweep again, as it is scheduled now, under a name of its own.
+    """Return a draft that would launch a sweep again under a new name, with its current schedule.
 
     Raises:
         Problem: there is no such sweep, or it was imported.
@@ -201,10 +201,10 @@ def draft_of_sweep(database: Database, sweep_id: str) -> Draft:
 
 
 def draft_text(draft: Draft) -> str:
-    """Write a draft as the file that `sweep launch` takes.
+    """Return a draft as the text of a file for `sweep launch`.
 
     Raises:
-        Problem: a field can't be read.
+        Problem: a field is invalid.
     """
     options, problems = draft.options()
     for problem in problems.values():

@@ -1,4 +1,4 @@
-"""What an operator has chosen in a list, whatever it is a list of: what sorts it, what is marked, what filters it."""
+"""Sort order, marks and filters of lists, independent of what is listed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class SortOrder(Generic[By]):
-    """By what a list is sorted, and whether the other way round."""
+    """What a list is sorted by, and whether in reverse."""
 
     by: By
     reversed: bool = False
 
     def chosen(self, by: By) -> SortOrder[By]:
-        """Return the order by something else, or by the same thing the other way round."""
+        """Return the order by another criterion, or for the same one the reverse order."""
         return self.reverse() if by == self.by else SortOrder(by)
 
     def reverse(self) -> SortOrder[By]:
-        """Return the order the other way round."""
+        """Return the reverse order."""
         return replace(self, reversed=not self.reversed)
 
 
@@ -31,7 +31,7 @@ class Marks(Generic[Key]):
     """The keys that are marked.
 
     Attributes:
-        anchor: the one that was marked, or unmarked, last: where a range begins.
+        anchor: the key that was marked or unmarked last; ranges begin there.
     """
 
     keys: frozenset[Key] = frozenset()
@@ -42,30 +42,30 @@ class Marks(Generic[Key]):
         return bool(self.keys)
 
     def __contains__(self, key: Key) -> bool:
-        """Whether this is marked."""
+        """Whether a key is marked."""
         return key in self.keys
 
     def toggled(self, key: Key) -> Marks[Key]:
-        """Return these with one more, or one less if it was marked."""
+        """Return the marks with a key added, or removed if it was marked."""
         return Marks(self.keys ^ {key}, key)
 
     def added(self, keys: Iterable[Key]) -> Marks[Key]:
-        """Return these and others."""
+        """Return the marks with more keys."""
         return replace(self, keys=self.keys.union(keys))
 
     def all_toggled(self, keys: Iterable[Key]) -> Marks[Key]:
-        """Return these and others, or without the others if all of them were marked."""
+        """Return the marks with these keys added, or removed if all of them were marked."""
         found = frozenset(keys)
         return replace(self, keys=self.keys - found if found <= self.keys else self.keys | found)
 
     def restricted_to(self, known: Iterable[Key]) -> Marks[Key]:
-        """Return these without those that are no longer there."""
+        """Return the marks without keys that no longer exist."""
         return replace(self, keys=self.keys.intersection(known))
 
 
 @dataclass(frozen=True)
 class FilterTerm:
-    """One word of a filter: a free word has no field."""
+    """One word of a filter; `field` is empty for a free word."""
 
     field: str
     value: str
@@ -73,7 +73,7 @@ class FilterTerm:
 
 
 def parse_terms(text: str, fields: Collection[str]) -> tuple[tuple[FilterTerm, ...], tuple[str, ...]]:
-    """Read a filter such as `state:failed !leaf` as it is typed: its terms, and the fields that do not exist."""
+    """Parse a filter such as `state:failed !leaf`; return its terms, and the field names that don't exist."""
     terms, unknown = [], []
     for word in text.split():
         is_negated = word.startswith("!")
@@ -91,7 +91,7 @@ def parse_terms(text: str, fields: Collection[str]) -> tuple[tuple[FilterTerm, .
 
 
 def words_accept(text: str, *shown: str) -> bool:
-    """Whether each word of a simple filter is in what is shown, `!word` in none of it."""
+    """Return whether each word of a simple filter is in the texts shown, and each `!word` in none of them."""
     together = " ".join(shown).lower()
     return all(
         (word.removeprefix("!") in together) is not word.startswith("!") for word in text.lower().split()

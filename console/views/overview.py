@@ -1,4 +1,4 @@
-"""Whether everything is all right: how each sweep goes, what needs a person, and what happened lately."""
+"""The overview: the progress of each sweep, runs that may need a person, and recent events."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class SweepLine:
     """One sweep in a line.
 
     Attributes:
-        any_medal: over the seeds that every competition has finished.
-        interim: how far its runs are, and what that bounds.
-        tally: its runs by how they stand.
-        ends: when the last of them ends; None where that is not known.
-        costs: of its model calls; None where no gateway counts them.
+        any_medal: the medal rate over the seeds that every competition has finished.
+        interim: the progress of its runs, and the bounds of the medal rate so far.
+        tally: the number of runs by outcome or state.
+        ends: the expected end of its last run; None if unknown.
+        costs: those of its model calls; None if no gateway counts them.
     """
 
     sweep: Sweep
@@ -59,23 +59,23 @@ class SweepLine:
 
     @property
     def ended(self) -> int:
-        """How many of its runs have ended."""
+        """The number of its runs that have ended."""
         return self.counts.finished + self.counts.failed + self.counts.stopped
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more happens in it unless a person wants it."""
+        """Whether nothing more happens in it without a person's action."""
         return not self.counts.live and (not self.counts.queued or self.sweep.state is SweepState.STOPPED)
 
 
 @dataclass(frozen=True)
 class Happening:
-    """Something that happened lately, to one run or to several one after the other.
+    """A recent event of one run, or consecutive similar events of several.
 
     Attributes:
-        event: the newest of them.
-        text: what they have in common.
-        count: to how many runs.
+        event: the newest event.
+        text: the common text of the events.
+        count: the number of events.
     """
 
     event: Event
@@ -85,14 +85,14 @@ class Happening:
 
 @dataclass(frozen=True)
 class Overview:
-    """Everything at a glance; what needs a person depends on the time too, so `console.views.concerns` says it.
+    """The data of the overview; `console.views.concerns` derives from it what needs a person at a given time.
 
     Attributes:
         causes: runs that have failed or can't be graded, by cause.
-        running: those at work, whatever they are like.
-        limits: how long the runs of each sweep may take.
-        acknowledged: what somebody knows of, by its key.
-        held: attempts that a batch system does not run unless somebody does something, each with its sweep.
+        running: all live runs.
+        limits: the time limit of the runs of each sweep.
+        acknowledged: acknowledgements by the keys of their concerns.
+        held: attempts that a batch system won't run until a person acts, each with its sweep.
     """
 
     sweeps: tuple[SweepLine, ...]
@@ -110,12 +110,12 @@ class Overview:
 
     @property
     def tight_budgets(self) -> tuple[BudgetStanding, ...]:
-        """The budgets that runs share of which most is used, or that let no more runs start."""
+        """The shared budgets that are nearly used up, or that let no more runs start."""
         return tuple(one for one in self.budgets if one.share >= MOST_OF_BUDGET or not one.has_room)
 
 
 def overview(database: Database, config_file: Path, now: float) -> Overview:
-    """Read how everything is; model calls are priced by config.toml."""
+    """Read the overview; model calls are priced by config.toml."""
     by_sweep: defaultdict[str, list[Run]] = defaultdict(list)
     for run in runs.of_all_sweeps(database):
         by_sweep[run.sweep_id].append(run)
@@ -129,7 +129,7 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
     happened = [event for event in events.newest(database, limit=8 * _EVENTS_SHOWN) if _is_news(event, by_id)]
     limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in known}
     acknowledged = acknowledgements.all_acknowledgements(database)
-    # Grouped here, in the reader's thread: what became of these does not depend on the time.
+    # Grouped here, in the reader's thread: unlike live runs, ended ones don't depend on the time.
     ended = (run for run in every if run.state is RunState.FAILED or run.grading_problem)
     elsewhere = runs.placed_elsewhere(database)
     waiting = _waiting(elsewhere)
@@ -173,7 +173,7 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
 
 
 def sweep_lines(database: Database, chosen: Sequence[Sweep], now: float) -> list[SweepLine]:
-    """Read how some sweeps go, without what their model calls cost."""
+    """Read the progress of some sweeps, without the costs of their model calls."""
     counts = sweeps.counts_of_all(database)
     waiting = _waiting(runs.placed_elsewhere(database))
     return [
@@ -185,7 +185,7 @@ def sweep_lines(database: Database, chosen: Sequence[Sweep], now: float) -> list
 
 
 def _waiting(elsewhere: Mapping[int, Attempt]) -> set[int]:
-    """Find the runs that a batch system lets wait."""
+    """Return the ids of the runs that wait in a batch system's queue."""
     return {run_id for run_id, attempt in elsewhere.items() if wording.waits_in_queue(attempt)}
 
 
@@ -225,7 +225,7 @@ _NEWS = frozenset(
 
 
 def _together(happened: Iterable[Event]) -> Iterator[Happening]:
-    """Put what happened to runs one after the other together: failures of one cause, and what an operator did."""
+    """Group consecutive events: failures with the same cause, and runs queued or stopped by one request."""
     for _what, alike in groupby(happened, key=_what_happened):
         found = list(alike)
         text = found[0].text if len(found) == 1 else in_common(found)
@@ -242,7 +242,7 @@ def _what_happened(event: Event) -> tuple[object, ...]:
 
 def _is_news(event: Event, by_id: Mapping[int, Run]) -> bool:
     if event.kind == "submission.graded":
-        # Of a run that has ended, its end says the same.
+        # For an ended run, the event of its end contains the same.
         run = by_id.get(event.run_id or 0)
         return run is not None and not run.has_ended
     return event.kind in _NEWS or event.kind.startswith(("sweep.", "engine."))

@@ -1,4 +1,4 @@
-"""How fast something progresses and when it will be done, measured over the last seconds."""
+"""The rate and remaining time of anything in progress, measured over the last seconds."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _LEAST_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Pace:
-    """Progress a second, and the seconds that are left; None where that is not known."""
+    """Progress per second, and the remaining seconds; None if unknown."""
 
     rate: float | None = None
     eta: float | None = None
 
 
 class Rates:
-    """Measures the pace of things from how far they were lately."""
+    """Measures the pace of things from their recent progress."""
 
     def __init__(self) -> None:
         self._seen: dict[Hashable, deque[tuple[float, int]]] = {}
 
     def measure(self, key: Hashable, done: int, total: int | None, now: float) -> Pace:
-        """Record how far a thing is and return its pace; one that starts again is measured again."""
+        """Record the progress of a thing and return its pace; the measurement restarts when progress goes back."""
         seen = self._seen.setdefault(key, deque())
         if seen and done < seen[-1][1]:
             seen.clear()
@@ -42,6 +42,6 @@ class Rates:
         return Pace(rate, None if total is None else max(0, total - done) / rate)
 
     def keep_only(self, keys: set[Hashable]) -> None:
-        """Forget everything else."""
+        """Forget the measurements of all other keys."""
         for key in set(self._seen) - keys:
             del self._seen[key]

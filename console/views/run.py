@@ -1,4 +1,4 @@
-"""One run: what the state knows of it, and what is read from its files only while a pane shows it."""
+"""One run: its data in the state, and the data read from its files while a pane shows them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_POINTS = 600
 MOST_ENTRIES = 400
 _DEEPEST = 4
 
-# Values under such names are kept off the screen even where a config file holds them in the open.
+# Values under such names are never shown, even where a config file contains them in plain text.
 _SECRET_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
 _HIDDEN = "hidden"
 
@@ -40,14 +40,14 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Everything that the state knows of one run; `state_dir` is what directories are relative to.
+    """All data of one run in the state; directories are relative to `state_dir`.
 
     Attributes:
-        spending: what the model calls of all its attempts have come to.
-        latest_spending: of these, those of the latest attempt, which has the run's whole budget.
-        price_problem: why config.toml's prices are not among those used.
-        traffic: what has passed by the proxy of the latest attempt.
-        percentile: the percentage of Kaggle's teams that its score beats; None where their scores are not known.
+        spending: usage and costs of the model calls of all its attempts.
+        latest_spending: those of the latest attempt, which has the run's whole budget.
+        price_problem: why config.toml's prices are not used.
+        traffic: the traffic through the proxy of the latest attempt.
+        percentile: the percentage of Kaggle's teams that its score beats; None if their scores are unknown.
     """
 
     state_dir: Path
@@ -76,18 +76,18 @@ class RunFacts:
 
     @property
     def directory(self) -> Path | None:
-        """Where the latest attempt lies."""
+        """The directory of the latest attempt."""
         return self.state_dir / self.attempt.directory if self.attempt else None
 
     @property
     def log(self) -> Path | None:
-        """What the latest attempt printed."""
+        """The log of the latest attempt."""
         return self.directory / protocol.LOG if self.directory else None
 
 
 @dataclass(frozen=True)
 class UsageCurves:
-    """Curves of one attempt, each of (moment, value); one that was never measured is empty."""
+    """The resource usage of one attempt over time, as (time, value); empty for what was never measured."""
 
     cpu_percent: tuple[Point, ...] = ()
     memory_bytes: tuple[Point, ...] = ()
@@ -101,7 +101,7 @@ class UsageCurves:
 
 @dataclass(frozen=True)
 class Validations:
-    """How often an attempt's agent asked whether its submission has the right form, and when it last did."""
+    """The number of times that an attempt's agent had its submission validated, and the last time."""
 
     count: int = 0
     last_at: float | None = None
@@ -120,17 +120,17 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class Listing:
-    """The first entries of a directory and of what is below it, and whether there are more."""
+    """The first entries of a directory tree, and whether there are more."""
 
     entries: tuple[FileEntry, ...] = ()
     is_cut: bool = False
 
 
 def run_facts(database: Database, run_id: int, config_file: Path) -> RunFacts:
-    """Read one run, its model calls priced by config.toml.
+    """Read one run; its model calls are priced by config.toml.
 
     Raises:
-        UsageProblem: there is none of that number.
+        UsageProblem: there is no run with this number.
     """
     run = runs.get(database, run_id)
     sweep = sweeps.get(database, run.sweep_id)
@@ -158,7 +158,7 @@ def run_facts(database: Database, run_id: int, config_file: Path) -> RunFacts:
 
 
 def best_of(handed_in: Sequence[Submission], facts: Competition | None) -> Submission | None:
-    """Return the submission with the best score, the earliest of several; None where none has a score."""
+    """Return the submission with the best score, the earliest of several; None if none has a score."""
     scored = [one for one in handed_in if one.score is not None and one.valid]
     if facts is None or not scored:
         return None
@@ -167,7 +167,7 @@ def best_of(handed_in: Sequence[Submission], facts: Competition | None) -> Submi
 
 
 def read_listing(facts: RunFacts) -> Listing:
-    """List the files of the latest attempt, following no link and opening no file; waits for the disk."""
+    """List the files of the latest attempt without following links or opening files; waits for the disk."""
     if facts.directory is None:
         return Listing()
     found = list(islice(_below(facts.directory, 0), MOST_ENTRIES + 1))
@@ -175,7 +175,7 @@ def read_listing(facts: RunFacts) -> Listing:
 
 
 def read_validations(directory: Path) -> Validations:
-    """Count the checks that an attempt's agent asked for; waits for the disk."""
+    """Count the validations that an attempt's agent requested; waits for the disk."""
     count, last, offset = 0, None, 0
     try:
         while (found := jsonlines.read(directory / protocol.VALIDATIONS, offset)).offset > offset:
@@ -188,19 +188,19 @@ def read_validations(directory: Path) -> Validations:
 
 
 def read_order(facts: RunFacts) -> Order | None:
-    """Read what the runner was told about the latest attempt, once it was; waits for the disk."""
+    """Read the runner's order for the latest attempt; None if it has none yet. Waits for the disk."""
     if facts.directory is None or not (facts.directory / protocol.ORDER).exists():
         return None
     return protocol.read_order(facts.directory)
 
 
 def read_calls(facts: RunFacts, known: CallHistory) -> CallHistory:
-    """Read on in the latest attempt's file of model calls; waits for the disk."""
+    """Read the calls added to the latest attempt's file since the last read; waits for the disk."""
     return known if facts.directory is None else read_on(facts.directory, known)
 
 
 def read_usage(facts: RunFacts) -> UsageCurves:
-    """Read what the latest attempt has used, thinned to what a plot can show; waits for the disk."""
+    """Read the resource usage of the latest attempt, thinned to a plot's resolution; waits for the disk."""
     if facts.attempt is None:
         return UsageCurves()
     found = read_samples(facts.state_dir, [facts.attempt.id])[facts.attempt.id]
@@ -219,7 +219,7 @@ def read_usage(facts: RunFacts) -> UsageCurves:
 def read_samples(
     state_dir: Path, attempt_ids: Iterable[int], *, since: float = 0.0
 ) -> dict[int, list[UsageSample]]:
-    """Read the samples of attempts; an empty list where none were ever taken. Waits for the disk."""
+    """Read the samples of attempts; an empty list for an attempt without samples. Waits for the disk."""
     none: dict[int, list[UsageSample]] = {attempt_id: [] for attempt_id in attempt_ids}
     if not (state_dir / DATABASE_NAME).is_file():
         return none
@@ -227,11 +227,13 @@ def read_samples(
         try:
             return {attempt_id: samples.of_attempt(attempt_id, since=since) for attempt_id in none}
         except UnusableSamples:
-            return none  # the engine is just making it, or will say what is wrong with it and make it anew
+            return (
+                none  # the engine is creating the file, or will report that it is damaged and create it anew
+            )
 
 
 def _rates(samples: list[UsageSample]) -> list[Point]:
-    """Bytes a second between samples of a counter; one that begins anew gives none for that moment."""
+    """Return bytes per second between samples of a counter; no value where the counter was reset."""
     counted = [(sample.at, sample.network_bytes) for sample in samples if sample.network_bytes is not None]
     return [
         (at, (now - before) / (at - earlier))
@@ -247,7 +249,7 @@ def _curve(samples: list[UsageSample], value: Callable[[UsageSample], float | No
 def _thinned(points: list[Point]) -> tuple[Point, ...]:
     if len(points) <= _MOST_POINTS:
         return tuple(points)
-    # Of neighbours the largest stays: a peak is what one looks for.
+    # Of neighbouring points the largest is kept, so that peaks remain visible.
     step = -(-len(points) // _MOST_POINTS)
     groups = [points[place : place + step] for place in range(0, len(points), step)]
     return tuple(max(group, key=lambda point: point[1]) for group in groups)
@@ -256,7 +258,7 @@ def _thinned(points: list[Point]) -> tuple[Point, ...]:
 def _below(directory: Path, depth: int) -> Iterator[FileEntry]:
     try:
         with os.scandir(directory) as scan:
-            # Bounded before sorting: an agent may make a million files.
+            # Limited before sorting, since an agent may create a million files.
             inside = sorted(islice(scan, 10 * MOST_ENTRIES), key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return
@@ -282,7 +284,7 @@ def _kind(mode: int) -> str:
 
 
 def order_facts(order: Order) -> list[tuple[str, str]]:
-    """Return how the agent is started, by name, the values of what sounds like a secret hidden."""
+    """Return how the agent is started, as names and values; values whose names suggest secrets are hidden."""
     facts = [
         ("start script", order.start),
         ("image", order.image),
@@ -298,7 +300,7 @@ def order_facts(order: Order) -> list[tuple[str, str]]:
 
 
 def without_secrets(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return arguments, the values of those hidden whose names sound like secrets: `a.key=x`, or `--key x`."""
+    """Return arguments with the values hidden whose names suggest secrets: `a.key=x`, or `--key x`."""
     shown: list[str] = []
     hide_next = False
     for argument in arguments:

@@ -1,4 +1,4 @@
-"""The scoreboard as screens and commands show it: rows, one experiment, a comparison, an export; it draws nothing."""
+"""The scoreboard's data for screens and commands: rows, one experiment, a comparison, an export."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PADDED = "padded: incomplete seeds count as failing"
 
 @dataclass(frozen=True)
 class Subject:
-    """Which experiment is meant: our own or an imported one, by its name."""
+    """A reference to an experiment, our own or an imported one, by its name."""
 
     table: str
     name: str
@@ -63,14 +63,14 @@ class Subject:
 
 @dataclass(frozen=True)
 class Scoreboard:
-    """All rows, and why some could not be read."""
+    """All rows, and the problems of those that could not be read."""
 
     rows: tuple[Row, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 def scoreboard(database: Database, config_file: Path, *, pad_missing: bool) -> Scoreboard:
-    """Read all rows; a damaged import or table is reported and keeps no other row away."""
+    """Read all rows; a damaged import or table is reported as a problem beside the other rows."""
     state_dir = database.path.parent
     rows: list[Row] = []
     problems: list[str] = []
@@ -93,17 +93,17 @@ def scoreboard(database: Database, config_file: Path, *, pad_missing: bool) -> S
 
 
 def subject_of(row: Row) -> Subject:
-    """Which experiment a row is of."""
+    """Return a reference to a row's experiment."""
     return Subject(row.table, row.name)
 
 
 def is_ours(row: Row) -> bool:
-    """Whether a row is of an experiment whose runs are known, and not a published one."""
+    """Return whether a row's runs are known, unlike those of a published row."""
     return row.table in ("own", "imported")
 
 
 def standing_text(standing: Standing | None, *, decimals: int = 2) -> str:
-    """A standing as mean and standard error, its bounds while runs go on, or how many competitions it has runs of."""
+    """Write a standing as mean and standard error, as bounds while runs go on, or as the competitions covered."""
     if standing is None or (standing.cell is None and not standing.covered):
         return wording.UNKNOWN
     if standing.cell is not None:
@@ -114,7 +114,7 @@ def standing_text(standing: Standing | None, *, decimals: int = 2) -> str:
 
 
 def seeds_text(row: Row) -> str:
-    """How many seeds a row has, or which table a published one is from."""
+    """Write the number of seeds of a row, or the table of a published one."""
     if not is_ours(row):
         return "published" if row.table == "main" else "additional"
     planned = f" of {row.seeds_planned}" if row.seeds_planned else ""
@@ -122,12 +122,12 @@ def seeds_text(row: Row) -> str:
 
 
 def notes_of(row: Row) -> tuple[str, ...]:
-    """What a reader must know of a row, as footnotes."""
+    """Return the footnotes of a row."""
     return tuple(note for note in (_PADDED if row.padded else "", row.note, _cost_note(row)) if note)
 
 
 def _cost_note(row: Row) -> str:
-    """Over how many runs a row's costs are, where that is not all; nothing where none were measured."""
+    """Return a note if a row's costs don't cover all runs; empty if they do, or none were measured."""
     costs = row.costs
     if costs is None or not costs.measured or costs.priced == costs.runs:
         return ""
@@ -135,7 +135,7 @@ def _cost_note(row: Row) -> str:
 
 
 def _mean_cost(costs: Costs | None, mean: Callable[[Costs], float | None]) -> str:
-    """A mean in US dollars; `unknown` where calls were measured and no run's cost is known."""
+    """Write a mean in US dollars; `unknown` if calls were measured but no run's cost is known."""
     if costs is None or not costs.measured:
         return ""
     found = mean(costs)
@@ -143,12 +143,12 @@ def _mean_cost(costs: Costs | None, mean: Callable[[Costs], float | None]) -> st
 
 
 def are_measured(found: Iterable[Costs | None]) -> bool:
-    """Whether any model calls were measured."""
+    """Return whether any model calls were measured."""
     return any(costs is not None and costs.measured for costs in found)
 
 
 def costs_text(costs: Costs | None) -> str:
-    """What model calls have come to, in a few words; empty where none were measured."""
+    """Write the tokens and costs of model calls in short; empty if none were measured."""
     if costs is None or not costs.measured:
         return ""
     medal = "" if costs.per_medal is None else f", {PER_MEDAL.text(costs)} a medal"
@@ -156,7 +156,7 @@ def costs_text(costs: Costs | None) -> str:
 
 
 def split_column(name: str, *, decimals: int = 2) -> TextColumn[Row]:
-    """The column of a split."""
+    """Return the column of a split."""
     return TextColumn(
         name.capitalize(), lambda row: standing_text(row.columns[name], decimals=decimals), right=True
     )
@@ -215,7 +215,7 @@ NOTES = TextColumn[Row](
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a row was made of, and what more that says."""
+    """The evidence of a row, with insights and plots derived from it."""
 
     evidence: Evidence
     row: Row
@@ -223,15 +223,15 @@ class Experiment:
     plots: tuple[Plot, ...]
 
     def trials_of(self, competition_id: str) -> tuple[Trial, ...]:
-        """The trials of one competition, in the order in which they count as seeds."""
+        """Return the trials of one competition, in the order in which they count as seeds."""
         return tuple(trial for trial in self.evidence.trials if trial.competition_id == competition_id)
 
 
 def subject_named(database: Database, name: str, sweep_id: str) -> Subject:
-    """Find a row of our own by its name, or else the one that a sweep belongs to.
+    """Find one of our rows by its name, or without a name by a sweep that belongs to it.
 
     Raises:
-        UsageProblem: there is none.
+        UsageProblem: there is no such row.
     """
     if not name and not sweep_id:
         raise UsageProblem("there is no sweep here", "", "Name a row of the scoreboard.")
@@ -242,7 +242,7 @@ def subject_named(database: Database, name: str, sweep_id: str) -> Subject:
 
 
 def experiment(database: Database, subject: Subject, config_file: Path) -> Experiment | Problem:
-    """Read what a row was made of."""
+    """Read the experiment of a row."""
 
     def read() -> Experiment:
         evidence = _evidence_of(database, subject, config_file)
@@ -255,7 +255,7 @@ def experiment(database: Database, subject: Subject, config_file: Path) -> Exper
 
 @dataclass(frozen=True)
 class MissingSeeds:
-    """A competition of a row that has not had all the seeds that were asked for, or that not all of them count."""
+    """A competition of a row of which not all planned seeds count, with the reasons."""
 
     competition_id: str
     counted: int
@@ -264,7 +264,7 @@ class MissingSeeds:
 
 
 def missing_seeds(database: Database, subject: Subject) -> tuple[MissingSeeds, ...] | Problem:
-    """Return which competitions of an experiment keep its seeds from being whole, and by how many of their runs."""
+    """Return the competitions of an experiment with fewer counted runs than planned seeds."""
 
     def read() -> tuple[MissingSeeds, ...]:
         evidence = _evidence_of(database, subject)
@@ -281,7 +281,7 @@ def missing_seeds(database: Database, subject: Subject) -> tuple[MissingSeeds, .
 
 
 def _evidence_of(database: Database, subject: Subject, config_file: Path | None = None) -> Evidence:
-    """Read the evidence of an experiment, its model calls priced by config.toml.
+    """Read the evidence of an experiment; its model calls are priced by config.toml.
 
     Raises:
         Problem: it is gone, or damaged.
@@ -292,7 +292,7 @@ def _evidence_of(database: Database, subject: Subject, config_file: Path | None 
 
 
 def or_problem(read: Callable[[], Answer]) -> Answer | Problem:
-    """Return an answer, or why there is none: what concerns one screen must not look like a broken state."""
+    """Return an answer, or its problem as a value: an exception would look like an unusable state to the reader."""
     try:
         return read()
     except Problem as problem:
@@ -305,7 +305,7 @@ def or_problem(read: Callable[[], Answer]) -> Answer | Problem:
 def comparison(
     database: Database, first: Subject, second: Subject, measure: Measure, config_file: Path
 ) -> Comparison | Problem:
-    """Compare two experiments by competition."""
+    """Compare two experiments by competition, or return the problem."""
 
     def read() -> Comparison:
         one, other = (_evidence_of(database, subject, config_file) for subject in (first, second))
@@ -315,9 +315,9 @@ def comparison(
 
 
 def differences_of(found: Comparison) -> list[tuple[str, Difference]]:
-    """The rows of a comparison's table of splits."""
+    """Return the rows of a comparison's table of splits."""
     splits = [(name.capitalize(), part) for name, part in found.by_column.items()]
-    # Where all of them have a split, its row says the same.
+    # If all common competitions are in one split, its row already shows the same.
     return splits if found.overall in found.by_column.values() else [*splits, ("in common", found.overall)]
 
 
@@ -350,7 +350,7 @@ DUEL_COST_COLUMNS = (
 
 
 def compared_costs(found: Comparison) -> list[str]:
-    """What the model calls of either have come to, a line each; none where none were measured."""
+    """Write the costs of both sides, a line each; no lines if none were measured."""
     return [
         f"models of {letter}: {costs_text(costs) or 'not counted'}"
         for letter, costs in zip("AB", found.costs, strict=True)
@@ -363,7 +363,7 @@ def compared_costs(found: Comparison) -> list[str]:
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """Which row is to be exported, and what an operator adds to it."""
+    """The row to export, and the operator's additions to it."""
 
     subject: Subject
     form: RowFormat = RowFormat.MARKDOWN
@@ -374,18 +374,18 @@ class ExportRequest:
 
 @dataclass(frozen=True)
 class ExportResult:
-    """A row with its evidence, ready to be written."""
+    """A row with its evidence and disclosure, ready to be written."""
 
     evidence: Evidence
     row: Row
     disclosure: Disclosure
 
     def text(self, form: RowFormat) -> str:
-        """The row as text in a format."""
+        """Return the row as text in a format."""
         return row_text(self.row, self.disclosure, form)
 
     def write_row(self, form: RowFormat, path: Path) -> Path:
-        """Write the row into a new file.
+        """Write the row to a new file.
 
         Raises:
             UsageProblem: the file exists.
@@ -399,7 +399,7 @@ class ExportResult:
 
 
 def export(places: Places, request: ExportRequest) -> ExportResult:
-    """Make the row to export; it reads every run's latest attempt.
+    """Compute the row to export; reads every run's latest attempt.
 
     Raises:
         Problem: the experiment is gone, or damaged.

@@ -1,4 +1,4 @@
-"""A sweep: its competitions by split with their runs by seed, how the splits stand, its filter, and its orders."""
+"""A sweep: its competitions by split with their runs by seed, the results by split, filters and sort orders."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FILTER_FIELDS = ("state", "class", "cause", "split", "seed", "outcome", "standin
 
 
 class RunOrder(StrEnum):
-    """What comes first; the value is its name for people."""
+    """The sort orders of competitions and runs; the value is the name shown."""
 
     BENCHMARK = "the benchmark's order"
     NAME = "by name"
@@ -44,7 +44,7 @@ class RunOrder(StrEnum):
     QUIET = "longest quiet first"
 
     def next(self) -> RunOrder:
-        """The order after this one."""
+        """Return the order after this one."""
         known = list(RunOrder)
         return known[(known.index(self) + 1) % len(known)]
 
@@ -54,12 +54,12 @@ BENCHMARK = SortOrder(RunOrder.BENCHMARK)
 
 @dataclass(frozen=True)
 class RunFilter:
-    """Which runs to show, `state:failed class:infra tag:night note:gpu` and free words; an empty one shows all.
+    """A filter of runs: `state:failed class:infra tag:night note:gpu` and free words; an empty one accepts all.
 
-    `tag:` and `note:` alone let through what has any tag or a note. `cause:` takes the key of a cause, or words in it.
+    `tag:` and `note:` without a value accept runs with any tag or note; `cause:` takes the key or words of a cause.
 
     Attributes:
-        unknown: fields that do not exist, which are otherwise left out.
+        unknown: field names that don't exist; terms with them are ignored.
     """
 
     text: str = ""
@@ -67,17 +67,17 @@ class RunFilter:
     unknown: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether it leaves anything out."""
+        """Whether it has any terms."""
         return bool(self.terms)
 
     def accepts(self, run: Run, split: str) -> bool:
-        """Whether a run of a competition in `split` is shown: every term must agree."""
+        """Return whether a run of a competition in `split` passes: every term must match."""
         return all(_agrees(term, run, split) is not term.is_negated for term in self.terms)
 
 
 @dataclass(frozen=True)
 class CompetitionRow:
-    """One competition with its runs, one place for each seed."""
+    """One competition with its runs, one entry for each seed."""
 
     competition_id: str
     split: str
@@ -87,31 +87,31 @@ class CompetitionRow:
 
     @property
     def medals(self) -> tuple[int, int]:
-        """How many runs have a medal, and how many have a result that counts, be it a failure of the agent's own."""
+        """The number of runs with a medal, and of runs whose result counts, including agents' own failures."""
         counted = [trial for run in self.runs if run is not None and (trial := trial_of(run)).counts]
         return sum(trial.has(Measure.ANY_MEDAL) for trial in counted), len(counted)
 
     @property
     def best(self) -> float | None:
-        """The best score among its runs, live ones included."""
+        """The best score among its runs, including live ones."""
         scores = [run.score for run in self.runs if run is not None and run.score is not None]
         if not scores or self.thresholds is None:
             return None
         return min(scores) if self.thresholds.is_lower_better else max(scores)
 
     def shown(self, chosen: RunFilter) -> list[Run]:
-        """Its runs that a filter accepts."""
+        """Return its runs that pass a filter."""
         return [run for run in self.runs if run is not None and chosen.accepts(run, self.split)]
 
 
 @dataclass(frozen=True)
 class SplitGroup:
-    """One split's competitions in the sweep and how they stand.
+    """The sweep's competitions of one split, and their results.
 
     Attributes:
-        any_medal: over the seeds that all of them have.
-        interim: what is known before all of them have.
-        per_seed: the same of each seed alone.
+        any_medal: the medal rate over the seeds that all of them have finished.
+        interim: the progress and bounds before that.
+        per_seed: the same for each seed alone.
     """
 
     split: str
@@ -123,14 +123,14 @@ class SplitGroup:
 
 @dataclass(frozen=True)
 class SweepBoard:
-    """Everything about one sweep, and the names of all of them, newest first.
+    """All data about one sweep, and the names of all sweeps, newest first.
 
     Attributes:
-        interim: how far its runs are.
-        ends: when the last of them ends; None where that is not known.
-        costs: of its model calls; None where no gateway counts them.
-        outages: of the providers that it uses, those that are not over.
-        elsewhere: the attempts of its live runs that a batch system has, by run.
+        interim: the progress of its runs.
+        ends: the expected end of its last run; None if unknown.
+        costs: those of its model calls; None if no gateway counts them.
+        outages: current outages of the providers that it uses.
+        elsewhere: the attempts of its live runs that were given to a batch system, by run.
     """
 
     sweep: Sweep
@@ -151,16 +151,16 @@ class SweepBoard:
         return [row for group in self.groups for row in group.rows]
 
     def in_matrix(self, chosen: RunFilter) -> list[Run]:
-        """The runs that a filter accepts, in the order of the matrix."""
+        """Return the runs that pass a filter, in the order of the matrix."""
         return [run for row in self.rows for run in row.shown(chosen)]
 
     def in_table(self, chosen: RunFilter) -> list[Run]:
-        """The runs that a filter accepts, in the order of the flat table."""
+        """Return the runs that pass a filter, in the order of the flat table."""
         splits = {row.competition_id: row.split for row in self.rows}
         return [run for run in self.runs if chosen.accepts(run, splits[run.competition_id])]
 
     def between_in_matrix(self, chosen: RunFilter, one: Run, other: Run) -> list[Run]:
-        """The shown runs in the rectangle that two runs of the matrix span."""
+        """Return the shown runs in the rectangle between two runs of the matrix."""
         rows = [row.shown(chosen) for row in self.rows]
         places = [place for place, row in enumerate(rows) if one in row or other in row]
         left, right = sorted((one.seed, other.seed))
@@ -168,13 +168,13 @@ class SweepBoard:
         return [run for row in within for run in row if left <= run.seed <= right]
 
     def between_in_table(self, chosen: RunFilter, one: Run, other: Run) -> list[Run]:
-        """The shown runs from one run of the flat table to another."""
+        """Return the shown runs from one run of the flat table to another."""
         found = self.in_table(chosen)
         first, last = sorted((found.index(one), found.index(other)))
         return found[first : last + 1]
 
 
-# How a run stands, in the order in which bars and counts show it.
+# Outcomes and states in the order in which bars and counts show them.
 TALLIED: tuple[Outcome | RunState, ...] = (
     *Outcome,
     RunState.FAILED,
@@ -185,9 +185,9 @@ TALLIED: tuple[Outcome | RunState, ...] = (
 
 
 def tally_of(found: Sequence[Run], waiting: Container[int] = ()) -> dict[Outcome | RunState, int]:
-    """Count runs by how they stand, in the order of `TALLIED`; whatever is live counts as running.
+    """Count runs by outcome or state, in the order of `TALLIED`; all live runs count as running.
 
-    Those that wait with a batch system, by their numbers in `waiting`, count as queued.
+    Live runs whose ids are in `waiting`, since they wait in a batch system's queue, count as queued.
     """
 
     def standing(run: Run) -> Outcome | RunState:
@@ -200,12 +200,12 @@ def tally_of(found: Sequence[Run], waiting: Container[int] = ()) -> dict[Outcome
 
 
 def listed_sweeps(database: Database) -> list[Sweep]:
-    """Read all sweeps in the order in which every list of them shows them and `[` and `]` go: newest first."""
+    """Read all sweeps, newest first: the order of all lists of sweeps and of the keys `[` and `]`."""
     return sweeps.all_sweeps(database)[::-1]
 
 
 def sweep_board(database: Database, sweep_id: str | None, config_file: Path, now: float) -> SweepBoard | None:
-    """Read a sweep; without an id the newest that has live runs or else the newest, None when there is none."""
+    """Read a sweep; without an id the newest with live runs, else the newest; None if there is none."""
     known = listed_sweeps(database)
     if not known:
         return None
@@ -236,7 +236,7 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path, now
 
 
 def any_medal_of(trials: Sequence[Trial], competitions: Sequence[str]) -> Cell | None:
-    """How many medals runs earn over the seeds that every competition has; None before the first."""
+    """Return the medal rate over the seeds that every competition has finished; None before the first."""
     results = results_of((trial.competition_id, trial.earned) for trial in trials)
     if not complete_seeds(results, competitions):
         return None
@@ -244,12 +244,12 @@ def any_medal_of(trials: Sequence[Trial], competitions: Sequence[str]) -> Cell |
 
 
 def parse_filter(text: str) -> RunFilter:
-    """Read a filter of runs as it is typed."""
+    """Parse a filter of runs as typed."""
     return RunFilter(text, *parse_terms(text, FILTER_FIELDS))
 
 
 def checked_filter(text: str) -> RunFilter:
-    """Read a filter of runs that must be understood as a whole.
+    """Parse a filter of runs, and refuse unknown fields.
 
     Raises:
         UsageProblem: it names a field that runs don't have.
@@ -262,12 +262,12 @@ def checked_filter(text: str) -> RunFilter:
 
 
 def order_name(sorting: SortOrder[RunOrder]) -> str:
-    """An order's name for people."""
+    """Return the name of an order as shown."""
     return f"{sorting.by}, reversed" if sorting.reversed else f"{sorting.by}"
 
 
 def ordered_board(board: SweepBoard, sorting: SortOrder[RunOrder]) -> SweepBoard:
-    """The same board with its rows, within their splits, and its runs for the flat table, in an order."""
+    """Return the board with its rows (within splits) and the runs of the flat table sorted."""
     rank = _RANKS.get(sorting.by)
     rank_of_row = None if rank is None else partial(_foremost_rank, rank)
     groups = tuple(replace(group, rows=_ordered(group.rows, rank_of_row, sorting)) for group in board.groups)
@@ -329,7 +329,7 @@ def _rows(sweep: Sweep, found: list[Run], missing: dict[str, Dataset]) -> list[C
 def _waits_for(dataset: Dataset | None) -> str:
     if dataset is None:
         return ""
-    # The datasets screen says why one waits; why one cannot be had is needed here.
+    # Reasons for waiting are on the datasets screen; only problems are shown here.
     why = dataset.problem if dataset.state not in (DatasetState.WAITING, DatasetState.WORKING) else ""
     return f"data {dataset.state}: {why}" if why else f"data {dataset.state}"
 
@@ -353,7 +353,7 @@ def _ordered(
 
 
 def _foremost_rank(rank: _RankOf[Run], row: CompetitionRow) -> _Rank:
-    """A competition stands where its foremost run does."""
+    """Return the rank of a competition: that of its first run."""
     return min((rank(run) for run in row.runs if run is not None), default=())
 
 
