@@ -1,7 +1,7 @@
-"""The one door for foreign text: what comes out holds no control character and no markup, only styled text.
+"""Sanitise untrusted text: the result contains no control characters and no markup, only styled text.
 
-Terminal programs pass escape sequences through, so whatever an agent, a file name or a competition says goes
-through here before it is shown. It knows nothing of Textual; `console.tui.painting` gives the spans their styles.
+Terminals act on escape sequences, so every text from agents, file names and competitions passes through here before it
+is shown. It does not depend on Textual; `console.tui.painting` draws the spans.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ TAB = 8
 _MOST_COMBINING = 3
 
 _SGR = r"\x1b\[(?P<sgr>[0-9;:]*)m"
-# Strings that a terminal would act upon (title, clipboard, links, device control): ESC or C1, up to their end.
+# Control strings that a terminal would act on (title, clipboard, links, device control): from ESC or C1 to their end.
 _STRING = r"(?:\x1b(?P<kind>[]PX^_])|(?P<c1>[\x90\x98\x9d-\x9f]))[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"
 _TOKEN = re.compile(f"{_SGR}|{_STRING}|(?P<text>[ -~]+)|(?P<other>.)", re.DOTALL)
 _STRING_NAMES = {"]": "OSC", "P": "DCS", "X": "SOS", "^": "PM", "_": "APC"}
-# They only choose between two drawings of a sign, of which one is as wide as the column says.
+# They only choose between two glyphs of a character, which may differ in width; without them the width is as computed.
 _VARIATION_SELECTORS = frozenset("\ufe0e\ufe0f")
 
 
-# Rich's styles say how text asks to be drawn, in the colours' names; whoever draws chooses what to heed.
+# Spans carry the style that the text asks for as a Rich style; the drawing code decides which parts to apply.
 PLAIN = Style.null()
 
 
 @dataclass(frozen=True)
 class Span:
-    """Harmless text in one style; `visible` marks what stands for something unprintable."""
+    """Sanitised text in one style; `visible` marks a visible replacement of an unprintable character."""
 
     text: str
     style: Style = PLAIN
@@ -41,11 +41,11 @@ class Span:
 
 
 def spans(text: str, *, limit: int | None = None) -> tuple[Span, ...]:
-    """Make one line of foreign text harmless, its colours kept.
+    """Sanitise one line of untrusted text and keep its colours.
 
     Args:
         text: one line; a line feed within it is shown as a control character.
-        limit: the widest it may become, in cells; what is cut is counted in a mark at the end.
+        limit: the greatest width in cells; a mark at the end counts the characters cut off.
     """
     if _is_harmless(text) and (limit is None or len(text) <= limit):
         return (Span(text),) if text else ()
@@ -54,12 +54,12 @@ def spans(text: str, *, limit: int | None = None) -> tuple[Span, ...]:
 
 
 def plain(text: str, *, limit: int | None = None) -> str:
-    """Make one line of foreign text harmless, without colours."""
+    """Sanitise one line of untrusted text and drop its colours."""
     return "".join(span.text for span in spans(text, limit=limit))
 
 
 def plain_lines(text: str) -> tuple[str, ...]:
-    """Make a foreign text of several lines harmless, without colours."""
+    """Sanitise an untrusted text of several lines and drop its colours."""
     return tuple(plain(line) for line in text.split("\n"))
 
 
@@ -68,7 +68,7 @@ def _is_harmless(text: str) -> bool:
 
 
 def _last_state(text: str) -> str:
-    """Of a line that was rewritten with carriage returns, as progress bars do, keep what it became."""
+    """Return the last version of a line that was overwritten with carriage returns, as progress bars do."""
     if "\r" not in text:
         return text
     return next((part for part in reversed(text.split("\r")) if part), "")
@@ -86,7 +86,7 @@ def _parsed(text: str) -> Iterator[Span]:
             continue
         character = token["other"]
         if character is None:
-            # A C1 character stands for ESC and the character 0x40 before it.
+            # A C1 character is equivalent to ESC and the character 0x40 below it.
             kind = token["kind"] or chr(ord(token["c1"]) - 0x40)
             span = Span(f"<{_STRING_NAMES[kind]}>", visible=True)
         elif character == "\t":
@@ -112,7 +112,7 @@ def _made_visible(character: str) -> str:
 
 
 def _after_sgr(style: Style, parameters: str) -> Style:
-    from rich.ansi import SGR_STYLE_MAP  # it is not needed for a start that prints no colours
+    from rich.ansi import SGR_STYLE_MAP  # imported here, since most starts print no colours
 
     codes = iter([int(code or 0) for code in re.split("[;:]", parameters)] if len(parameters) < 64 else [0])
     for code in codes:
@@ -128,7 +128,7 @@ def _after_sgr(style: Style, parameters: str) -> Style:
 
 
 def _extended_colour(codes: Iterator[int]) -> str | None:
-    """Take one of 256 colours, or of all, from the codes that follow; None where there is no such colour."""
+    """Parse a palette or RGB colour from the codes that follow; None if it is invalid."""
     kind = next(codes, None)
     wanted = list(islice(codes, {5: 1, 2: 3}.get(kind or 0, 0)))
     if not wanted or max(wanted) > 255:
@@ -147,7 +147,7 @@ def _capped(made: tuple[Span, ...], limit: int) -> tuple[Span, ...]:
     if sum(cell_len(span.text) for span in made) <= limit:
         return made
     count = sum(len(span.text) for span in made)
-    # The mark counts what it replaces, so its own width is found with the largest number it could hold.
+    # The mark contains the number of characters cut off, so its width is computed for the largest possible number.
     room = limit - len(f"… +{count:,}")
     if room < 0:
         return (Span("…"[:limit], visible=True),)

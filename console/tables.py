@@ -1,4 +1,4 @@
-"""Tables as data: columns of text, which a command prints and a screen draws; it knows no terminal."""
+"""Columns of tables as data, shared by commands that print them and screens that draw them."""
 
 from __future__ import annotations
 

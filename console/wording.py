@@ -1,4 +1,4 @@
-"""How sizes, times, durations, scores and states are written, on every screen and by every command."""
+"""The text forms of sizes, times, durations, scores and states, the same on all screens and in all commands."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ FAILURE_LETTERS = {each: each[0] for each in FailureClass} | {FailureClass.UNKNO
 
 
 def failure(run: Run) -> str:
-    """Write the class of a failure, and what is suspected: `agent crash, suspected: the network failed`."""
+    """Write the class of a failure and the suspected cause: `agent crash, suspected: the network failed`."""
     words = FAILURE_WORDS[run.failure_class or FailureClass.UNKNOWN]
     return f"{words}, suspected: {run.suspected}" if run.suspected else words
 
 
 def grading_trouble(run: Run, now: float) -> str:
-    """Write why a run can't be graded at present, since when, and when that is tried again; empty where it can."""
+    """Write why grading of a run fails, since when, and when it is retried; empty if it does not fail."""
     if not run.grading_problem:
         return ""
     since = "" if run.grading_fails_since is None else f" since {clock(run.grading_fails_since)}"
@@ -52,12 +52,12 @@ def grading_trouble(run: Run, now: float) -> str:
 
 
 def acknowledged(said: Acknowledgement) -> str:
-    """Write who knows of something, since when and why: `acknowledged by op@host 02:10: 'driver reset, ticket 12'`."""
+    """Write who acknowledged something, when and why: `acknowledged by op@host 02:10: 'driver reset, ticket 12'`."""
     what = "acknowledged" if said.until is None else f"snoozed until {clock(said.until)}"
     return f"{what} by {said.author} {clock(said.at)}: '{said.reason}'"
 
 
-# Slurm's reasons for not running a job, in a cell and in words; what is not among them is shown as Slurm says it.
+# Slurm's reasons for not running a job, as a short and a long text; other reasons are shown unchanged.
 _WAITS = {
     "None": ("waits", "Slurm has not looked at it yet"),
     "Priority": ("Priority", "other jobs go first"),
@@ -78,25 +78,25 @@ _WAITS = {
     "to be submitted": ("to submit", "this engine submits it soon"),
     "image of its dataset": ("image", "an image of its dataset is being made, once for all its runs"),
 }
-_STAGING = "staging"  # of a dataset to its node, where its job runs already
+_STAGING = "staging"  # the job runs already, and copies its dataset to the node
 _LIMITED = ("limit", "a limit of your account or qos is reached")
-# What does not pass unless somebody does something.
+# Reasons that persist until a person acts.
 _WAITS_FOR_PEOPLE = ("held", "no nodes", "suspended")
 _FAR_SECONDS = 20 * 3600.0
 
 
 def is_waiting(attempt: Attempt) -> bool:
-    """Tell whether a batch system does not run a live attempt yet, or not at the moment."""
+    """Return whether a batch system does not run a live attempt yet, or has suspended it."""
     return bool(attempt.waits_for) and attempt.ended_at is None
 
 
 def waits_in_queue(attempt: Attempt) -> bool:
-    """Tell whether a live attempt waits for its batch system, and not for its data to come to its node."""
+    """Return whether a live attempt waits in the batch system's queue, rather than for its data to be staged."""
     return is_waiting(attempt) and not attempt.waits_for.startswith(_STAGING)
 
 
 def waits_short(attempt: Attempt, now: float) -> tuple[str, ...]:
-    """Write in less and less room why an attempt waits in a batch system, and when it may start."""
+    """Write why an attempt waits in a batch system and when it may start, in several forms, longest first."""
     reason = _waits(attempt.waits_for)[0]
     if reason.startswith(_STAGING):
         return reason, reason.replace(_STAGING, "data")
@@ -107,7 +107,7 @@ def waits_short(attempt: Attempt, now: float) -> tuple[str, ...]:
 
 
 def waits(attempt: Attempt, now: float) -> str:
-    """Write why an attempt waits in a batch system, in words, when it may start, and its priority."""
+    """Write in words why an attempt waits in a batch system, when it may start, and its priority."""
     reason = _plain(attempt.waits_for)
     words = _waits(reason)[1]
     parts = [words if reason in words or reason not in _WAITS or reason == "None" else f"{reason}: {words}"]
@@ -120,12 +120,12 @@ def waits(attempt: Attempt, now: float) -> str:
 
 
 def waits_for_people(attempt: Attempt) -> bool:
-    """Tell whether an attempt waits for what does not pass by itself."""
+    """Return whether an attempt waits for a person to act."""
     return _waits(attempt.waits_for)[0] in _WAITS_FOR_PEOPLE
 
 
 def _plain(reason: str) -> str:
-    """Leave out what Slurm says beside a reason: `(ReqNodeNotAvail, Reserved for maintenance)`."""
+    """Strip Slurm's additions from a reason such as `(ReqNodeNotAvail, Reserved for maintenance)`."""
     return reason.strip("()").partition(",")[0]
 
 
@@ -143,19 +143,19 @@ def _soon(moment: float, now: float) -> str:
 
 
 def placed(attempt: Attempt, now: float) -> str:
-    """Write where a batch system runs an attempt, or why it does not yet; empty for one of the engine's own host."""
+    """Write where a batch system runs an attempt, or why it waits; empty for one on the engine's own host."""
     from state.records import HERE  # the first frame needs no record
 
     if attempt.placement == HERE:
         return ""
     where = attempt.placement + (f", job {attempt.job}" if attempt.job else "")
     where += f" on {attempt.node}" if attempt.node else ""
-    # What comes first is seen on narrow screens as well.
+    # The reason comes first, so that it is visible on narrow screens too.
     return f"{waits(attempt, now)} ({where})" if is_waiting(attempt) else where
 
 
 def jobs_forecast(jobs: JobsForecast, now: float) -> list[str]:
-    """Write what a batch system would make of a launch: room, time, and when the first job would start."""
+    """Write a batch system's forecast of a launch: room, time limit, and the start of the first job."""
     others = f", {jobs.wait_here} wait here" if jobs.wait_here else ""
     room = f"room for {jobs.room} of {plural(jobs.most, 'job')}"
     told = [f"{jobs.placement}: {room}, {jobs.submitted_now} would be submitted now{others}"]
@@ -174,7 +174,7 @@ def jobs_forecast(jobs: JobsForecast, now: float) -> list[str]:
 
 
 def waiting_for_kaggle(kaggle: KaggleState) -> str:
-    """Write since when and why Kaggle is waited for, and when it is asked again; empty where it can be reached."""
+    """Write since when and why Kaggle is unreachable, and when it is retried; empty if it is reachable."""
     if kaggle.unreachable_since is None:
         return ""
     again = "" if kaggle.retry_at is None else f"; asked again at {clock(kaggle.retry_at)}"
@@ -182,14 +182,14 @@ def waiting_for_kaggle(kaggle: KaggleState) -> str:
 
 
 def shared_budget(standing: BudgetStanding) -> str:
-    """Write how much of a budget that runs share is used."""
+    """Write how much of a shared budget is used."""
     budget = standing.budget
     room = "" if standing.has_room else "; no more runs start"
     return f"budget of {budget.scope} {budget.name}: {standing.in_words()} used{room}"
 
 
 def calls_under_way(calls: Sequence[OpenCall], now: float) -> str:
-    """Write how many calls have not ended, and how many of them wait: `2 calls are under way, 1 waits since 12s`."""
+    """Write the numbers of calls sent and waiting: `2 calls are under way, 1 waits since 12s`."""
     waiting = [call.at for call in calls if call.state == "waiting"]
     sent = len(calls) - len(waiting)
     parts = [f"{plural(sent, 'call')} {'is' if sent == 1 else 'are'} under way"] if sent else []
@@ -201,7 +201,7 @@ def calls_under_way(calls: Sequence[OpenCall], now: float) -> str:
 
 
 def provider_outage(outage: ProviderOutage) -> str:
-    """Write what a provider does since when, and how many runs wait for it: `openai answers 429 since 03:12, ...`."""
+    """Write a provider's outage, its begin, and the number of waiting runs: `openai answers 429 since 03:12, ...`."""
     since = f"since {clock(outage.since)}"
     over = "" if outage.until is None else f" until {clock(outage.until)}"
     waiting = plural(outage.waiting, "run")
@@ -214,7 +214,7 @@ def provider_outage(outage: ProviderOutage) -> str:
 
 
 def retrying(count: int) -> str:
-    """Say in brackets how many runs failed and will be queued again; nothing where none will."""
+    """Write in brackets how many failed runs will be retried; empty if none."""
     return f" ({count} to be retried)" if count else ""
 
 
@@ -261,7 +261,7 @@ def duration(seconds: float | None) -> str:
 
 
 def rank(percentile: float, *, short: bool = False) -> str:
-    """Write which teams a score beats."""
+    """Write the percentage of teams that a score beats."""
     of_whom = "teams" if short else "the teams on Kaggle"
     return f"{'beats' if short else 'better than'} {percentile:.1f} % of {of_whom}"
 
@@ -305,7 +305,7 @@ def elapsed_within(seconds: float, limit_seconds: float) -> str:
 
 
 def is_short(limit_seconds: float) -> bool:
-    """Return whether seconds matter under a limit."""
+    """Return whether times under a limit are shown in seconds."""
     return limit_seconds < 3600
 
 
@@ -326,7 +326,7 @@ def score(value: float | None, width: int = 7) -> str:
 
 
 def outcome(value: Outcome | str | None) -> str:
-    """Write an outcome, or how a run stands, in words."""
+    """Write an outcome or a live run's standing in words."""
     return UNKNOWN if value is None else OUTCOME_WORDS[Outcome(value)]
 
 
@@ -347,7 +347,7 @@ def percent(value: float | None) -> str:
 
 
 def mean_and_error(cell: Cell | None, plus_minus: str) -> str:
-    """Write a mean percentage with its standard error, `63.6 ±0.4 %`, or of one seed why there is none."""
+    """Write a mean percentage with its standard error, `63.6 ±0.4 %`; with one seed, a note that there is none."""
     if cell is None:
         return UNKNOWN
     figures = f"{cell.figures(1, plus_minus)} %"
@@ -355,7 +355,7 @@ def mean_and_error(cell: Cell | None, plus_minus: str) -> str:
 
 
 def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple[str, ...]:
-    """Write what runs have earned, longest form first: the figure where it is final, else what bounds it by now."""
+    """Write the medal rate in several forms, longest first: the final figure, or its current bounds."""
     if interim is None:
         return (UNKNOWN,)
     if interim.is_final and cell is not None:
@@ -380,7 +380,7 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
 
 
 def expected_end(end: ExpectedEnd | None, now: float) -> str:
-    """Write when a sweep ends: `ends ~14:05`, `ends by 03-16 14:05` where that is a bound; empty where unknown."""
+    """Write when a sweep ends: `ends ~14:05`, or `ends by 03-16 14:05` for an upper bound; empty if unknown."""
     if end is None:
         return ""
     moment = clock(end.at) if end.at - now < 86400 else date_and_time(end.at)[len("2026-") :]
@@ -403,7 +403,7 @@ def annotation(subject: Run | Sweep) -> str:
 
 
 def annotated_by(subject: Run | Sweep, now: float) -> str:
-    """Write who has put a note or a tag last, and how long ago; empty where that is not known."""
+    """Write who added the last note or tag, and how long ago; empty if unknown."""
     marks = [(tag.at, tag.by) for tag in subject.tags]
     if subject.note and subject.noted_at is not None:
         marks.append((subject.noted_at, subject.noted_by))

@@ -1,4 +1,4 @@
-"""What can be done to runs, sweeps and datasets: to which it applies, what is asked first, which request is filed.
+"""Actions on runs, sweeps and datasets: what they apply to, the question asked first, and the requests to the engine.
 
-Keys, the `:` command line and commands use the same actions; who draws the question and files the request is theirs.
+Keys, the `:` command line and commands share these actions; each caller shows the question and files the requests.
 """

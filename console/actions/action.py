@@ -1,4 +1,4 @@
-"""An action as data: the requests to the engine, and the question that comes before them."""
+"""An action as data: its requests to the engine, and the question that is asked before."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from foundation.problems import UsageProblem
 
 
 class NotApplicable(UsageProblem):
-    """There is nothing among what was chosen that the action applies to."""
+    """The action applies to nothing of what was chosen."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A change that the engine is asked for."""
+    """A request to the engine for a change."""
 
     kind: str
     arguments: dict[str, Any]
 
 
-# For how many seconds a console can take back what it has asked for, and how that is called meanwhile.
+# For how many seconds requests can be undone, and how they are called meanwhile.
 UNDO_SECONDS = 5.0
 _CAN_BE_UNDONE = {"run.relaunch": "relaunching", "run.stop": "stopping", "sweep.stop": "stopping"}
 
 
 def undone_as(kind: str, arguments: Mapping[str, Any]) -> str:
-    """What a request that can be taken back is about to do, such as `stopping 3 runs`; empty for one that can't."""
+    """Describe what a request is about to do, such as `stopping 3 runs`; empty if it can't be undone."""
     doing = _CAN_BE_UNDONE.get(kind, "")
     if not doing:
         return ""
@@ -38,13 +38,13 @@ def undone_as(kind: str, arguments: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Affected:
-    """Some of what an action changes, and what that means.
+    """A group of things that an action changes, with the consequences.
 
     Attributes:
-        heading: what these have in common; empty where the title says it.
-        items: each by its name and what is known of it.
+        heading: what they have in common; empty if the title says it.
+        items: the name and description of each.
         note: what happens to them.
-        is_warning: whether it should make somebody hesitate.
+        is_warning: whether it is drawn as a warning.
     """
 
     heading: str = ""
@@ -53,7 +53,7 @@ class Affected:
     is_warning: bool = False
 
     def in_words(self) -> str:
-        """All of it in one paragraph."""
+        """Return all of it as one paragraph."""
         items = ", ".join(f"{name} {known}" for name, known in self.items)
         listed = ": ".join(text for text in (self.heading, items) if text)
         return ". ".join(text for text in (listed, self.note) if text)
@@ -61,7 +61,7 @@ class Affected:
 
 @dataclass(frozen=True)
 class Question:
-    """What a person is asked before an action; no is the default answer."""
+    """The question asked before an action; the default answer is no."""
 
     title: str
     yes: str
@@ -69,13 +69,13 @@ class Question:
 
     @property
     def warns(self) -> bool:
-        """Whether any part of it is a warning."""
+        """Return whether any part of it is a warning."""
         return any(part.is_warning for part in self.affected)
 
 
 @dataclass(frozen=True)
 class Action:
-    """Requests to the engine, filed in order once the question, if there is one, is answered with yes."""
+    """Requests to the engine, filed in order after the question, if there is one, is answered with yes."""
 
     requests: tuple[Request, ...]
     question: Question | None = None

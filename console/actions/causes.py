@@ -1,4 +1,4 @@
-"""Acknowledging and snoozing what needs a person."""
+"""Acknowledging and snoozing the things that need a person."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.options.requests import AcknowledgeCause, OneCause
 
 
 def acknowledge(key: str, reason: str, *, seconds: float | None = None, text: str = "") -> Action:
-    """Put something that needs a person out of the way, for so long or until something new joins it.
+    """Acknowledge something that needs a person, for some seconds or until something is added to it.
 
     Raises:
         NotApplicable: there is no reason.
@@ -21,5 +21,5 @@ def acknowledge(key: str, reason: str, *, seconds: float | None = None, text: st
 
 
 def take_back(key: str) -> Action:
-    """Show again what was acknowledged."""
+    """Withdraw an acknowledgement."""
     return Action((Request("cause.take_back", asdict(OneCause(key=key))),))

@@ -20,18 +20,18 @@ _CANNOT_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAI
 
 
 def prepare(chosen: Sequence[DatasetRow]) -> Action:
-    """Prepare those that are neither prepared nor being prepared."""
+    """Prepare the datasets that are neither prepared nor being prepared."""
     found = [row for row in chosen if not row.is_busy and row.state is not DatasetState.PREPARED]
     return _ask("dataset.prepare", found, "all of these are prepared or being prepared")
 
 
 def prepare_raw(competition_ids: Sequence[str], raw: Path, edition: str = "v1") -> Action:
-    """Prepare some from raw data that are here: an extracted Kaggle folder or its zip, or a folder of such.
+    """Prepare datasets from local raw data: an extracted Kaggle folder, its zip, or a folder of such.
 
-    It looks at the disk, so call it from a thread. What is prepared already is prepared again, unless runs use it.
+    Waits for the disk, so call it in a thread. Prepared datasets are prepared again, unless runs use them.
 
     Raises:
-        Problem: the raw data are not there.
+        Problem: the raw data are missing.
     """
     from engine.datasets.plans import require_raw
 
@@ -47,51 +47,51 @@ def prepare_named(competition_ids: Sequence[str]) -> Action:
 
 
 def retry(chosen: Sequence[DatasetRow]) -> Action:
-    """Prepare those again that failed, were refused, or were not available."""
+    """Prepare again the datasets that failed, were refused, or were not available."""
     found = [row for row in chosen if row.state in _CANNOT_BE_HAD]
     return _ask("dataset.prepare", found, "none of these has failed")
 
 
 def check(chosen: Sequence[DatasetRow]) -> Action:
-    """Ask Kaggle again for those that it refused."""
+    """Ask Kaggle again for the datasets that it refused."""
     found = [row for row in chosen if row.access in (AccessState.RULES, AccessState.GONE)]
     return _ask("dataset.prepare", found, "Kaggle has refused none of these")
 
 
 def stop(chosen: Sequence[DatasetRow]) -> Action:
-    """Stop preparing or verifying; what is downloaded stays."""
+    """Stop preparing or verifying datasets; downloaded data are kept."""
     found = [row for row in chosen if row.is_busy or row.is_verifying]
     return _ask("dataset.stop", found, "none of them is being prepared or verified")
 
 
 def verify(chosen: Sequence[DatasetRow]) -> Action:
-    """Compare those that are prepared with the names and sizes in their manifests, and with the known checksums."""
+    """Compare prepared datasets with the names and sizes in their manifests, and with the known checksums."""
     found = [row for row in chosen if row.state is DatasetState.PREPARED]
     return _ask("dataset.verify", found, _NONE_PREPARED)
 
 
 def verify_deep(chosen: Sequence[DatasetRow]) -> Action:
-    """Compare every file of those that are prepared with their manifests."""
+    """Compare every file of prepared datasets with their manifests."""
     found = [row for row in chosen if row.state is DatasetState.PREPARED]
     return _ask("dataset.verify", found, _NONE_PREPARED, kind=VerificationKind.DEEP)
 
 
 def first(chosen: Sequence[DatasetRow], everything: Sequence[DatasetRow]) -> Action:
-    """Put those that wait before all others that do."""
+    """Prepare the chosen waiting datasets before all other ones."""
     highest = max((row.priority for row in everything if row.is_busy and row not in chosen), default=0)
     return prioritize(chosen, highest + 1)
 
 
 def prioritize(chosen: Sequence[DatasetRow], value: int) -> Action:
-    """Put those that are being prepared, or wait for that, before others of a lower priority."""
+    """Set the priority of the datasets that are being prepared or wait to be."""
     found = [row for row in chosen if row.is_busy]
     return _ask("dataset.priority", found, "none of these waits to be prepared", value=value)
 
 
 def prune(chosen: Sequence[DatasetRow], data_dir: Path, *, everything: bool) -> Action:
-    """Remove what lies on the disk of those that are idle: leftovers, or with `everything` prepared data too.
+    """Remove files of idle datasets: leftovers, or with `everything` prepared data too.
 
-    It looks at the disk, so call it from a thread.
+    Waits for the disk, so call it in a thread.
     """
     idle = [row for row in chosen if not row.is_busy]
     parts = parts_to_prune((row.competition_id for row in idle), data_dir, everything=everything)
@@ -118,7 +118,7 @@ def prune(chosen: Sequence[DatasetRow], data_dir: Path, *, everything: bool) -> 
 
 
 def parts_to_prune(competition_ids: Iterable[str], data_dir: Path, *, everything: bool) -> list[Part]:
-    """Find what lies on the disk of some datasets: leftovers, or with `everything` prepared data too."""
+    """Return the removable parts of datasets on the disk: leftovers, or with `everything` prepared data too."""
     names = PARTS if everything else (ZIP, RAW, PARTIAL)
     known = (competition(competition_id) for competition_id in dict.fromkeys(competition_ids))
     found = (part for each in known if each is not None for part in parts_of(each, data_dir))
@@ -126,7 +126,7 @@ def parts_to_prune(competition_ids: Iterable[str], data_dir: Path, *, everything
 
 
 def rules_urls(chosen: Sequence[DatasetRow]) -> tuple[str, ...]:
-    """Where the rules are accepted; of the chosen, those that Kaggle refused if there are such."""
+    """Return the addresses of the rules of the datasets that Kaggle refused, or if it refused none, of all chosen."""
     refused = [row for row in chosen if row.access is AccessState.RULES]
     ids = dict.fromkeys(row.competition_id for row in refused or chosen)
     found = (known for name in ids if (known := competition(name)) is not None)
@@ -134,7 +134,11 @@ def rules_urls(chosen: Sequence[DatasetRow]) -> tuple[str, ...]:
 
 
 def _ask(kind: str, rows: Sequence[DatasetRow], otherwise: str, /, **more: object) -> Action:
-    """Ask the engine for those of the chosen that it makes sense for, once for each edition."""
+    """Return an action with one request for each edition.
+
+    Raises:
+        NotApplicable: there are no rows; `otherwise` is its text.
+    """
     if not rows:
         raise NotApplicable(otherwise)
     ids: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Building images: the engine is asked for it and followed until it has ended, by the command and the launch screen."""
+"""Building images by the engine and following the build, for the command and the launch screen."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from engine.places import Places
 
 
 def start_build(places: Places, order: BuildImages) -> None:
-    """Let the engine build images, and return; `engine.images.build_status` says how far that is.
+    """Start a build of images by the engine, and return; `engine.images.build_status` has its progress.
 
     Raises:
-        Problem: the engine is not there, or builds already.
+        Problem: the engine is not running, or is already building.
     """
     ask(places, "image.build", asdict(completed(order, os.environ)))
 
 
 def build_images(places: Places, order: BuildImages, on_line: Callable[[str], None]) -> list[Image]:
-    """Let the engine build images, and return them; one that interrupts this stops the build.
+    """Build images by the engine, wait, and return them; an interrupt stops the build.
 
     Args:
-        places: whose engine builds.
-        order: what is built, and how; files that it leaves out are as the environment says.
-        on_line: gets each line of the build's log as it comes.
+        places: the paths of the state whose engine builds.
+        order: what to build, and how; files that it does not name are taken from the environment variables.
+        on_line: called with each line of the build's log.
 
     Raises:
-        Problem: the engine or Docker is not there, an image is not known, or a build failed.
+        Problem: the engine or Docker is not available, an image is unknown, or a build failed.
     """
     start_build(places, order)
     try:

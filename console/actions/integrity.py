@@ -1,4 +1,4 @@
-"""Reviewing what detectors have found in runs."""
+"""Reviewing the detectors' findings in runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.options.requests import ReviewFinding
 
 
 def review(run_id: int, finding: str, *, cleared: bool, reason: str) -> Action:
-    """Clear or confirm a finding, which is named by its key.
+    """Clear or confirm the finding with a key.
 
     Raises:
         NotApplicable: there is no reason.

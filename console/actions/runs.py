@@ -1,4 +1,4 @@
-"""Relaunching, stopping and classifying runs."""
+"""Relaunching, stopping, regrading, annotating and classifying runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from state.transitions import is_reroll
 
 
 def relaunch(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
-    """Launch those again that have ended; warns about those whose seeds it re-rolls.
+    """Launch ended runs again; warns about those whose seeds it re-rolls.
 
     Raises:
         NotApplicable: none of them has ended, or with `all_or_none` one has not.
@@ -38,10 +38,10 @@ def relaunch(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
 
 
 def stop(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
-    """Stop those that are queued or live: agents are ended, queued runs never start.
+    """Stop queued and live runs: agents are ended, queued runs never start.
 
     Raises:
-        NotApplicable: none of them is, or with `all_or_none` one is not.
+        NotApplicable: none of them is queued or live, or with `all_or_none` one is not.
     """
     going = _those(chosen, _can_be_stopped, "stopped", "only runs that are queued or running", all_or_none)
     live = sum(run.is_live for run in going)
@@ -52,10 +52,10 @@ def stop(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
 
 
 def regrade(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
-    """Grade those again at once whose grading has failed, instead of waiting for the next try.
+    """Retry the grading of runs whose grading has failed at once, instead of at the next scheduled time.
 
     Raises:
-        NotApplicable: none of them waits for that, or with `all_or_none` one does not.
+        NotApplicable: the grading of none has failed, or with `all_or_none` that of one has not.
     """
     waiting = _those(
         chosen, _is_ungradable, "graded again", "only runs whose grading has failed", all_or_none
@@ -66,7 +66,7 @@ def regrade(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
 def annotate(
     chosen: Sequence[Run], note: str | None = None, add: Sequence[str] = (), remove: Sequence[str] = ()
 ) -> Action:
-    """Replace the note of runs, where one is given, and put tags on and take them off.
+    """Replace the note of runs, if one is given, and add and remove tags.
 
     Raises:
         NotApplicable: no run was chosen.
@@ -78,7 +78,7 @@ def annotate(
 
 
 def classify(chosen: Sequence[Run], failure_class: FailureClass, note: str) -> Action:
-    """Correct the failure class of runs that have failed; the note is kept with their attempts.
+    """Correct the failure class of failed runs; the note is kept with their attempts.
 
     Raises:
         NotApplicable: one of them has not failed.
@@ -88,7 +88,7 @@ def classify(chosen: Sequence[Run], failure_class: FailureClass, note: str) -> A
 
 
 def classify_question(chosen: Sequence[Run]) -> tuple[Question, tuple[Run, ...]]:
-    """Ask which class is right for those that have failed, and return them too.
+    """Return the question for the right failure class, and the failed runs that it is about.
 
     Raises:
         NotApplicable: none of them has failed.
@@ -113,7 +113,11 @@ def _can_be_stopped(run: Run) -> bool:
 def _those(
     chosen: Sequence[Run], applies: Callable[[Run], bool], done: str, only: str, all_or_none: bool
 ) -> tuple[Run, ...]:
-    """Those that an action applies to."""
+    """Return the runs that an action applies to.
+
+    Raises:
+        NotApplicable: there are none, or with `all_or_none` not all are.
+    """
     found = tuple(run for run in chosen if applies(run))
     if all_or_none and len(found) < len(chosen):
         other = next(run for run in chosen if not applies(run))
@@ -134,6 +138,6 @@ def _state(run: Run) -> str:
 
 
 def _request(kind: str, runs: Sequence[Run], **more: object) -> Request:
-    """Make a request about runs as they are here: the engine refuses it for one that has moved on meanwhile."""
+    """Return a request with the runs' current attempts: the engine refuses it for runs that have changed meanwhile."""
     shown = [asdict(ShownRun(run.id, run.attempts, is_reroll(run))) for run in runs]
     return Request(kind, {"runs": shown, **more})

@@ -23,14 +23,14 @@ def launch(wanted: Launch) -> Action:
 
 
 def change(kind: str, sweep_id: str, **values: object) -> Action:
-    """Change one thing about a sweep by the request of this kind, which says what it is: `sweep.pause` and so on."""
+    """Change a sweep by a request of a kind such as `sweep.pause`."""
     return Action((Request(kind, {"sweep_id": sweep_id, **values}),))
 
 
 def annotate(
     sweep_id: str, note: str | None = None, add: Sequence[str] = (), remove: Sequence[str] = ()
 ) -> Action:
-    """Replace the note of a sweep, where one is given, and put tags on it and take them off."""
+    """Replace the note of a sweep, if one is given, and add and remove tags."""
     return change(
         "sweep.annotate", sweep_id, **asdict(Annotate(note=note, add=tuple(add), remove=tuple(remove)))
     )
@@ -39,7 +39,7 @@ def annotate(
 def set_budget(
     scope: BudgetScope, name: str, calls: int | None, tokens: int | None, usd: float | None
 ) -> Action:
-    """Change what the runs of a sweep or an experiment share; what is None stays, 0 takes a limit away."""
+    """Change the shared budget of a sweep or an experiment; None keeps a limit, 0 removes it."""
     values = {"calls": calls, "tokens": tokens, "usd": usd}
     given = {unit: value for unit, value in values.items() if value is not None}
     return Action((Request("budget.set", {"scope": scope.value, "name": name, **given}),))
@@ -58,7 +58,7 @@ def pause_or_resume(sweep: Sweep) -> Action:
 
 
 def remove(loss: Loss, *, with_results: bool) -> Action:
-    """Remove a sweep with everything of its runs."""
+    """Remove a sweep with all files of its runs."""
     affected = Affected(note=f"What is lost: {loss.in_words()}.", is_warning=True)
     question = Question(f"Remove sweep {loss.sweep_id}?", "yes, remove", (affected,))
     return replace(change("sweep.remove", loss.sweep_id, with_results=with_results), question=question)

@@ -1,1 +1,1 @@
-"""One reader of agents' logs for the log view and for `runs logs`."""
+"""Reading, searching and merging agents' logs, for the log view and for `runs logs`."""

@@ -1,8 +1,8 @@
-"""Several runs' logs merged by time into one that is read like any other, however large they are.
+"""Several runs' logs merged by time into one log with the same interface, however large they are.
 
-A day of twelve logs has a million seconds in which something was printed. Their order is worked out only where it is
-looked at, a stretch of time at once: where each stretch begins follows from the logs' time indexes alone. What is
-printed after the opening comes behind, as it is found, so positions never change.
+Twelve logs of a day contain a million seconds with output. They are merged only where they are read, one stretch of
+time at once: the begin of each stretch follows from the logs' time indexes alone. Output that is printed after opening
+is appended as it is found, so that positions never change.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from environment.runner import protocol
 from state import runs
 from state.database import Database
 
-# Chunks of a stretch, where each log prints something each second; and how many stretches are kept.
+# The chunks of a stretch if each log prints something each second; and how many stretches are kept in memory.
 _CHUNKS = 2048
 _MOST_STRETCHES = 8
-# A stretch of a log that has more bytes is not read as a whole to find its lines.
+# Larger stretches of a log are not read as a whole to find their lines.
 _MOST_READ = 1 << 20
 
 
 @dataclass(frozen=True)
 class Source:
-    """One run's log; `label` names the run, `grows` tells whether its attempt still prints."""
+    """One run's log; `label` names the run, `grows` is whether its attempt is still running."""
 
     label: str
     log: Path
@@ -39,7 +39,7 @@ class Source:
 
 @dataclass(frozen=True)
 class _Range:
-    """What is to be merged of one log: kept bytes `start` to `end`, and the entries of its index for them."""
+    """The part of one log to merge: kept bytes `start` to `end`, and the index entries for them."""
 
     start: int
     end: int
@@ -49,15 +49,15 @@ class _Range:
 
 @dataclass
 class _Chunks:
-    """What was printed in which order, as columns: each chunk is of one log and one second.
+    """Merged chunks in order, as columns; each chunk is the output of one log in one second.
 
     Attributes:
-        starts: the positions where they begin.
-        owners: of which log they are.
-        places: where they begin in that log, counted in kept bytes.
-        moments: when they were printed, never falling; 0 where that is not known.
-        begin, end: the position of the first one, and behind the last one.
-        text: what they hold, where that is little.
+        starts: the positions where the chunks begin.
+        owners: the number of each chunk's log.
+        places: where each chunk begins in its log, in kept bytes.
+        moments: when each was printed, non-decreasing; 0 if unknown.
+        begin, end: the position of the first chunk, and that after the last one.
+        text: their content, if it is small.
     """
 
     begin: int
@@ -78,7 +78,7 @@ class _Chunks:
             self.end += end - start
 
     def place_at(self, position: int) -> int:
-        """Return which chunk holds a position."""
+        """Return the index of the chunk that contains a position."""
         return bisect_right(self.starts, position) - 1
 
 
@@ -109,16 +109,16 @@ class MergedLog(LogFile):
 
     @property
     def end(self) -> int:
-        """The position behind the last byte."""
+        """The position after the last byte."""
         return self._later.end
 
     @property
     def restarted_at(self) -> int:
-        """The position behind all that was there when a log was begun anew: the others go on."""
+        """The position after all content from before a log was restarted: the other logs go on."""
         return self._later.begin
 
     def refresh(self) -> bool:
-        """Append what the logs have printed since, by time, and return whether that is anything."""
+        """Append the logs' new output by time, and return whether there was any."""
         before, restarts = self.end, self.restarts
         lost = [log.refresh() for log in self._logs]
         if any(lost):
@@ -146,7 +146,7 @@ class MergedLog(LogFile):
         return Label(owner, self._logs[owner].label)
 
     def moments_of(self, positions: Sequence[int]) -> list[float | None]:
-        """Return when the bytes at some positions were printed, where that is known."""
+        """Return when the bytes at some positions were printed; None if unknown."""
         found: list[float | None] = []
         for position in positions:
             chunks = self._chunks_at(position)
@@ -154,7 +154,7 @@ class MergedLog(LogFile):
         return found
 
     def position_at(self, moment: float) -> int:
-        """Find where the output of a moment begins, to the second."""
+        """Return where the output of a time begins, to the second."""
         later = self._later
         if later.moments and later.moments[0] <= moment:
             return later.starts[bisect_right(later.moments, moment) - 1]
@@ -166,7 +166,7 @@ class MergedLog(LogFile):
         return chunks.starts[place] if place >= 0 else self._start(number)
 
     def time_span(self) -> tuple[float, float] | None:
-        """Return when the first and the last was printed; None where that is not known."""
+        """Return when the first and the last byte was printed; None if unknown."""
         spans = [span for log in self._logs if (span := log.file.time_span()) is not None]
         return (min(span[0] for span in spans), max(span[1] for span in spans)) if spans else None
 
@@ -180,7 +180,7 @@ class MergedLog(LogFile):
             log.rewind()
 
     def _begin(self, ranges: Sequence[_Range]) -> None:
-        """Divide what is there into stretches of time; nothing of them is read yet."""
+        """Divide the existing content into stretches of time, without reading it."""
         span = self.time_span() or (0.0, 0.0)
         self._spans = tuple(ranges)
         self._since, self._seconds = span[0], max(1.0, _CHUNKS / len(self._logs))
@@ -189,7 +189,7 @@ class MergedLog(LogFile):
         self._later = _Chunks(length, length)
 
     def _bounds_of(self, number: int) -> tuple[tuple[int, int], ...]:
-        """Return where a stretch begins in each log, in kept bytes, and in its index."""
+        """Return where a stretch begins in each log, in kept bytes and in the log's index."""
         if number <= 0:
             return tuple((0, 0) for _ in self._spans)
         if number >= self._stretches:
@@ -205,12 +205,12 @@ class MergedLog(LogFile):
         return sum(bound[0] for bound in self._bounds_of(number))
 
     def _chunks_at(self, position: int) -> _Chunks:
-        """Return the chunks among which a position is."""
+        """Return the chunks of the stretch that contains a position."""
         if position >= self._later.begin:
             return self._later
         if self._nearest.begin <= position < self._nearest.end:
             return self._nearest
-        # Only the beginnings of a few stretches are worked out.
+        # A bisection, which computes the begins of only a few stretches.
         number = bisect_right(range(self._stretches), position, key=self._start) - 1
         return self._chunks(number)
 
@@ -225,7 +225,7 @@ class MergedLog(LogFile):
             found.add(self._merged(ranges))
             if found.end - found.begin <= _MOST_READ:
                 found.text = self._text(found, ranges)
-        self._read[number] = self._nearest = found  # the last one used stands last
+        self._read[number] = self._nearest = found  # the most recently used one is last
         while len(self._read) > _MOST_STRETCHES:
             del self._read[next(iter(self._read))]
         return found
@@ -236,7 +236,7 @@ class MergedLog(LogFile):
         )
 
     def _text(self, chunks: _Chunks, ranges: Sequence[_Range]) -> bytes:
-        """Put together what chunks hold, each log read once."""
+        """Return the content of chunks, reading each log once."""
         texts = [log.read(each.start, each.end) for log, each in zip(self._logs, ranges, strict=True)]
         ends = [*chunks.starts[1:], chunks.end]
         parts = []
@@ -270,7 +270,7 @@ class MergedLog(LogFile):
         end = chunks.starts[place + 1] if place + 1 < len(chunks.starts) else chunks.end
         log = self._logs[chunks.owners[place]]
         kept = log.extent_at(chunks.places[place] + position - start)
-        # Where that extent would begin if all of it lay here; what of it is of this chunk does.
+        # The extent is shifted to merged positions; only its part in this chunk is valid.
         shift = start - chunks.places[place]
         low, high = max(start, kept.start + shift), min(end, kept.end + shift)
         return Extent(kept.descriptor, low, high, kept.at + low - shift - kept.start)
@@ -280,7 +280,7 @@ class MergedLog(LogFile):
 
 
 class _Member:
-    """One of the merged logs, and how much of it is in the merged one already; kept bytes are counted without gaps."""
+    """One of the merged logs, and how much of it is merged already; kept bytes are counted without gaps."""
 
     def __init__(self, place: int, source: Source) -> None:
         self.label = source.label
@@ -291,13 +291,13 @@ class _Member:
         self.rewind()
 
     def rewind(self) -> None:
-        """Begin at the log's beginning again."""
+        """Start again at the log's beginning."""
         self._taken, self._entries, self._looked_to = 0, 0, -1
 
     def refresh(self) -> bool:
-        """Look how long the log is now, and return whether a part that was there is gone."""
+        """Update the length of the log, and return whether an earlier part of it is gone."""
         known, restarts = self.file.paths, self.file.restarts
-        with suppress(OSError):  # it can't be read now; the others go on
+        with suppress(OSError):  # it is unreadable now; the other logs go on
             self.file.refresh()
             self.file.index.refresh()
         self._kept = list(self.file.extents)
@@ -305,13 +305,13 @@ class _Member:
         return not known <= self.file.paths or self.file.restarts > restarts
 
     def take(self) -> _Range:
-        """Return what is new, in whole lines."""
+        """Return the range of new whole lines, and count it as merged."""
         file, taken, entries = self.file, self._taken, self._entries
         if file.end == self._looked_to:
             return _Range(taken, taken, entries, entries)
         self._looked_to = file.end
         last = file.backward(file.end, 1)
-        # A last line that is not whole yet would be joined with another log's next one.
+        # An incomplete last line would be joined with the next line of another log.
         end = file.end if last and last[0].is_whole else last[0].start if last else 0
         self._taken = max(taken, self._before(end))
         if self._taken > taken:
@@ -319,7 +319,7 @@ class _Member:
         return _Range(taken, self._taken, entries, self._entries)
 
     def bound(self, moment: float, whole: _Range) -> tuple[int, int]:
-        """Return where the output of a moment begins within a range, in kept bytes, and in the index."""
+        """Return where the output of a time begins within a range, in kept bytes and in the index."""
         index = self.file.index
         place = min(index.place_of_moment(moment), whole.entries_to)
         found = index.entries(place, min(index.place_after(place), whole.entries_to))
@@ -328,7 +328,7 @@ class _Member:
         return min(self._before(self.file.line_after(found[0][1])), whole.end), place
 
     def chunks(self, wanted: _Range) -> Iterator[tuple[float, int, int, int]]:
-        """Return a range by the second, as moment, this log's number, start and end in kept bytes."""
+        """Yield a range by the second, as time, this log's number, start and end in kept bytes."""
         start = wanted.start
         if start >= wanted.end:
             return
@@ -336,7 +336,7 @@ class _Member:
         before = self.file.index.entry_before(wanted.entries_from)
         moment = before[2] if before is not None else 0.0
         for _place, offset, at in self.file.index.entries(wanted.entries_from, wanted.entries_to):
-            # The index counts bytes; a line that was printed in two seconds belongs to the first.
+            # The index counts bytes; a line printed over two seconds belongs to the first.
             end = min(line_after(offset), wanted.end)
             if end > start:
                 yield moment, self._place, start, end
@@ -359,23 +359,23 @@ class _Member:
         return b"".join(blocks)
 
     def extent_at(self, kept: int) -> Extent:
-        """Return the extent that holds a kept byte, its start and end counted in kept bytes."""
+        """Return the extent that contains a kept byte, its start and end in kept bytes."""
         place = bisect_right(self._sizes, kept) - 1
         found = self._kept[place]
         return Extent(found.descriptor, self._sizes[place], self._sizes[place + 1], found.at)
 
     def _before(self, offset: int) -> int:
-        """Return how many kept bytes there are before a position of the log."""
+        """Return the number of kept bytes before a position of the log."""
         place = bisect_left(self._kept, offset, key=lambda extent: extent.end)
         if place == len(self._kept):
             return self._sizes[-1]
         return self._sizes[place] + max(0, offset - self._kept[place].start)
 
     def _line_finder(self, wanted: _Range) -> Callable[[int], int]:
-        """Return what finds, in kept bytes, the first line that begins at a position of the log or behind it."""
+        """Return a function that finds the first line that begins at or after a log position, in kept bytes."""
         if wanted.end > self.extent_at(wanted.start).end or wanted.end - wanted.start > _MOST_READ:
             return lambda offset: self._before(self.file.line_after(offset))
-        # Most seconds have a line or two: reading them all at once costs less than looking for the end of each.
+        # Most seconds have a line or two: reading all at once is cheaper than searching for the end of each.
         content = self.read(wanted.start, wanted.end)
 
         def line_after(offset: int) -> int:

@@ -1,4 +1,4 @@
-"""Pages through a log for a screen: a cursor that moves, searches and filters, and the thread that it works in."""
+"""Paging through a log for a screen: a cursor that moves, searches and filters, and the thread that runs it."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from foundation.problems import UsageProblem
 
 log = logging.getLogger(__name__)
 
-# At most this often a growing log is shown anew, however fast it grows.
+# The shortest interval between two pages of a growing log.
 LOOK_EVERY_SECONDS = 0.25
-# What a log that grows by itself may send to the terminal on average: nobody reads faster, and links are slow.
+# The average rate at which a growing log may send output to the terminal: nobody reads faster, and links are slow.
 _BYTES_PER_SECOND = 3500
 _LONGEST_PAUSE_SECONDS = 2.0
-# Of a line, what a terminal is wide; and what moving the cursor and setting colours adds.
+# The width assumed for a terminal, and the bytes per line for moving the cursor and setting colours.
 _SEEN_OF_LINE = 120
 _AROUND_LINE = 40
 _COUNT_SECONDS = 0.02
-# A search through more than this may take long enough to say so.
+# Searches through more bytes may take long, so a message says that a search is running.
 _LARGE = 1 << 28
-# Lines above one that was searched for.
+# The number of lines shown above a hit.
 _CONTEXT = 5
-# What is kept of the lines that a filter let through while the log grows.
+# The number of filtered lines kept in memory while the log grows.
 _MOST_NEW = 2000
-# A selection is read into memory; of more only the beginning is taken.
+# Selections are read into memory; of larger ones only the beginning is used.
 _MOST_SELECTED = 32 << 20
 _SINCE_BEGIN = re.compile(r"\+(?:(?P<hours>\d+)[:h])?(?P<minutes>\d+)m?")
 _TIME_OF_DAY = re.compile(r"(?P<hours>\d{1,2}):(?P<minutes>\d{2})(?::(?P<seconds>\d{2}))?")
@@ -40,22 +40,22 @@ _DAY = 86400.0
 
 @dataclass(frozen=True)
 class Page:
-    """What is to be shown, and where in the log that is.
+    """The lines to show, and their position in the log.
 
     Attributes:
         following: the page stays at the end while the log grows.
-        behind: lines that were added below since following stopped.
-        share: how far down the page's end is, between 0 and 1.
-        hit: where the line begins that a search found.
-        hits: how many lines have a match, as far as they are counted.
-        hit_number: which of them the hit is.
-        counting: there is more to count.
+        behind: the number of lines added since following stopped.
+        share: the position of the page's end in the log, between 0 and 1.
+        hit: the start of the line that a search found.
+        hits: the number of lines with a match, as far as counted.
+        hit_number: the number of the hit among them.
+        counting: counting is not finished.
         filtered: only lines with a match are shown.
-        mark: where a selection begins.
-        numbers: each line's number, where it is wanted and known.
-        moments: when each line was printed, where it is wanted and known.
-        labels: the run that each line is from, where the log is merged from several.
-        note: what came of the last command, for people.
+        mark: the start of a selection.
+        numbers: the lines' numbers, if shown and known.
+        moments: when the lines were printed, if shown and known.
+        labels: each line's run, in a merged log.
+        note: a message about the result of the last command.
     """
 
     lines: tuple[LogLine, ...] = ()
@@ -76,21 +76,21 @@ class Page:
 
 
 class LogCursor:
-    """A place in a log, and what is seen from there.
+    """A position in a log, and the page there.
 
     Attributes:
-        file: the log, as it was when it was last looked at.
+        file: the log, as of its last refresh.
         height: lines of a page.
-        columns: how many cells a line has where long ones are wrapped; None where they are cut.
+        columns: the width to which long lines are wrapped; None if they are cut.
     """
 
     def __init__(self, file: LogFile, height: int, wanted: Callable[[], bool]) -> None:
-        """Begin at the end, following.
+        """Start at the end, following.
 
         Args:
             file: the log.
             height: lines of a page.
-            wanted: returns whether a long search is still of interest.
+            wanted: returns whether a long search should go on.
         """
         self.file = file
         self.height = height
@@ -114,7 +114,7 @@ class LogCursor:
         self._restarts = file.restarts
 
     def page(self) -> Page:
-        """Return what is seen from here now."""
+        """Return the current page."""
         file = self.file
         if file.restarts != self._restarts:
             self._begin_anew()
@@ -123,7 +123,7 @@ class LogCursor:
             self._top = lines[0].start if lines else file.begin
             self._behind, self._counted_to = 0, file.end
         else:
-            # A log that was begun anew may be shorter.
+            # A restarted log may be shorter.
             self._top = min(max(self._top, file.begin), file.end)
             lines = self._forward(self._top, self.height)
             self._behind += file.count_lines(self._counted_to, file.end)
@@ -149,11 +149,11 @@ class LogCursor:
         )
 
     def is_counting(self) -> bool:
-        """Return whether there is something left to count."""
+        """Return whether counting is not finished."""
         return any(count is not None and count.is_behind(self.file) for count in (self._hits, self._lines))
 
     def count_on(self, seconds: float) -> None:
-        """Go on counting what is wanted, for about as long as given."""
+        """Continue counting for about this many seconds."""
         for count in (self._hits, self._lines):
             if count is not None and count.is_behind(self.file):
                 count.advance(self.file, seconds)
@@ -181,7 +181,7 @@ class LogCursor:
         self._top = self.file.begin
 
     def to_line(self, number: int) -> None:
-        """Go to a line, counted from 1, with a few lines above it; to the end if there are not so many."""
+        """Go to a line, counted from 1, with a few lines above it; to the end if there are fewer lines."""
         self._stop_following()
         lines = self._forward(self.file.begin, number)
         if lines:
@@ -192,7 +192,7 @@ class LogCursor:
         self._following, self._note = True, ""
 
     def to_moment(self, text: str) -> None:
-        """Go to what was printed at a moment that a person typed."""
+        """Go to the output of a time that was typed."""
         span = self.file.time_span()
         if span is None:
             self._note = "this log has no times"
@@ -209,13 +209,13 @@ class LogCursor:
             max(self.file.begin, min(self.file.position_at(moment), self.file.end - 1))
         )
         if len(self._forward(self._top, self.height)) < self.height:
-            # As many lines as there is room for, not a page that is empty but for its first lines.
+            # Show a full page rather than one with few lines at its top.
             self.to_end()
         if moment > span[1]:
             self._note = "that is after the last line"
 
     def search(self, pattern: Pattern | None, *, back: bool = False) -> None:
-        """Go to the next line with a match of a pattern, or of the last one searched for."""
+        """Go to the next line with a match of a pattern; without one, of the last pattern."""
         if pattern is not None and pattern != self._pattern:
             self._pattern, self._hits = pattern, LineCount(pattern)
         if self._pattern is None:
@@ -224,7 +224,7 @@ class LogCursor:
         file, begin, note = self.file, self._search_from(back=back), ""
         found = file.search(self._pattern, begin, back=back, wanted=self._wanted)
         if found is None and self._wanted():
-            # The rest of the log, from its other end.
+            # Wrap around: search the rest of the log from its other end.
             other = file.end if back else file.begin
             found = file.search(self._pattern, other, back=back, wanted=self._wanted, until=begin)
             note = f"from the {'end' if back else 'beginning'} again"
@@ -237,31 +237,31 @@ class LogCursor:
         self._top = self._with_context(found.start)
 
     def only_lines_with(self, pattern: Pattern | None) -> None:
-        """Leave out all lines without a match; None shows them all again."""
+        """Show only lines with a match; None shows all lines again."""
         self._filter, self._kept, self._note = pattern, None, ""
 
     def resize(self, height: int, columns: int | None = None) -> None:
-        """Show pages of another height, long lines wrapped to so many cells, or cut."""
+        """Set the height of pages and the width to which long lines are wrapped; None cuts them."""
         self.height, self.columns, self._kept = max(1, height), columns, None
 
     def with_numbers(self, wanted: bool) -> None:
-        """Show the lines' numbers or not."""
+        """Show or hide line numbers."""
         self._lines = (self._lines or LineCount()) if wanted else None
 
     def with_times(self, wanted: bool) -> None:
-        """Show when lines were printed or not."""
+        """Show or hide the times of lines."""
         self._with_times, self._note = wanted, ""
 
     def toggle_mark(self) -> None:
-        """Begin a selection at the top of the page, or give one up."""
+        """Start a selection at the top of the page, or cancel it."""
         self._mark = None if self._mark is not None else self._top
         self._note = "" if self._mark is None else "selection begins here"
 
     def take_selection(self, most: int = _MOST_SELECTED) -> tuple[bytes, bool]:
-        """Return what is between the mark, or else the top of the page, and the page's end; the mark is gone then.
+        """Return the selection, or without one the page, and whether it was cut; removes the mark.
 
         Args:
-            most: how many bytes are taken; whether there was more is told beside them.
+            most: the greatest number of bytes to return.
         """
         start = self._top if self._mark is None else min(self._mark, self._top)
         end, self._mark = self._page_end, None
@@ -272,7 +272,7 @@ class LogCursor:
         return content[:most], len(content) > most
 
     def _matching(self, pattern: Pattern, start: int, end: int, most: int) -> Iterator[bytes]:
-        """Read the lines with a match between two positions, until they have more bytes than are wanted."""
+        """Yield the lines with a match between two positions, until they exceed `most` bytes."""
         size = 0
         while size <= most and start < end:
             line = self.file.search(pattern, start, wanted=self._wanted, until=end)
@@ -291,7 +291,7 @@ class LogCursor:
             new = self._forward(self._kept_to, _MOST_NEW)
             self._kept = [line for line in self._kept if line.start < self._kept_to] + new
             self._kept = self._kept[-self.height :]
-        # The last line may not be whole yet, so it is looked at again.
+        # The last line may be incomplete, so it is searched again next time.
         self._kept_to = file.line_start(file.end - 1) if file.end else 0
         shown = self._kept
         if not self._wanted():
@@ -309,7 +309,7 @@ class LogCursor:
         return self.file.matching(self._filter, position, count, back=True, wanted=self._wanted)
 
     def _begin_anew(self) -> None:
-        """Forget all positions: the log was begun anew, and others lie there now."""
+        """Forget all positions, which are invalid after a restart of the log."""
         self._restarts = self.file.restarts
         self._hit = self._mark = self._kept = None
         self._hits = None if self._hits is None else LineCount(self._pattern)
@@ -317,7 +317,7 @@ class LogCursor:
         self._counted_to = min(self._counted_to, self.file.end)
 
     def _with_context(self, position: int) -> int:
-        """Return where the lines begin that led to a line, as many as leave room for it where long ones are wrapped."""
+        """Return the start of the context above a line, with only as many lines as leave room for wrapped lines."""
         room = min(_CONTEXT, self.height // 3)
         for line in reversed(self._backward(position, room)):
             room -= -(-max(1, len(line.content)) // self.columns) if self.columns else 1
@@ -331,7 +331,7 @@ class LogCursor:
             self._following, self._behind, self._counted_to = False, 0, self.file.end
 
     def _search_from(self, *, back: bool) -> int:
-        """Return the last hit if it is on the page, else the page's top, so that one searches on from what one sees."""
+        """Return where a search starts: at the last hit if it is on the page, else at the page's top."""
         if self._following:
             return self.file.end
         if self._hit is not None and self._top <= self._hit < self._page_end:
@@ -360,7 +360,7 @@ class LogCursor:
 
 
 def read_moment(text: str, begin: float, end: float) -> float:
-    """Return the moment that is meant: `14:05` is the last such time of day before the end, `+2:30` counts from begin.
+    """Parse a typed time: `14:05` is the last such time of day before the end, `+2:30` counts from begin.
 
     Raises:
         UsageProblem: it is neither.
@@ -384,10 +384,10 @@ class _Command:
 
 
 class LogPager:
-    """A thread with a cursor in a log: `run` returns at once, and pages come by `deliver`.
+    """A thread with a cursor in a log: `run` returns at once, and `deliver` is called with pages.
 
-    It is a daemon thread of its own rather than a worker of Textual, because a program that ends waits for those, and a
-    read from a network file system may hang.
+    It is a daemon thread rather than a Textual worker, because the program waits for workers when it exits, and a read
+    from a network file system may hang.
     """
 
     def __init__(
@@ -410,7 +410,7 @@ class LogPager:
         self._thread = threading.Thread(target=self._work, name="log-pager", daemon=True)
 
     def start(self) -> None:
-        """Begin, at the end of the log."""
+        """Start the thread, at the end of the log."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -419,18 +419,18 @@ class LogPager:
         self._commands.put(None)
 
     def run(self, action: Callable[[LogCursor], None], *, long: bool = False, moves: bool = True) -> None:
-        """Let an action work on the cursor, in the pager's thread, and show the page after it.
+        """Run an action on the cursor in the pager's thread, then deliver the new page.
 
         Args:
-            action: what to do.
-            long: it searches, which may take long.
-            moves: it goes elsewhere, so that a search that is under way is no longer wanted.
+            action: takes the cursor.
+            long: the action is a search, which may take long.
+            moves: the action changes the position, which cancels a running search.
         """
         self._newest += moves
         self._commands.put(_Command(action, self._newest, long))
 
     def is_final(self, page: Page) -> bool:
-        """Return whether a page is what the last command asked for, with nothing left to count."""
+        """Return whether a page is the result of the last command, with counting finished."""
         done = self._commands.empty() and self._current == self._newest
         return done and page == self._shown and not page.counting
 
@@ -445,7 +445,7 @@ class LogPager:
                 self._file.close()
                 self._show(Page(note=f"the log can't be read: {error.strerror or error}"))
             except Exception:
-                # The screen says so and the next look may succeed; the log keeps the traceback.
+                # The page shows the problem, and the next read may succeed; the traceback goes to the log.
                 log.exception("paging %s", self._file.path)
                 self._file.close()
                 self._show(Page(note="the log can't be shown; see console.log"))
@@ -475,7 +475,7 @@ class LogPager:
         self._show(page)
 
     def _next(self) -> _Command | None:
-        """Wait for a command, or for the time to look again; while there is something to count, hardly."""
+        """Wait for a command or the next refresh; only very briefly while counting."""
         try:
             return self._commands.get(timeout=0.001 if self._cursor.is_counting() else LOOK_EVERY_SECONDS)
         except queue.Empty:
@@ -492,7 +492,7 @@ class LogPager:
 
 
 def _pause_after(before: Page | None, page: Page) -> float:
-    """Return how long a page is to stay, unless a key is pressed, for what it costs to draw it over another."""
+    """Return how long a page must stay, unless a key is pressed, given the bytes needed to draw it over another."""
     shown = () if before is None else before.lines
     cost = sum(
         min(len(line.content), _SEEN_OF_LINE) + _AROUND_LINE

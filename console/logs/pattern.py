@@ -1,4 +1,4 @@
-"""A regular expression that somebody searches logs for, compiled by RE2: linear in the text, whatever was typed."""
+"""Regular expressions for searching logs, compiled by RE2: linear time for any expression."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from foundation.problems import UsageProblem
 
 @dataclass(frozen=True)
 class Pattern:
-    """A regular expression that matches within a line, never beyond it.
+    """A regular expression that matches within single lines.
 
     Attributes:
-        expression: in the syntax of RE2, which is Python's without look-around and back-references.
-        any_case: small and capital letters match each other.
+        expression: in RE2's syntax, which is Python's without look-around and back-references.
+        any_case: ignores case.
     """
 
     expression: str
@@ -24,10 +24,10 @@ class Pattern:
 
     @classmethod
     def typed(cls, expression: str) -> Pattern:
-        """Make what a person means: without a capital letter in it, capitals match too.
+        """Return the pattern for a typed expression; it ignores case unless it contains a capital letter.
 
         Raises:
-            UsageProblem: it is not a regular expression, or one that can't be searched for.
+            UsageProblem: it is not a valid regular expression for RE2.
         """
         pattern = cls(expression, any_case=not any(letter.isupper() for letter in expression))
         import re2
@@ -43,12 +43,12 @@ class Pattern:
         return pattern
 
     def first(self, block: bytes) -> int | None:
-        """Return where the first match in a block of lines begins."""
+        """Return the start of the first match in a block of lines; None without a match."""
         found = self._compiled.search(block)
         return None if found is None else int(found.start())
 
     def last(self, block: bytes) -> int | None:
-        """Return where the first match in the last line with one begins."""
+        """Return the start of the first match in the last line with one; None without a match."""
         return max(self._lines_with_a_match(block), default=None)
 
     def count(self, block: bytes) -> int:
@@ -56,7 +56,7 @@ class Pattern:
         return sum(1 for _place in self._lines_with_a_match(block))
 
     def spans(self, line: bytes) -> list[tuple[int, int]]:
-        """Return where each match in a line begins and ends, empty matches left out."""
+        """Return the start and end of each non-empty match in a line."""
         return [(*found.span(),) for found in self._compiled.finditer(line) if found.end() > found.start()]
 
     def _lines_with_a_match(self, block: bytes) -> Iterator[int]:
@@ -67,7 +67,7 @@ class Pattern:
             if not start:
                 return
 
-    # A frozen dataclass still has a dictionary, which is where a cached property lives.
+    # Works in a frozen dataclass, since cached_property writes to the instance's dictionary directly.
     @cached_property
     def _compiled(self) -> Any:
         import re2
@@ -79,7 +79,7 @@ class Pattern:
         return re2.compile(b"(?m)" + self.expression.encode("utf-8", "replace"), options)
 
 
-# What marks a line as an error.
+# Matches lines that look like errors.
 ERRORS = Pattern(
     r"\w(?:Error|Exception)\b"
     r"|(?i:\b(?:error|exception|traceback|fatal|failed|out of memory|oom|killed|segmentation fault)\b)"

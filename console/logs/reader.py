@@ -1,7 +1,7 @@
-"""Reads a log by position, however large it is and in however many parts it lies: its lines, times, and a search.
+"""Reading a log of any size and number of parts by position: lines, times and searches.
 
-Positions count the bytes that the agent printed. Of a log that outgrew its limit the middle is missing: a line says so
-in its place. No more than a few blocks are ever in memory, of the index of times neither.
+Positions count the bytes that the agent printed. A log that exceeded its size limit lacks its middle, and has a line
+that says so there. Only a few blocks of the log and of its time index are in memory at any time.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pathlib import Path
 from console.logs.pattern import Pattern
 from environment.container.run_log import LogPart, log_parts
 
-# A line without an end is cut here, at positions that are the same from whichever side it is read.
+# Longer lines are cut at multiples of this, so that the cuts are the same when reading forward and backward.
 LONGEST_LINE = 1 << 16
 _BLOCK = 1 << 16
 _FIRST_LOOK = 512
-# Smaller than what the allocator maps anew each time, which would halve the speed.
+# Below the allocator's mmap threshold: mapping each block anew would halve the speed.
 _SEARCH_BLOCK = 96 << 10
-# Small enough that a key is answered between two slices, large enough to count at the speed of the disk.
+# Small enough to handle keys between two slices, large enough to count at the speed of the disk.
 _COUNT_SLICE = 1 << 20
 # An entry of the index has about twenty bytes.
 _LONGEST_ENTRY = 64
@@ -35,7 +35,7 @@ _INDEX_BLOCK = 4096
 
 @dataclass(frozen=True)
 class LogLine:
-    """One line: where it begins and ends (its line feed included), and its bytes without the line feed."""
+    """One line: its start and end (including its line feed), and its bytes without the line feed."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class LogLine:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether its line feed is there."""
+        """Return whether it has a line feed."""
         return self.end - self.start > len(self.content)
 
     @property
@@ -54,7 +54,7 @@ class LogLine:
 
 @dataclass(frozen=True)
 class Label:
-    """The run that a line is from, where a log is merged from several: its number among them, and its name."""
+    """The run of a line in a merged log: its number among the runs, and its name."""
 
     number: int
     text: str
@@ -62,11 +62,11 @@ class Label:
 
 @dataclass(frozen=True)
 class Extent:
-    """Bytes of an opened part, by descriptor, so that they can be read even after the part is deleted.
+    """A range of bytes in an open part, by descriptor, so that it can be read after the part is deleted.
 
     Attributes:
-        start: the position of the first byte.
-        at: where in the file that byte is.
+        start: the position of the first byte in the log.
+        at: the offset of that byte in the file.
     """
 
     descriptor: int
@@ -76,7 +76,7 @@ class Extent:
 
 
 class TimeIndex:
-    """The file that says when which byte of a log was printed; of a day it has two megabytes, so it is searched."""
+    """The file with the times at which bytes of a log were printed; two megabytes a day, so it is searched on disk."""
 
     def __init__(self, log: Path) -> None:
         self._path = log.with_suffix(".times")
@@ -85,7 +85,7 @@ class TimeIndex:
         self.size = 0
 
     def refresh(self) -> None:
-        """Look how long it is now, in whole lines."""
+        """Update its length, in whole lines."""
         if self._descriptor is not None and not _is_same_file(self._path, self._descriptor):
             self.close()
         if self._descriptor is None:
@@ -103,15 +103,15 @@ class TimeIndex:
         self._read = ((0, 0), [])
 
     def place_of_moment(self, moment: float, *, behind: bool = False) -> int:
-        """Find the place in the index of the first entry that is not before a moment, or that is behind it."""
+        """Return the place in the index of the first entry at or after a time, or with `behind` only after it."""
         return self._place(2, moment, behind=behind)
 
     def place_of_offset(self, offset: int, *, behind: bool = False) -> int:
-        """Find the place in the index of the first entry that is not before a byte, or that is behind it."""
+        """Return the place in the index of the first entry at or after a byte, or with `behind` only after it."""
         return self._place(1, offset, behind=behind)
 
     def entries(self, start: int, end: int) -> list[tuple[int, int, float]]:
-        """Read the entries between two places: each its own place, the byte, and when that was printed."""
+        """Read the entries between two places, each as its place, the byte's position, and its time."""
         if start >= end or self._descriptor is None:
             return []
         if self._read[0] != (start, end):
@@ -131,7 +131,7 @@ class TimeIndex:
         return found[-1] if found else None
 
     def place_after(self, place: int) -> int:
-        """Find the place behind the entry at a place."""
+        """Return the place after the entry at a place."""
         return min(self.size, self._line_at(place + 1))
 
     def _place(self, column: int, value: float, *, behind: bool) -> int:
@@ -151,7 +151,7 @@ class TimeIndex:
         return next((entry[0] for entry in self.entries(start, end) if is_there(entry)), end)
 
     def _line_at(self, place: int) -> int:
-        """Find where the first line begins that begins at a place or behind it."""
+        """Return the start of the first line at or after a place."""
         if place == 0 or self._descriptor is None:
             return 0
         if place >= self.size:
@@ -167,7 +167,7 @@ class TimeIndex:
 
 
 def _entry(line: bytes) -> tuple[int, float] | None:
-    """Read an entry; None for what is none, as nothing but the warden should write there, but without a sandbox may."""
+    """Parse an entry; None if it is invalid: agents without a sandbox can write to the file, too."""
     try:
         offset, moment = line.split()
         found = int(offset), float(moment)
@@ -177,11 +177,11 @@ def _entry(line: bytes) -> tuple[int, float] | None:
 
 
 class LogFile:
-    """A log; `refresh` opens it, and finds what was added since.
+    """A log; `refresh` opens it, and finds new output.
 
     Attributes:
-        index: when which byte was printed.
-        restarts: how often the log was begun anew since it was opened: emptied, or another file put in its place.
+        index: the index of times.
+        restarts: how often the log was emptied or replaced by another file since it was opened.
     """
 
     def __init__(self, path: Path, parts_of: Callable[[Path], tuple[LogPart, ...]] = log_parts) -> None:
@@ -196,31 +196,31 @@ class LogFile:
 
     @property
     def begin(self) -> int:
-        """The first position that there is."""
+        """The first position."""
         return self._extents[0].start if self._extents else 0
 
     @property
     def end(self) -> int:
-        """The position behind the last byte."""
+        """The position after the last byte."""
         return self._extents[-1].end if self._extents else 0
 
     @property
     def restarted_at(self) -> int:
-        """The position of the first byte that was printed since it was begun anew."""
+        """The position of the first byte printed since its last restart."""
         return self.begin
 
     @property
     def extents(self) -> Sequence[Extent]:
-        """Where its bytes lie, in their order."""
+        """The extents of its bytes, in order."""
         return self._extents
 
     @property
     def paths(self) -> frozenset[Path]:
-        """The parts that are open."""
+        """The paths of the open parts."""
         return frozenset(self._open)
 
     def refresh(self) -> bool:
-        """Look how long the log is now, and return whether that has changed."""
+        """Update the length of the log, and return whether it has changed."""
         before, restarts = self._extents, self.restarts
         parts = self._parts_of(self.path) if self.path.parent.is_dir() else ()
         self.restarts += self.path in self._open and all(part.path != self.path for part in parts)
@@ -236,14 +236,14 @@ class LogFile:
         self._set([])
 
     def moments_of(self, positions: Sequence[int]) -> list[float | None]:
-        """Return when the bytes at some positions, in rising order, were printed, where that is known."""
+        """Return when the bytes at some positions, in ascending order, were printed; None if unknown."""
         index = self.index
         index.refresh()
         if not positions:
             return []
         start = index.place_of_offset(positions[0], behind=True)
         end = index.place_of_offset(positions[-1], behind=True)
-        if end - start > _INDEX_BLOCK:  # far apart, as what a filter lets through
+        if end - start > _INDEX_BLOCK:  # far apart, such as lines that pass a filter
             places = [index.place_of_offset(position, behind=True) for position in positions]
             befores = [index.entry_before(place) for place in places]
         else:
@@ -254,28 +254,28 @@ class LogFile:
         return [None if entry is None else entry[2] for entry in befores]
 
     def position_at(self, moment: float) -> int:
-        """Find the byte where the output of a moment begins, to the second."""
+        """Return the position where the output of a time begins, to the second."""
         self.index.refresh()
         found = self.index.entry_before(self.index.place_of_moment(moment, behind=True))
         return 0 if found is None else found[1]
 
     def time_span(self) -> tuple[float, float] | None:
-        """Return when the first and the last was printed; None where that is not known."""
+        """Return when the first and the last byte was printed; None if unknown."""
         self.index.refresh()
         first = self.index.entries(0, self.index.place_after(0))
         last = self.index.entry_before(self.index.size)
         return None if last is None else (first[0][2] if first else last[2], last[2])
 
     def label_of(self, position: int) -> Label | None:  # noqa: ARG002  # see MergedLog
-        """Return the run that the line at a position is from, in a log that is merged from several."""
+        """Return the run of the line at a position; only a merged log has one."""
         return None
 
     def forward(self, position: int, count: int) -> list[LogLine]:
-        """Read `count` lines from a line's beginning on, fewer at the end."""
+        """Read `count` lines from a line's start on, fewer at the end of the log."""
         return list(islice(self._lines(position, self.end), count))
 
     def backward(self, position: int, count: int) -> list[LogLine]:
-        """Read the `count` lines that end at a position, in their order, fewer at the beginning."""
+        """Read the `count` lines before a position, in order, fewer at the beginning of the log."""
         lines: list[LogLine] = []
         while len(lines) < count and position > self.begin:
             start = self.line_start(position - 1)
@@ -286,7 +286,7 @@ class LogFile:
         return list(reversed(lines[:count]))
 
     def line_start(self, position: int) -> int:
-        """Return where the line begins that holds the byte at `position`."""
+        """Return the start of the line that contains the byte at `position`."""
         extent = self._extent_at(position)
         if extent is None:
             return self.begin
@@ -300,14 +300,14 @@ class LogFile:
             return newline + 1
         if floor == begin:
             return floor
-        # `floor` is a cut only if no line feed is within a line's greatest length before it.
+        # `floor` is a cut only if there is no line feed within the greatest line length before it.
         newline = self._last_newline(max(begin, floor - LONGEST_LINE), floor)
         if newline is not None:
             return newline + 1
         return floor if floor - LONGEST_LINE >= begin else begin
 
     def line_after(self, position: int) -> int:
-        """Return where the first line begins that begins at a position or behind it."""
+        """Return the start of the first line at or after a position."""
         start = self.line_start(position)
         if start >= position:
             return start
@@ -315,11 +315,11 @@ class LogFile:
         return position if line is None else line.end
 
     def blocks(self, start: int, end: int) -> Iterator[bytes]:
-        """Read what is kept between two positions, block by block."""
+        """Read the kept bytes between two positions, block by block."""
         return (block for _position, block in self._blocks(start, end))
 
     def count_lines(self, start: int, end: int, pattern: Pattern | None = None) -> int:
-        """Count the lines between two beginnings of lines, or of these the ones with a match."""
+        """Count the lines between two line starts, or with a pattern those with a match."""
         if pattern is None:
             return sum(block.count(b"\n") for _position, block in self._blocks(start, end, _SEARCH_BLOCK))
         return sum(
@@ -336,14 +336,14 @@ class LogFile:
         wanted: Callable[[], bool],
         until: int | None = None,
     ) -> LogLine | None:
-        """Find the next line with a match from a line's beginning on, or back from there.
+        """Return the next line with a match after or, with `back`, before a line's start; None if there is none.
 
         Args:
-            pattern: what is searched for.
-            position: where to begin.
+            pattern: the pattern to search for.
+            position: where to start.
             back: whether to search towards the beginning.
-            wanted: returns whether it is still of interest.
-            until: where to stop; at the end, or the beginning, if not given.
+            wanted: returns whether the search should go on.
+            until: where to stop; by default at the end, or at the beginning.
         """
         if back:
             found = self._search_back(pattern, position, self.begin if until is None else until, wanted)
@@ -361,7 +361,7 @@ class LogFile:
         wanted: Callable[[], bool],
         until: int | None = None,
     ) -> list[LogLine]:
-        """Find the next `count` lines with a match, or the last ones before a position, in their order."""
+        """Return the next `count` lines with a match, or with `back` the last ones before a position, in order."""
         found: list[LogLine] = []
         while len(found) < count:
             line = self.search(pattern, position, back=back, wanted=wanted, until=until)
@@ -395,9 +395,9 @@ class LogFile:
     def _blocks(
         self, position: int, end: int, length: int = _BLOCK, *, of_lines: bool = False
     ) -> Iterator[tuple[int, bytes]]:
-        """Read what is kept between two positions block by block, each with its position.
+        """Yield the kept bytes between two positions in blocks, each with its position.
 
-        Blocks of lines end where a line does, so that no match is cut in two; only endless lines are cut.
+        With `of_lines`, blocks end at line ends, so that no match is split; only overlong lines are.
         """
         while position < end and (extent := self._extent_at(position)) is not None:
             position = max(position, extent.start)
@@ -410,7 +410,7 @@ class LogFile:
             position += len(block)
 
     def _run(self, position: int, end: int) -> bytes:
-        """Read from a position on without a gap, over as many parts as it takes."""
+        """Read from a position to the next gap, across parts."""
         blocks: list[bytes] = []
         while position < end and (extent := self._extent_at(position)) is not None:
             if position < extent.start:
@@ -423,7 +423,7 @@ class LogFile:
         return b"".join(blocks)
 
     def _lines(self, position: int, end: int) -> Iterator[LogLine]:
-        """Read lines from a line's beginning on; the last one ends at `end` even if that is within it."""
+        """Yield lines from a line's start on; the last one is cut at `end`."""
         while position < end and (line := self._line_from(position)) is not None:
             yield line if line.end <= end else LogLine(line.start, end, line.content[: end - line.start])
             position = line.end
@@ -448,7 +448,7 @@ class LogFile:
         return LogLine(position, at, content) if at > position else None
 
     def _last_newline(self, start: int, end: int) -> int | None:
-        # Most lines are short.
+        # Start with a small block, since most lines are short.
         length = _FIRST_LOOK
         while end > start:
             begin = max(start, end - length)
@@ -460,14 +460,14 @@ class LogFile:
         return None
 
     def _unbroken_from(self, extent: Extent, floor: int) -> int:
-        """Return where what leads to an extent without a gap begins, as far back as a position, about."""
+        """Return the start of the gapless extents up to a given one, looking back about as far as `floor`."""
         begin, before = extent.start, self._extent_before(extent.start)
         while before is not None and begin > floor and before.end == begin:
             begin, before = before.start, self._extent_before(before.start)
         return begin
 
     def _extent_at(self, position: int) -> Extent | None:
-        """Return the extent that holds a position, or the next one behind it where it is in a gap."""
+        """Return the extent that contains a position, or for a position in a gap the next one."""
         place = bisect_right(self._ends, position)
         return self._extents[place] if place < len(self._extents) else None
 
@@ -490,7 +490,7 @@ class LogFile:
             if descriptor is None:
                 return None
             self._open[part.path] = descriptor
-        # Of the whole file: a mark at its end is left away once the output goes on in a second part.
+        # The length of the whole file: a mark at its end is not part of the log once a second part exists.
         length = os.fstat(self._open[part.path]).st_size
         self.restarts += length < self._lengths.get(part.path, 0)
         self._lengths[part.path] = length
@@ -503,9 +503,9 @@ class LogFile:
 
 
 class LineCount:
-    """How many lines, or lines with a match, there are from a log's beginning on, as far as they are counted.
+    """The number of lines, or of lines with a match, from a log's beginning, as far as counted.
 
-    It keeps the count at the beginning of every slice, so that the count before any position costs reading one slice.
+    It keeps the count at the start of every slice, so that the count before any position needs reading only one slice.
     """
 
     def __init__(self, pattern: Pattern | None = None) -> None:
@@ -516,11 +516,11 @@ class LineCount:
         self.count = 0
 
     def is_behind(self, file: LogFile) -> bool:
-        """Return whether there is more to count."""
+        """Return whether counting is not finished."""
         return self.position < file.end
 
     def advance(self, file: LogFile, seconds: float) -> None:
-        """Count on for about as long as given."""
+        """Continue counting for about this many seconds."""
         until = time.monotonic() + seconds
         while self.is_behind(file):
             end = min(file.end, self.position + _COUNT_SLICE)
@@ -536,7 +536,7 @@ class LineCount:
                 return
 
     def before(self, file: LogFile, position: int) -> int | None:
-        """Return how many there are before a line's beginning; None where it has not been counted so far yet."""
+        """Return the count before a line's start; None if that is not counted yet."""
         if position > self.position:
             return None
         place = bisect_right(self._positions, position) - 1
@@ -544,7 +544,7 @@ class LineCount:
 
 
 def last_lines(path: Path, count: int) -> tuple[str, ...]:
-    """Return the last lines of a log as they are, reading no more than a block or two; waits for the disk."""
+    """Return the last lines of a log unsanitised, reading only a block or two; waits for the disk."""
     file = LogFile(path)
     try:
         file.refresh()
@@ -554,7 +554,7 @@ def last_lines(path: Path, count: int) -> tuple[str, ...]:
 
 
 def one_part(path: Path) -> tuple[LogPart, ...]:
-    """Return the whole of a file that is not a capped log, whatever lies beside it; nothing unless it is regular."""
+    """Return a whole regular file as the only part; for files that are not logs with parts."""
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -563,7 +563,7 @@ def one_part(path: Path) -> tuple[LogPart, ...]:
 
 
 def _open_regular(path: Path) -> int | None:
-    """Open a part of a log without following links or waiting for a FIFO; None when it is gone again."""
+    """Open a part of a log without following links or waiting for a FIFO; None if it is gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -577,7 +577,7 @@ def _open_regular(path: Path) -> int | None:
 
 
 def _is_same_file(path: Path, descriptor: int) -> bool:
-    """Tell whether what is open is what the path names now, and not a file that was put in its place."""
+    """Return whether an open file is still the one at its path, and was not replaced."""
     try:
         named = path.lstat()
     except FileNotFoundError:
@@ -590,5 +590,5 @@ def _cut_before(position: int) -> int:
 
 
 def _cut_after(position: int) -> int:
-    """Return where a line that begins at `position` is cut if it has no end: at the first cut a whole length on."""
+    """Return where a line that begins at `position` is cut if it has no end: the first cut a whole length later."""
     return _cut_before(position + 2 * LONGEST_LINE - 1)
