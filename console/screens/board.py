@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _MOST_MARKED = 2
-# In narrower tables a cell holds the mean without its error.
+# Below this width cells show the mean without its error.
 _WIDE = 115
 _NOTE_ADDITIONAL = (
     "additional table: rows that used feedback from the test set, or are otherwise not comparable"
@@ -53,9 +53,9 @@ _NOTE_ADDITIONAL = (
 
 
 class BoardScreen(DetailedScreen):
-    """A sorted table of rows; one that covers a split only in part shows how much of it, and no number.
+    """A sorted table of rows; a cell of a partly covered split shows the number of competitions covered.
 
-    Beside it there is more of the row under the cursor: its measures by split, conditions, and what is missing.
+    The pane shows details of the row under the cursor: measures by split, conditions, and missing seeds.
     """
 
     LIST_WIDTH = 190
@@ -65,13 +65,13 @@ class BoardScreen(DetailedScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        # Without a state there are still the rows that come with the program.
+        # The published rows are bundled, so they are shown even without a state.
         self._board = Scoreboard(published_rows())
         self._has_answer = self._was_read = self._begins_at_top = False
         self._sorting = SortOrder("all")
         self._marked: tuple[Subject, ...] = ()
         self._pad = False
-        # Of the row that the pane is about, with its subject.
+        # The missing seeds of the pane's row, with the row's subject.
         self._missing: tuple[Subject, tuple[MissingSeeds, ...] | Problem] | None = None
 
     def queries(self) -> Queries:
@@ -85,14 +85,14 @@ class BoardScreen(DetailedScreen):
         return {**super().session_values(), "column": self._sorting.by, "turned": turned}
 
     def restore(self, values: SessionValues) -> None:
-        """Filter and sort as the last time."""
+        """Restore the filter and the order."""
         super().restore(values)
         if values.get("column") in SORTS:
             self._sorting = SortOrder(values["column"], bool(values.get("turned")))
         self._was_read = "cursor" in values
 
     def redraw(self) -> None:
-        """Draw the table in its order, at first once own rows are known, unless that takes long."""
+        """Draw the table; the first time only when own rows are known, unless that takes long."""
         if not self._has_answer and not self.is_ready:
             return
         signs, width = self.app.signs, self.size.width
@@ -117,7 +117,7 @@ class BoardScreen(DetailedScreen):
         return self.line_list.key
 
     def detail_query(self, key: tuple[Subject, str, str]) -> Query:
-        """What keeps the seeds of an experiment from being whole; of a published row nothing is known of it."""
+        """Return the query for the missing seeds of an experiment; published rows have none."""
         subject = key[0]
 
         def ask(database: Database) -> tuple[Subject, tuple[MissingSeeds, ...] | Problem]:
@@ -126,7 +126,7 @@ class BoardScreen(DetailedScreen):
         return ask, self._take_missing
 
     def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
-        """Names in full, measures by split, conditions, and which competitions miss seeds."""
+        """Return full names, measures by split, conditions, and competitions with missing seeds."""
         row = self._row()
         if row is None:
             return ()
@@ -167,7 +167,7 @@ class BoardScreen(DetailedScreen):
         self.query_again()
 
     def action_mark(self) -> None:
-        """Mark the row, or take the mark away; of two marks the older one goes."""
+        """Mark the row, or remove its mark; a third mark replaces the oldest."""
         subject = self._with_runs()
         if subject is None:
             return
@@ -202,7 +202,7 @@ class BoardScreen(DetailedScreen):
             self.app.push_screen(ExportScreen(subject, pad_missing=self._pad))
 
     def action_back(self) -> None:
-        """Take the marks away, then the filter."""
+        """Clear the marks; without marks, clear the filter."""
         if not self._marked:
             super().action_back()
             return
@@ -226,7 +226,7 @@ class BoardScreen(DetailedScreen):
     def _take(self, board: Scoreboard) -> None:
         self._board, self._has_answer = board, True
         if not self._was_read:
-            # The cursor has stayed with a published row, but own rows are of more interest.
+            # The cursor has stayed on a published row, but own rows at the top are more interesting.
             self._was_read = self._begins_at_top = True
 
     def _row(self) -> Row | None:
@@ -251,7 +251,7 @@ def _row_lines(
     height: int,
     signs: Signs,
 ) -> list[Pieces]:
-    """A row beside the table, with everything that the table has no room for."""
+    """Return the pane's lines about a row, with everything that does not fit into the table."""
 
     def wrapped(text: str, role: Role) -> list[Pieces]:
         return [((f" {part}", role),) for part in textwrap.wrap(plain(text.replace("\n", " ")), width - 2)]
@@ -295,7 +295,7 @@ def _row_lines(
     return lines
 
 
-# In a narrower pane measures have no errors, but for any medal.
+# In narrower panes only the any-medal measure is shown with its error.
 _PANE_WIDE = 60
 _PANE_FACTS = (
     Column[tuple[str, str]]("", lambda fact: fact[0], 12, role="dim"),
@@ -352,7 +352,7 @@ def table_lines(
     words: str = "",
     marked: Set[Subject] = frozenset(),
 ) -> tuple[Line, list[Line]]:
-    """The titles, and every row that has the words in its order, the additional table below, footnotes at the end."""
+    """Return the heading, the rows that match the filter, the additional table, and the footnotes."""
     found = [row for row in rows if _has_words(row, words)]
     main = sorted_rows([row for row in found if row.table != "additional"], sorting)
     additional = sorted_rows([row for row in found if row.table == "additional"], sorting)
@@ -382,15 +382,15 @@ def table_lines(
 
 
 def sorted_rows(rows: Sequence[Row], order: SortOrder[str]) -> list[Row]:
-    """Rows in an order; own rows without a value, and those of demo data, stand on top, others without one last."""
+    """Return rows sorted; own rows without a value and demo rows come first, other rows without a value last."""
     if order.by in _VALUES:
-        # Words go from A to Z, numbers and dates from the largest.
+        # Texts are sorted from A to Z, numbers and dates from the largest.
         descending = (order.by in ("name", "models")) is order.reversed
         return sorted(rows, key=_VALUES[order.by], reverse=descending)
 
     def place(row: Row) -> tuple[int, float]:
         cell = row.columns[order.by].cell
-        if cell is None or row.demo:  # what is made up has no rank among results
+        if cell is None or row.demo:  # demo data are not ranked among results
             return (0 if is_ours(row) else 2), 0.0
         return 1, cell.mean if order.reversed else -cell.mean
 
@@ -452,7 +452,7 @@ def _standing(row: Row, column: str, *, wide: bool, signs: Signs) -> Pieces:
 
 
 def _seeds(row: Row, footnotes: Sequence[str], signs: Signs) -> Cell:
-    """How many seeds and how reliable they are, or where a row is from, in as many words as fit."""
+    """Return the cell with the number of seeds and their reliability, or the source of a published row."""
     if row.conflict:
         return Rest(((row.conflict, "bad"),))
     numbers = ",".join(str(footnotes.index(note) + 1) for note in notes_of(row))
@@ -471,7 +471,7 @@ def _seeds(row: Row, footnotes: Sequence[str], signs: Signs) -> Cell:
 
 
 def _key(row: Row) -> tuple[Subject, str, str]:
-    """What identifies a row; published agents have several."""
+    """Return the key of a row; published agents have several rows."""
     return subject_of(row), row.llms, row.date
 
 
@@ -479,14 +479,14 @@ def _has_words(row: Row, words: str) -> bool:
     return words_accept(words, row.name, row.agent, row.llms, row.table, row.date, row.note, row.edition)
 
 
-# So many experiments have a line above the table; the others are counted.
+# At most this many experiments have a summary line above the table; the others are counted.
 _MOST_SUMMARIES = 6
-# What most of these lines take beside the names.
+# The usual width of a summary line without the name.
 _SUMMARY = 64
 
 
 def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...]:
-    """What own experiments have earned on exactly the competitions that they cover, real data before the demo's."""
+    """Return summaries of own experiments on exactly the competitions that they cover, demo data last."""
     ours = sorted((row for row in rows if row.own is not None), key=lambda row: row.demo)
     longest = max((cell_len(row.name) for row in ours[:_MOST_SUMMARIES]), default=0)
     names = max(20, min(longest, width - _SUMMARY))
@@ -503,7 +503,7 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
 
 
 def _summary_lines(row: Row, standing: Standing, names: int, width: int, signs: Signs) -> list[Pieces]:
-    """What an experiment has earned, and what its model calls cost: beside it, or below where there is no room."""
+    """Return an experiment's medals and the costs of its model calls, in one line or two."""
     demo: Pieces = (("  demo data, not a result", "warn"),) if row.demo else ()
     head: Piece = (f" {foreign(row.name, names)} ", "strong")
     role: Role = "dim"

@@ -1,4 +1,4 @@
-"""Screens of agents' code: the files as they were at a submission, and what differs between two of them."""
+"""Screens of agents' code: the files at a submission, and the differences between two versions."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from console.views.code import (
 from environment.runner.code_snapshots import KeptFile, LeftOut
 from foundation.problems import Problem
 
-# Wide enough for two columns of code with their numbers.
+# From this width on there is room for two columns of code with line numbers.
 _SIDE_BY_SIDE = 120
 _TAB = 4
-# What stands in the way of a comparison has so many lines at most.
+# The most lines for the problems of a comparison.
 _MOST_LINES = 3
-# So many bytes of a file are shown below the list of files, as far as there is room.
+# The number of bytes read for the preview of a file below the list.
 _PREVIEWED = 1 << 15
 _LONGEST = 4000
-# Of all files together: more is read on the command line.
+# The most rows shown for all files together; the command line shows more.
 _MOST_ROWS = 5000
 
 
 class CodeScreen(ListScreen):
-    """The files of an agent at one submission; the submissions before and after it are one key away."""
+    """The files of an agent at one submission; keys go to the previous and the next submission."""
 
     CONTEXTS = ("code", "list")
     MODE = "sweep"
@@ -57,19 +57,19 @@ class CodeScreen(ListScreen):
         self._wanted = wanted
         self._version: Version | None = None
         self._found: VersionCode | Problem | None = None
-        # The file whose first lines are shown below the list, of which code, and these lines.
+        # The previewed file, its code, and the lines shown.
         self._preview: tuple[KeptFile, VersionCode] | None = None
         self._lines: tuple[str, ...] = ()
-        # The file that was under the cursor at the submission before; there it is looked for at the next one.
+        # The file under the cursor, on which the cursor is put again at another submission.
         self._path: Hashable = None
 
     def body(self) -> Iterable[Widget]:
-        """Return the list over the beginning of the file under its cursor."""
+        """Return the list, and below it the preview of the file under the cursor."""
         yield from super().body()
         yield Painted(id="preview")
 
     def queries(self) -> Queries:
-        """Which submission that is."""
+        """Return the query for the version."""
         return {"versions": (partial(find_versions, wanted=[self._wanted]), self._take)}
 
     def redraw(self) -> None:
@@ -93,7 +93,7 @@ class CodeScreen(ListScreen):
         self._draw_preview()
 
     def on_line_list_cursor_moved(self) -> None:
-        """Show the beginning of another file."""
+        """Preview another file."""
         self._read_preview()
 
     def _chosen(self) -> KeptFile | None:
@@ -176,7 +176,7 @@ class CodeScreen(ListScreen):
 
 
 class DiffScreen(ListScreen):
-    """What differs between two submissions, attempts or runs: configuration, files, and their lines."""
+    """The differences between two submissions, attempts or runs: configuration, files, and their lines."""
 
     CONTEXTS = ("diff", "list")
     MODE = "sweep"
@@ -186,17 +186,17 @@ class DiffScreen(ListScreen):
         self._pair = (left, right)
         self._versions: tuple[Version, ...] = ()
         self._found: VersionDifference | Problem | None = None
-        # None: side by side where there is room.
+        # Whether to draw the versions side by side; None: if there is room.
         self._beside: bool | None = None
         self._wrap = False
         self._drawn: tuple[object, list[Line]] = (None, [])
 
     def queries(self) -> Queries:
-        """Which two these are."""
+        """Return the query for the two versions."""
         return {"versions": (partial(find_versions, wanted=self._pair), self._take)}
 
     def redraw(self) -> None:
-        """Draw the comparison; what is compared does not change while it is looked at."""
+        """Draw the comparison; it is made once and not updated."""
         shown, found = self.line_list, self._found
         width, signs = shown.line_width, self.app.signs
         if isinstance(found, Problem):
@@ -214,7 +214,7 @@ class DiffScreen(ListScreen):
             shown.show(self._drawn[1])
 
     def action_open(self) -> None:
-        """Go from the list of files to the lines of the one under the cursor, or to where it is configured."""
+        """Go from the file under the cursor to its lines, or open the option's place."""
         key = self.line_list.key
         if isinstance(key, tuple) and key[0] == "file":
             self._go_to(("lines", key[1]))
@@ -234,7 +234,7 @@ class DiffScreen(ListScreen):
             self.app.say("there is no later file" if step > 0 else "there is no earlier file")
 
     def _go_to(self, key: Hashable) -> None:
-        """Put the cursor on a line, at the top, so that what follows it is seen."""
+        """Put the cursor on a line and scroll it to the top."""
         shown = self.line_list
         shown.put_cursor(key)
         place = next(place for place, line in enumerate(shown.lines) if line.key == key)
@@ -297,7 +297,7 @@ def _problem(problem: Problem, width: int) -> Iterator[Line]:
 
 
 def _named(version: Version, note: str, width: int, signs: Signs) -> tuple[Pieces, ...]:
-    """Which submission it is, and how good that was."""
+    """Return the name of a version, with its score."""
     handed_in = version.submission
     right: list[Piece] = []
     if handed_in is not None and handed_in.score is not None:
@@ -442,7 +442,7 @@ _ROLES: dict[str, Role] = {"-": "bad", "+": "good", " ": "text"}
 
 
 def _parts(text: str, room: int, *, wrap: bool, signs: Signs) -> list[str]:
-    """A line of foreign code, harmless: cut to a width, or in as many parts as it takes."""
+    """Sanitise a line of code; cut it to a width, or wrap it into several parts."""
     harmless = plain(text.expandtabs(_TAB), limit=_LONGEST if wrap else 4 * room)
     return cells_of(harmless, room) if wrap else [fit(harmless, room, ellipsis=signs.ellipsis)]
 
@@ -457,7 +457,7 @@ def _below(rows: Sequence[DiffLine], width: int, signs: Signs, wrap: bool) -> It
 
 
 def _beside(rows: Sequence[DiffLine], width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
-    """Draw the lines side by side; of lines that were replaced each beside the one in its place."""
+    """Draw the lines side by side; replaced lines are beside their replacements."""
     half = (width - 2) // 2
     for left, right in _paired(rows):
         sides = (

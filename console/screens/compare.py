@@ -26,16 +26,16 @@ from engine.scoreboard.comparison import SIGNIFICANT
 from foundation.problems import Problem
 
 _CAUTION = " caution: "
-# A caution has so many lines at most.
+# The most lines for a caution.
 _MOST_LINES = 2
-# How many cells a difference of 100 points takes.
+# The width of the bar for a difference of 100 points.
 _BAR = 8
 # Narrower screens have no room for scores, nor for costs.
 _WIDE = 150
 
 
 class CompareScreen(ListScreen):
-    """Differences by split, then the competitions that decide."""
+    """Differences by split, then the competitions with differences."""
 
     CONTEXTS = ("compare", "list")
     MODE = "board"
@@ -93,7 +93,7 @@ class CompareScreen(ListScreen):
 
 
 def _header(found: Comparison, width: int) -> tuple[Pieces, ...]:
-    """Which two, by what, and in what their conditions differ."""
+    """Return the names of both, the measure, and the differences in their conditions."""
     half = max(12, min(36, (width - 44) // 2))
     two: Pieces = (
         (" A ", "accent"),
@@ -114,7 +114,7 @@ def _header(found: Comparison, width: int) -> tuple[Pieces, ...]:
 
 
 def _lines(found: Comparison, width: int, height: int, signs: Signs, *, everything: bool) -> list[Line]:
-    """Differences by split, then competitions; those that come out even too, where all have room."""
+    """Return the differences by split, then competitions; even ones are included if all fit."""
     differences = differences_of(found)
     by_split = Table(_difference_columns(), differences, width, signs)
     lines = [by_split.heading(), *map(by_split.line, differences)]
@@ -180,7 +180,7 @@ def _duel_columns(found: Comparison, signs: Signs, *, wide: bool) -> list[Column
 
 
 def _bars(difference: float, signs: Signs) -> Pieces:
-    """A bar from the middle towards whoever is ahead; eighths of a cell would lean to one side only."""
+    """Return a bar from the middle towards the better side; in whole cells, since eighths only grow rightwards."""
     count = round(abs(difference) / 100 * _BAR)
     full = bar(1.0, count, signs)[0] if count else ""
     empty = signs.bar_empty

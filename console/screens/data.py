@@ -1,4 +1,4 @@
-"""The datasets screen: which data are there, which are being prepared, asking for more; and one dataset in full."""
+"""The datasets screens: the list of all datasets with actions on them, and one dataset in full."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ from state import database as state_database
 from state.records import DatasetState, DatasetStep, StepState
 
 _DETAIL_HEIGHT = 28
-# What stands below the list beside the steps: a problem, checksums, files, a log.
+# The lines of the details below the list besides the steps: problem, checksums, files, log.
 _DETAIL_LINES = 13
-# Why raw data can't be used has so many lines at most.
+# The most lines for the problem of raw data.
 _PROBLEM_LINES = 3
 
 RowKey = tuple[str, str]
-# How fast the steps go that are going on, by competition, edition and step.
+# The paces of running steps, by competition, edition and step.
 Paces = Mapping[tuple[str, str, str], Pace]
 
 _PLANS: dict[str, Callable[[Sequence[DatasetRow]], Action]] = {
@@ -78,7 +78,7 @@ _PLANS: dict[str, Callable[[Sequence[DatasetRow]], Action]] = {
 
 
 class _DatasetsScreen(ListScreen):
-    """What the list and the screen of one dataset share: rates, the detail of one dataset, and what keys do."""
+    """The common base of the list and of one dataset's screen: rates, details of one dataset, and actions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class _DatasetsScreen(ListScreen):
         self.paces: Paces = {}
 
     def queries(self) -> Queries:
-        """Every dataset, and more of the one that is shown in detail."""
+        """Return the queries for all datasets, and for the details of one."""
         data_dir, key = self.app.places.data_dir, self.asked_key()
         asked: Queries = {"datasets": (partial(dataset_board, data_dir=data_dir), self.take)}
         if key is not None:
@@ -103,16 +103,16 @@ class _DatasetsScreen(ListScreen):
         return asked
 
     def asked_key(self) -> RowKey | None:
-        """Which dataset more is asked about."""
+        """Return the key of the dataset whose details are queried."""
         row = self.row()
         return None if row is None else row.key
 
     def tick_seconds(self) -> float:
-        """Rates and what is left change without anything happening in the state."""
+        """Return a short interval: rates and remaining times change without changes of the state."""
         return 1.0
 
     def row_key(self) -> Hashable:
-        """Which dataset is shown in detail."""
+        """Return the key of the dataset shown in detail."""
         raise NotImplementedError
 
     def row(self) -> DatasetRow | None:
@@ -121,12 +121,12 @@ class _DatasetsScreen(ListScreen):
         return next((row for row in self.board.rows if row.key == key), None)
 
     def chosen(self) -> list[DatasetRow]:
-        """The datasets that a key is about."""
+        """Return the datasets that actions apply to."""
         row = self.row()
         return [] if row is None else [row]
 
     def take(self, board: DatasetBoard) -> None:
-        """Keep the datasets, and measure how fast every step goes that is going on."""
+        """Store the datasets, and measure the pace of running steps."""
         self.board = board
         going = {(*row.key, step.name): step for row in board.rows if (step := _going(row)) is not None}
         now = self.app.now()
@@ -161,7 +161,7 @@ class _DatasetsScreen(ListScreen):
 
 
 class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
-    """A list of every competition's data with marks, and beside it, below it or instead of it one of them in detail."""
+    """The list of all datasets with marks, and the details of one beside it, below it or instead of it."""
 
     CONTEXTS = ("data", "list")
     MODE = "data"
@@ -169,21 +169,21 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
 
     def __init__(self) -> None:
         super().__init__()
-        # Above the path of raw data: what is asked for, or why what was typed will not do.
+        # The lines above the prompt for raw data: the question, or the problem of the typed path.
         self._raw_asked: Sequence[Pieces] = ()
 
     def body(self) -> Iterable[Widget]:
-        """Return the list, the lines around it, and where a path is typed."""
+        """Return the list, the lines around it, and the prompt for raw data."""
         yield from super().body()
         yield Prompt("from", "path of the raw data", id="raw", done="prepare", suggester=FilePaths())
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Leave the filter alone while a path is typed."""
+        """Filter while typing, unless a path is being typed."""
         if message.prompt.id == "raw":
             message.prevent_default()
 
     def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Prepare the chosen datasets from the raw data that were named."""
+        """Prepare the chosen datasets from the typed path of raw data, or keep the filter."""
         if message.prompt.id != "raw":
             return
         message.prevent_default()
@@ -212,7 +212,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
             self.draw_detail()
 
     def _prepare_raw(self, typed: str, found: Sequence[Action] | Problem) -> None:
-        """Prepare from raw data; where there are none, what was typed is there to be corrected."""
+        """Prepare from raw data; if they can't be used, reopen the prompt with the typed path."""
         if isinstance(found, Problem):
             width = self.size.width - 2
             text = foreign(found.in_one_line(), _PROBLEM_LINES * width).rstrip()
@@ -229,7 +229,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         self.draw_detail()
 
     def on_mount(self) -> None:
-        """Show what the disk tells until there is a state to ask."""
+        """Show the datasets found on the disk until there is a state."""
         if not state_database.exists(self.app.places.state_dir):
             self.in_background(partial(board_of_disk, self.app.places.data_dir), self._take_first)
 
@@ -277,12 +277,12 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         self.mark(self.marks.all_toggled(self.shown_keys()))
 
     def _free(self) -> int | None:
-        """What is free on the data's disk: as a running engine measured it lately, or else as the query did."""
+        """Return the free space of the data's disk, as measured by a running engine, else by the query."""
         engine = self.app.engine
         return engine.data_disk_free if engine is not None and engine.running else self.board.free
 
     def _shown(self) -> list[DatasetRow]:
-        """The rows that the filter lets through."""
+        """Return the rows that pass the filter."""
         return [
             row
             for row in self.board.rows
@@ -301,7 +301,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         return [row for row in self.board.rows if row.key in keys]
 
     def _filter_line(self, shown: int, free: int | None) -> tuple[Pieces, ...]:
-        """The filter, how many are marked, and what preparing those would take; nothing if neither."""
+        """Return the line about the filter, the marks and what preparing the marked ones needs; empty without both."""
         pieces: list[Piece] = []
         if self.words:
             pieces += [
@@ -316,11 +316,11 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
 
     @property
     def asks_for_detail(self) -> bool:
-        """Always: it is shown beside the list, or else below it, and a key copies its folder."""
+        """True: details are shown beside or below the list, and a key copies the folder."""
         return True
 
     def asked_key(self) -> RowKey | None:
-        """The dataset on which the cursor stood still."""
+        """Return the dataset on which the cursor has rested."""
         return self._asked_of if isinstance(self._asked_of, tuple) else None
 
     def detail_key(self) -> Hashable:
@@ -328,13 +328,13 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         return self.row_key()
 
     def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
-        """What a person has to do, steps, log, checksums, files and folder of the dataset under the cursor."""
+        """Return what a person has to do, steps, log, checksums, files and folder of the dataset under the cursor."""
         row = self.row()
         if row is None:
             return ()
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         title = heading(foreign(row.competition_id, width).strip(), width, self.app.signs)
-        # Checksums, files and events share what is left.
+        # Checksums, files and events share the remaining lines.
         most = max(3, (height - 10) // 4) if self.has_detail else 3
         text_lines = 6 if self.has_detail else 2
         detail = _Detail(
@@ -343,7 +343,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         return (title, *detail.lines())
 
     def draw_detail(self) -> None:
-        """Draw it beside the list, or below it; a low terminal has one line about it."""
+        """Draw the details beside or below the list; a low terminal shows one line."""
         if self.detail_key() != self._detail_of:
             self.detail = None
         super().draw_detail()
@@ -351,7 +351,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         self.about.set_class(is_below, "-detail")
         asked = self._raw_asked
         if is_below:
-            # As high as the longest needs, so that the list keeps its place while the cursor moves.
+            # The height of the longest details, so that the list keeps its height while the cursor moves.
             self.about.styles.height = _DETAIL_LINES + max(
                 (len(row.steps) for row in self.board.rows), default=0
             )
@@ -367,13 +367,13 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
             super()._take_detail(detail)
 
     def take(self, board: DatasetBoard) -> None:
-        """Keep the datasets, and the marks of those that are still there."""
+        """Store the datasets, and drop the marks of those that are gone."""
         self.marks = self.marks.restricted_to(row.key for row in board.rows)
         super().take(board)
 
 
 class DatasetScreen(_DatasetsScreen):
-    """One dataset in full: every step, checksum and file, what it takes, and its log."""
+    """One dataset in full: every step, checksum and file, its sizes, and its log."""
 
     CONTEXTS = ("dataset", "list")
     MODE = "data"
@@ -388,7 +388,7 @@ class DatasetScreen(_DatasetsScreen):
         return self._key
 
     def redraw(self) -> None:
-        """Draw everything that is known of it."""
+        """Draw all details."""
         row, signs = self.row(), self.app.signs
         if row is None:
             return
@@ -445,9 +445,9 @@ def _steps(signs: Signs) -> dict[StepState, Piece]:
 
 
 def _header(board: DatasetBoard, found: Totals, signs: Signs, width: int) -> tuple[Pieces, ...]:
-    """How many datasets are in which state; what is to download, what is there, what there is room for.
+    """Return the header: datasets by state; sizes to download, on disk and free.
 
-    A third line says since when Kaggle is waited for.
+    A third line is added while Kaggle is unreachable.
     """
     counts: list[Pieces] = []
     short: list[Pieces] = []
@@ -455,7 +455,7 @@ def _header(board: DatasetBoard, found: Totals, signs: Signs, width: int) -> tup
         count = sum(row.state is state for row in board.rows)
         if count:
             counts.append(((f"{sign} {count} {state}", role),))
-            # What needs nobody is told by its sign alone where not all has room.
+            # States that need no person are shown by their sign alone where there is no room for all words.
             is_calm = state in (DatasetState.WAITING, DatasetState.PREPARED, DatasetState.ABSENT)
             short.append(((f"{sign} {count}" if is_calm else f"{sign} {count} {state}", role),))
     if sum(map(width_of, counts)) + 3 * (len(counts) - 1) > width - 2:
@@ -480,7 +480,7 @@ def _header(board: DatasetBoard, found: Totals, signs: Signs, width: int) -> tup
 
 
 def _room_text(found: Totals) -> str:
-    """How many of the missing datasets there is room for, as far as their sizes are known."""
+    """Return how many missing datasets would fit on the disk, as far as their sizes are known."""
     known = found.missing - found.missing_of_unknown_size
     if not known:
         return f"{found.missing} missing, of unknown size"
@@ -489,7 +489,7 @@ def _room_text(found: Totals) -> str:
 
 
 def _prepared_raw(chosen: Sequence[DatasetRow], raw: Path) -> list[Action] | Problem:
-    """Return what prepares datasets from raw data, one action an edition, or why they can't be used."""
+    """Return actions that prepare datasets from raw data, one for each edition, or the problem of the data."""
     ids: dict[str, list[str]] = {}
     for row in chosen:
         ids.setdefault(row.edition, []).append(row.competition_id)
@@ -500,7 +500,7 @@ def _prepared_raw(chosen: Sequence[DatasetRow], raw: Path) -> list[Action] | Pro
 
 
 def _asked_raw(chosen: Sequence[DatasetRow], width: int) -> Pieces:
-    """What to type for which datasets."""
+    """Return the line above the prompt for raw data: what to type, for which datasets."""
     if len(chosen) > 1:
         what = f" prepare {len(chosen)} datasets from raw data on this disk"
         how = "a folder with a folder or zip for each, named by its id"
@@ -511,7 +511,7 @@ def _asked_raw(chosen: Sequence[DatasetRow], width: int) -> Pieces:
 
 
 def _needs_text(needed: Needs) -> str:
-    """What preparing would take, in words."""
+    """Write what preparing needs."""
     if not needed.count:
         return "all prepared"
     fits = {True: ": fits", False: ": does not fit", None: ""}[needed.fits]
@@ -520,12 +520,12 @@ def _needs_text(needed: Needs) -> str:
 
 
 def _columns(paces: Paces, signs: Signs, *, with_bars: bool) -> list[Column[DatasetRow]]:
-    """One dataset a line; what is wrong with it takes the place of its progress."""
+    """Return the columns of the list; a problem replaces the progress."""
 
     def name(row: DatasetRow) -> Cell:
         if row.edition == "v1":
             return row.competition_id
-        # Of a name that is cut the edition stays.
+        # A name that is cut keeps its edition.
         shorter = [f"{row.competition_id[:length]}{signs.ellipsis}" for length in range(48, 4, -2)]
         return Forms([((f"{text} ({row.edition})", "text"),) for text in (row.competition_id, *shorter)])
 
@@ -536,11 +536,11 @@ def _columns(paces: Paces, signs: Signs, *, with_bars: bool) -> list[Column[Data
     def step(row: DatasetRow) -> Cell:
         if row.problem and not row.is_verifying:
             calm = row.state in (DatasetState.WAITING, DatasetState.PREPARED)
-            # Its name stands in the line already.
+            # The line contains the name already.
             problem = row.problem.removeprefix(f"{row.competition_id}: ").removeprefix(
                 f"{row.competition_id} "
             )
-            # Below the list or beside it the problem is told in full: names are not cut for it.
+            # The details show the full problem, so names need not be cut for it.
             return Rest(((problem, "warn" if calm else _state(row, signs)[1]),), least=_PROBLEM)
         going = _going(row)
         if going is not None:
@@ -588,7 +588,7 @@ def _columns(paces: Paces, signs: Signs, *, with_bars: bool) -> list[Column[Data
 
 
 def _going(row: DatasetRow) -> DatasetStep | None:
-    """The step that is being done now."""
+    """Return the step being worked on."""
     return row.step if row.step is not None and row.step.state is StepState.WORKING else None
 
 
@@ -604,7 +604,7 @@ def _by_split(table: Table[DatasetRow], rows: Iterable[DatasetRow]) -> Iterator[
 
 
 def _size_text(row: DatasetRow) -> str:
-    """What the prepared data take, or else what Kaggle's zip does."""
+    """Write the size of the prepared data, else that of Kaggle's zip."""
     known = row.bytes_on_disk or row.kaggle_bytes
     if known:
         return wording.size(known)
@@ -612,7 +612,7 @@ def _size_text(row: DatasetRow) -> str:
 
 
 def _pace_words(step: DatasetStep, pace: Pace) -> tuple[str, str]:
-    """How fast a step goes and how long it still needs; empty as long as that is not known."""
+    """Write the rate and the remaining time of a step; empty while unknown."""
     if not pace.rate:
         return "", ""
     rate = f"{wording.size(pace.rate)}/s" if step.unit == "bytes" else f"{pace.rate:,.0f}/s"
@@ -620,7 +620,7 @@ def _pace_words(step: DatasetStep, pace: Pace) -> tuple[str, str]:
 
 
 def _about(row: DatasetRow | None, keys: Callable[[str], str], width: int) -> Pieces:
-    """One line on the row under the cursor: what a person has to do, or what is wrong."""
+    """Return one line about the row under the cursor: what a person has to do, or its problem."""
     if row is None:
         return ()
     copy, check = keys("data.copy_url"), keys("data.check")
@@ -636,7 +636,7 @@ def _about(row: DatasetRow | None, keys: Callable[[str], str], width: int) -> Pi
 
 _LABEL = 9
 _PROBLEM = 24
-# In a narrower list names need the room of the bars.
+# Below this width bars are left out to make room for names.
 _WITH_BARS = 90
 _BAR = 16
 _STEP_NAME = 14
@@ -649,9 +649,9 @@ class _Detail:
     """One dataset as lines: what a person has to do, steps, log, checksums, files, folder.
 
     Attributes:
-        keys: the key that people know for an action.
-        most: of how many checksums, files and events each; what goes beyond is counted.
-        text_lines: after how many lines a text is cut.
+        keys: returns the name of an action's key.
+        most: the most checksums, files and events shown; the others are counted.
+        text_lines: the most lines of a text.
     """
 
     row: DatasetRow
@@ -762,7 +762,7 @@ class _Detail:
         return fitting([(*shown, (f"   {note}", "dim")), shown], self.width)
 
     def _wrapped(self, text: str, indent: int) -> list[str]:
-        """A foreign text on as many lines as it may have."""
+        """Sanitise and wrap a text, cut to the allowed lines."""
         width = max(1, self.width - _LABEL - 3 - indent)
         harmless = plain(text.replace("\n", " "), limit=self.text_lines * width)
         return textwrap.wrap(harmless, width, max_lines=self.text_lines, placeholder=" ...")
@@ -773,7 +773,7 @@ def _label(text: str) -> Piece:
 
 
 def _compared(one: KnownSum) -> tuple[Role, list[str]]:
-    """A checksum that was found beside the known one."""
+    """Return a found checksum beside the known one."""
     if one.found is None:
         return "dim", [f"expected {one.known}"]
     if one.known is None:

@@ -1,4 +1,4 @@
-"""Boxes over a screen: the keys of the screen, a question with yes and no, a class for failures, a key to press."""
+"""Dialogs over a screen: help, a yes-or-no question, correcting a failure's class, rebinding a key."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
     from state.records import Run
 
-# What is around the lines of a question: the screen's margin, the box's border and padding.
+# The cells around the lines of a question: the screen's margin, the box's border and padding.
 _AROUND = 16
 _WIDEST = 82
 _WIDEST_NAME = 46
 _MOST_ITEMS = 8
-# How much of the screen a box may take, what its border and padding take of that, and the answers below a question.
+# The greatest share of the screen (in percent) for a box, the rows of its frame, and the rows of the answers.
 _BOX_SHARE, _BOX_FRAME, _ANSWERS = 90, 4, 2
 _CLASS_WIDTH = max(len(words) for words in wording.FAILURE_WORDS.values())
 # How wide the help is, what of that is around its lines, and how much room the names of keys and signs have.
 _WIDEST_HELP = 84
 _AROUND_HELP = 10
 _NAMES_WIDTH = 16
-# Contexts whose names do not say enough.
+# Titles of contexts whose names are not clear enough.
 _TITLES: dict[str, str] = {
     "app": "Everywhere",
     "list": "In lists",
@@ -102,7 +102,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         fit_to_terminal(self, event.size)
 
     def draw(self) -> None:
-        """Draw the lines as they are now."""
+        """Draw the lines."""
         self.query_one("#lines", Painted).show(*self.lines())
 
     def lines(self) -> Iterable[Pieces]:
@@ -110,12 +110,12 @@ class Dialog(ModalScreen[ScreenResultType]):
         raise NotImplementedError
 
     def fields(self) -> Iterable[Widget]:
-        """Return what is typed into, below the lines."""
+        """Return the input fields below the lines."""
         return ()
 
 
 class HelpScreen(Dialog[None]):
-    """Every key that works on the screen below, and what every sign means; a search leaves what has its words."""
+    """All keys that work on the screen below, and the meanings of signs; they can be searched."""
 
     CONTEXTS: ClassVar[tuple[Context, ...]] = ("help",)
     BINDINGS = bindings("help")
@@ -134,9 +134,9 @@ class HelpScreen(Dialog[None]):
         yield Prompt("/", "words of what a key does or a sign means", id="search", done="search")
 
     def lines(self) -> Iterable[Pieces]:
-        """Return the keys by context, then the signs, as far as they have the words."""
+        """Return the keys by context, then the signs, filtered by the search."""
         app = self.app
-        # By title: the lines, each with the words that it is found by beside its own.
+        # By title: the lines, each with further words by which it is found.
         parts: list[tuple[str, list[tuple[str, Pieces]]]] = []
         for context in (*self._contexts, "app"):
             found: list[tuple[str, Pieces]] = []
@@ -198,14 +198,14 @@ class HelpScreen(Dialog[None]):
 
 
 def _wrapped_help(line: Pieces, room: int) -> list[Pieces]:
-    """A name and what it means, the meaning on as many lines as it needs."""
+    """Return a name and its meaning, wrapped to several lines if needed."""
     name, (meaning, role) = line
     first, *more = textwrap.wrap(meaning, room)
     return [(name, (first, role)), *(((" " * len(name[0]), "text"), (part, role)) for part in more)]
 
 
 def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:
-    """Return every sign that stands for something, how it is drawn, and for what."""
+    """Return all signs with their roles and meanings."""
     return [
         *(
             (outcome_sign(outcome, signs), outcome_role(outcome), wording.OUTCOME_WORDS[outcome])
@@ -248,12 +248,12 @@ def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:
 
 
 def context_title(context: str) -> str:
-    """Return how a context of keys is called."""
+    """Return the title of a context of keys."""
     return _TITLES.get(context, context.capitalize())
 
 
 class ConfirmScreen(Dialog[bool]):
-    """Asks yes or no before something that cannot be taken back; Enter means what is chosen, which is no at first."""
+    """Asks for confirmation of an action that can't be undone; Enter takes the chosen answer, at first no."""
 
     BINDINGS = bindings("confirm")
 
@@ -264,7 +264,7 @@ class ConfirmScreen(Dialog[bool]):
         self._chosen = False
 
     def lines(self) -> Iterable[Pieces]:
-        """Return what is touched, and the answers."""
+        """Return what the action changes, and the answers."""
         no = self._answer("confirm.no", "no, leave it", chosen=not self._chosen)
         yes = self._answer("confirm.yes", self._yes, chosen=self._chosen)
         return (*self._lines, (), (*no, ("      ", "text"), *yes))
@@ -284,14 +284,14 @@ class ConfirmScreen(Dialog[bool]):
         self.draw()
 
     def action_take(self) -> None:
-        """Answer what is chosen."""
+        """Give the chosen answer."""
         self.dismiss(self._chosen)
 
 
 def question_lines(question: Question, screen: Size, *, below: int = _ANSWERS) -> tuple[Pieces, ...]:
-    """What an action changes, as lines of the box that asks about it, which has so many lines below them.
+    """Return the lines of a question about what an action changes; `below` lines of the box come after them.
 
-    As many of what is touched are named as leave everything else in view: a warning that nobody sees warns nobody.
+    The list of affected things is cut so that everything else, above all warnings, is visible without scrolling.
     """
     room = _BOX_SHARE * screen.height // 100 - _BOX_FRAME - below
     tried = (_question_lines(question, screen.width, most) for most in range(_MOST_ITEMS, 0, -1))
@@ -318,7 +318,7 @@ def _question_lines(question: Question, screen_width: int, most: int) -> tuple[P
 
 
 def open_classify(app: ConsoleApp, chosen: Sequence[Run]) -> None:
-    """Open the form for those of the runs that have failed, or say that none has."""
+    """Open the dialog for those runs that have failed, or show a message if none has."""
     try:
         question, failed = runs.classify_question(chosen)
     except NotApplicable as problem:
@@ -328,7 +328,7 @@ def open_classify(app: ConsoleApp, chosen: Sequence[Run]) -> None:
 
 
 class ClassifyScreen(Dialog[None]):
-    """Asks which class of failure is right, and for a note that is kept with the attempts."""
+    """Asks for the right failure class, and for a note that is kept with the attempts."""
 
     BINDINGS = bindings("classify")
 
@@ -339,7 +339,7 @@ class ClassifyScreen(Dialog[None]):
         self._chosen = list(FailureClass).index(failed[0].failure_class or FailureClass.UNKNOWN)
 
     def compose(self) -> ComposeResult:
-        """Compose the box, which says by which keys one chooses."""
+        """Compose the box with a hint about its keys."""
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         up, down, leave = (keys(f"classify.{name}") for name in ("up", "down", "leave"))
         enter = key_name("enter", ascii_only=self.app.settings.ascii_only)
@@ -351,14 +351,14 @@ class ClassifyScreen(Dialog[None]):
         yield TypingLine(placeholder="why (kept with the attempt)", id="note")
 
     def lines(self) -> Iterable[Pieces]:
-        """Return whose class is corrected, and the choices."""
-        # An empty line on both sides of the classes, and the note.
+        """Return the affected runs and the choices."""
+        # The classes, an empty line before and after them, and the note.
         below = len(FailureClass) + 3
         yield from question_lines(self._question, self.app.size, below=below)
         yield ()
         for place, kind in enumerate(FailureClass):
             chosen = place == self._chosen
-            # Without the letters that stand for classes in cells: here they would look like keys.
+            # Without the letters that stand for classes elsewhere: here they would look like keys.
             words = f"{wording.FAILURE_WORDS[kind]:<{_CLASS_WIDTH}}  "
             yield (
                 (f"{self.app.signs.cursor if chosen else ' '} ", "accent"),
@@ -379,12 +379,12 @@ class ClassifyScreen(Dialog[None]):
         self.draw()
 
     def action_leave(self) -> None:
-        """Leave everything as it was."""
+        """Close the dialog without a change."""
         self.dismiss()
 
 
 class RebindScreen(Dialog[str | None]):
-    """Asks for a key and takes the one that is pressed; one that hides another must be pressed a second time."""
+    """Waits for a key to bind; a key that hides another action must be pressed twice."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Key for {name}")
@@ -393,7 +393,7 @@ class RebindScreen(Dialog[str | None]):
         self._pressed = ""
 
     def lines(self) -> Iterable[Pieces]:
-        """Return what the key does, and what is wrong with the one that was pressed."""
+        """Return the action, and the problem of the key that was pressed."""
         now = " ".join(key_name(key) for key in self.app.settings.keys.named(self._key.id).keys)
         leave = key_name("escape", ascii_only=self.app.settings.ascii_only)
         warning: tuple[Pieces, ...] = (((self._warning, "warn"),), ()) if self._warning else ()
@@ -406,7 +406,7 @@ class RebindScreen(Dialog[str | None]):
         )
 
     def on_key(self, event: events.Key) -> None:
-        """Take the key that is pressed."""
+        """Bind the pressed key, or show why it can't be bound."""
         event.stop()
         event.prevent_default()
         if event.key == "escape":

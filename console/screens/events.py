@@ -1,4 +1,4 @@
-"""The events screen: everything that happened, newest first, filterable; Enter leads to what it is about."""
+"""The events screen: all events, newest first, with a filter; Enter opens the subject of an event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from console.tui.widgets.run_cell import outcome_role
 from console.tui.widgets.table import Column, Table
 from console.views.events import EventFilter, ListedEvent, Severity, listed_events, parse_event_filter
 
-# A filter looks through so many of the newest; so many that it lets through are drawn, as fast as keys are pressed.
+# The number of newest events that are filtered and drawn; more would delay keys.
 MOST_EVENTS = 5000
 MOST_LINES = 1000
 _ROLES: dict[Severity, Role] = {
@@ -26,12 +26,12 @@ _ROLES: dict[Severity, Role] = {
     Severity.GOOD: "good",
     Severity.NOTE: "dim",
 }
-# Where an event leads that is about no run, sweep or dataset, by what its kind begins with.
+# The screens opened for events without a run, sweep or dataset, by the first part of their kind.
 _PLACES = {"engine": "host", "samples": "host", "experiment": "board"}
 
 
 class EventsScreen(DescribedScreen):
-    """One list with a line for each day, over all that the event under the cursor says."""
+    """A list with a heading for each day, and below it the full text of the event under the cursor."""
 
     CONTEXTS = ("events", "list")
     MODE = "events"
@@ -49,7 +49,7 @@ class EventsScreen(DescribedScreen):
         }
 
     def redraw(self) -> None:
-        """Draw those that the filter lets through."""
+        """Draw the events that pass the filter."""
         if self.app.condition.health is StateHealth.ABSENT:
             self._events = ()
         if self._events is None:
@@ -57,7 +57,7 @@ class EventsScreen(DescribedScreen):
         shown, signs, chosen = self.line_list, self.app.signs, parse_event_filter(self.words)
         drawn = (self._events, self.words, shown.line_width, signs)
         if drawn == self._drawn:
-            return  # what has changed in the state was no event
+            return  # the change of the state was not an event
         self._drawn = drawn
         found = [one for one in self._events if chosen.accepts(one)]
         self.header.show(self._header(chosen, len(found), len(self._events)))
@@ -80,7 +80,7 @@ class EventsScreen(DescribedScreen):
         self._draw_about()
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Filter while typing; of what is found the newest is what one looks for."""
+        """Filter while typing, and put the cursor on the newest match."""
         super().on_prompt_changed(message)
         self.line_list.action_edge(-1)
 
@@ -89,7 +89,7 @@ class EventsScreen(DescribedScreen):
         self._draw_about()
 
     def action_open(self) -> None:
-        """Go to what the event is about."""
+        """Open the subject of the event."""
         one = self._chosen()
         if one is None:
             return
@@ -121,7 +121,7 @@ class EventsScreen(DescribedScreen):
         return next((one for one in self._events or () if one.event.id == key), None)
 
     def _draw_about(self) -> None:
-        """Write out what the columns of a narrow terminal cut or leave out."""
+        """Draw the event under the cursor in full: columns may be cut or left out."""
         one, signs = self._chosen(), self.app.signs
         pieces: list[Piece] = []
         if one is not None:

@@ -24,12 +24,12 @@ from state.lifecycle import FailureClass, Outcome
 
 # A trial's sign and score.
 _CELL = 11
-# On narrower screens costs by competition would cut names.
+# On narrower screens costs by competition are left out, since names would be cut.
 _WIDE = 110
 # How wide the names of facts are, and those of bars.
 _FACT = 29
 _LABEL = 26
-# What a series is called says its colour, the one that it has on every screen; others are failures of runs.
+# The colours of series by name, the same as on all screens; other series are failures.
 _SERIES_ROLES: dict[str, Role] = {
     "any medal": "running",
     **{wording.OUTCOME_WORDS[outcome]: role for outcome, role in OUTCOME_ROLES.items()},
@@ -39,7 +39,7 @@ _SERIES_ROLES: dict[str, Role] = {
 
 
 class ExperimentScreen(ListScreen):
-    """One list over one column of the scoreboard."""
+    """An experiment's measures, competitions and plots for one column of the scoreboard."""
 
     CONTEXTS = ("experiment", "list", "matrix")
     MODE = "board"
@@ -98,7 +98,7 @@ class ExperimentScreen(ListScreen):
         self.app.push_screen(ExportScreen(self._subject))
 
     def action_integrity(self) -> None:
-        """Show what detectors have found in its runs."""
+        """Show the detectors' findings in its runs."""
         if isinstance(self._found, Experiment):
             numbers = [one.run_id for one in self._found.evidence.trials if one.run_id is not None]
             self.app.show_integrity(self._found.evidence.name, numbers)
@@ -114,7 +114,7 @@ class ExperimentScreen(ListScreen):
 
 
 def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[Pieces, ...]:
-    """Which experiment this is, and under which conditions it came about."""
+    """Return the name and conditions of the experiment."""
     evidence, row = found.evidence, found.row
     dot: Piece = (f" {signs.dot} ", "faint")
     conditions = evidence.conditions
@@ -141,7 +141,7 @@ def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[P
 
 
 def _lines(found: Experiment, column: str, width: int, signs: Signs) -> list[Line]:
-    """Measures, then the competitions of a column by split, then what more the seeds say."""
+    """Return the measures, the competitions of a column by split, and the insights."""
     lines = _measures(found, width, signs)
     members = set(registry.splits()[COLUMNS[column]])
     shown = [name for name in found.evidence.competitions if name in members or column == "all"]
@@ -230,7 +230,7 @@ _FACT_COLUMNS = (
 
 
 def _trial_text(trial: Trial, signs: Signs) -> Piece:
-    """A trial in a few cells: its sign and its score, or why it has none."""
+    """Return the cell of a trial: its sign and its score, or why it has none."""
     reroll = signs.reroll if trial.rerolls else ""
     if not trial.ended:
         return f"{signs.running} not ended", "running"
@@ -245,7 +245,7 @@ def _trial_text(trial: Trial, signs: Signs) -> Piece:
 
 
 def _plot_lines(plots: Sequence[Plot], width: int, signs: Signs) -> list[Line]:
-    """Every plot below its title: each value a bar with its number, so that a terminal shows them as they are."""
+    """Return every plot with its title: a bar and a number for each value."""
     if not plots:
         return [Line((("  there are no numbers to draw yet", "dim"),))]
     lines: list[Line] = []
@@ -264,7 +264,7 @@ def _plot_lines(plots: Sequence[Plot], width: int, signs: Signs) -> list[Line]:
 
 def _plot(plot: Plot, width: int, signs: Signs) -> list[Line]:
     values = [y for series in plot.series for _x, y in series.points]
-    # A share of hundred is drawn as such, everything else up to its largest.
+    # Percentages are scaled to 100, other values to the largest one.
     top = 100.0 if "%" in plot.y_label else max(values, default=0.0)
     several = len(plot.series) > 1
     lines: list[Line] = []
@@ -287,7 +287,7 @@ def _bar(
         return ()
     value = series.points[found][1]
     if not value and series.name and several and top != 100.0:
-        return ()  # of many kinds of endings only those that there were
+        return ()  # kinds of endings that did not occur are left out
     error = f" {signs.plus_minus}{series.errors[found]:.1f}" if series.errors else ""
     name = 16 if several else 0
     full, empty = bar(value / top if top else 0.0, max(8, min(60, width - _LABEL - name - 20)), signs)

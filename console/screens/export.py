@@ -1,4 +1,4 @@
-"""The export screen: a preview of a row in a format, then to the clipboard, a file or a bundle."""
+"""The export screen: the preview of a row in a format, and its export to the clipboard, a file or a bundle."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _NAMES = {
     RowFormat.LATEX: "LaTeX",
 }
 _FORMS = tuple(_NAMES)
-# Of a longer line, such as a list of competitions, the beginning is shown.
+# Longer lines, such as lists of competitions, are cut to this many lines in the preview.
 _MOST_LINES = 3
 
 
 class ExportScreen(ListScreen):
-    """A preview; nothing is written before a key says so."""
+    """The preview of an export; nothing is written until a key is pressed."""
 
     CONTEXTS = ("export", "list")
     MODE = "board"
@@ -73,7 +73,7 @@ class ExportScreen(ListScreen):
         width = preview.line_width
         self.header.show(*self._choices(width))
         if self._result is None:
-            # A problem may hold foreign text, and so may a row's own.
+            # A problem and a row may contain untrusted text.
             told = self._problem.splitlines() or ["making the row"]
             role: Role = "bad" if self._problem else "dim"
             preview.show(
@@ -88,18 +88,18 @@ class ExportScreen(ListScreen):
         preview.show(shown)
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Nothing happens before Enter."""
+        """Ignore changes: only Enter has an effect."""
         message.stop()
 
     def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Nothing was asked for."""
+        """Close the prompt without an export."""
         message.stop()
         self._not_written = ""
         self.redraw()
         self.line_list.focus()
 
     def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Use what was typed."""
+        """Write the export to the typed path, or use the typed name."""
         message.stop()
         self.line_list.focus()
         value, result = message.value.strip(), self._result
@@ -125,7 +125,7 @@ class ExportScreen(ListScreen):
             self.in_background(partial(or_problem, work), partial(self._written, prompt, value))
 
     def _written(self, prompt: Prompt, typed: str, outcome: Path | Problem) -> None:
-        """Say where it was written; where it could not be, what was typed is there to be corrected."""
+        """Show where it was written; on a problem, reopen the prompt with the typed path."""
         self._not_written = outcome.in_one_line() if isinstance(outcome, Problem) else ""
         self.redraw()
         if isinstance(outcome, Problem):
@@ -168,7 +168,7 @@ class ExportScreen(ListScreen):
             self.query_one("#bundle", Prompt).open(f"{self._request.subject.name}-bundle")
 
     def action_ask(self, what: str) -> None:
-        """Ask for a name that only a person knows."""
+        """Open the prompt for a name, such as that of the agent."""
         self.query_one(f"#{what}", Prompt).open(
             self._request.agent if what == "agent" else self._request.llms
         )
@@ -208,7 +208,7 @@ class ExportScreen(ListScreen):
 
 
 def _figures(row: Row, signs: Signs) -> Iterator[Pieces]:
-    """What the row says, which its formats put between much else."""
+    """Return the main figures of the row, which the formats surround with other text."""
     standings = (("its own", row.own), *row.columns.items())
     for place, (name, standing) in enumerate(standings):
         if standing is not None:
@@ -220,7 +220,7 @@ def _figures(row: Row, signs: Signs) -> Iterator[Pieces]:
 
 
 def _preview(text: str, width: int) -> Iterator[Pieces]:
-    """A line of what is written on at most a few lines; of a longer one it is said how much is not shown."""
+    """Yield a line of the export, wrapped to a few lines; a note says how much is not shown."""
     parts = cells_of(text or " ", width)
     if len(parts) <= _MOST_LINES:
         yield from (((part, "text"),) for part in parts)

@@ -1,4 +1,4 @@
-"""The host screen: the machine, who uses what of it, and what fills its disks."""
+"""The host screen: the machine, the resources that runs use, and the use of its disks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from engine.notifications.news import LOW_DISK_SHARE
 from engine.placements.commands import Node
 from state.records import UsageSample
 
-# Several times what lies between two answers.
+# Older measurements are marked; this is several times the interval of measurements.
 _OLD_SECONDS = 600.0
 
 
 class HostScreen(ListScreen):
-    """Facts on top, then the runs by what they use."""
+    """The machine's data at the top, then the runs by resource usage."""
 
     CONTEXTS = ("host", "list")
     MODE = "host"
@@ -32,11 +32,11 @@ class HostScreen(ListScreen):
         self._use = HostUse()
 
     def queries(self) -> Queries:
-        """Who uses what."""
+        """Return the query for the resource usage."""
         return {"use": (lambda database: host_use(database, self.app.now()), self._take)}
 
     def tick(self) -> None:
-        """Measure again: samples come without a change of the state."""
+        """Query again: new samples don't change the state."""
         super().tick()
         self.query_again()
 
@@ -47,7 +47,7 @@ class HostScreen(ListScreen):
         users.show(_lines(self._use, users.line_width, users.size.height, now, signs))
 
     def action_open(self) -> None:
-        """Open the run under the cursor, on what it uses."""
+        """Open the run under the cursor on its resources."""
         key = self.line_list.key
         if isinstance(key, int):
             self.app.show_run(key, pane="resources")
@@ -57,7 +57,7 @@ class HostScreen(ListScreen):
 
 
 def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) -> tuple[Pieces, ...]:
-    """Which machine this is, its engine, and how much of it is taken."""
+    """Return the lines about the machine, its engine and its load."""
     if engine is None or engine.pid is None:
         return (((" nothing is known of this host: no engine has run here yet, :engine starts one", "dim"),),)
     state: Pieces = (("engine running", "good"),) if engine.running else (("engine down", "bad"),)
@@ -96,7 +96,7 @@ def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) 
 
 
 def _gauge(name: str, used: float | None, of: float | None, number: wording.Number, signs: Signs) -> Pieces:
-    """Draw how much of something is used; nothing where that is not known."""
+    """Draw how much of a resource is used; empty if unknown."""
     if used is None or not of:
         return ()
     full, empty = bar(used / of, 16, signs)
@@ -121,7 +121,7 @@ def _disk(name: str, free: int | None, total: int | None, signs: Signs) -> Piece
 
 
 def _lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> list[Line]:
-    """Who uses what, the disks by kind, and the last hours."""
+    """Return the runs by usage, the disks by kind of data, and charts of the last hours."""
     begun = [each for each in use.live if each.run.started_at is not None or not each.attempt.waits_for]
     waiting = len(use.live) - len(begun)
     told = [
@@ -195,7 +195,7 @@ def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[Li
 
 
 def _nodes(use: HostUse, width: int, now: float, signs: Signs) -> list[Line]:
-    """List the nodes of a batch system that runs were given to: those with our runs first, then by name."""
+    """Return the batch system's nodes: those with our runs first, then by name."""
     if use.nodes_problem:
         return [Line(((f"  nodes: {foreign(use.nodes_problem, width - 12).rstrip()}", "warn"),)), Line()]
     if use.nodes is None:
@@ -277,7 +277,7 @@ def _disk_users(use: HostUse, signs: Signs) -> list[Line]:
 
 
 def _where(user: LiveRun) -> str:
-    """The node that a batch system runs it on; empty for this host."""
+    """Return the batch system's node that runs it; empty for this host."""
     return user.attempt.node
 
 

@@ -1,6 +1,6 @@
-"""The settings screen: looks, refreshing, notifications and keys, each written into config.toml at once.
+"""The settings screen: appearance, refreshing, notifications and keys; changes are written to config.toml at once.
 
-What an address for notifications holds is never shown.
+Addresses for notifications, which may contain secrets, are never shown.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A line of the list, which is notified from others by its place in config.toml.
+    """The key of a line: a setting's place in config.toml.
 
     Attributes:
-        part: which of several lines about one place it is.
-        following: what Enter writes there; None where no value simply follows.
+        part: distinguishes several lines about one place.
+        following: the value that Enter writes; None if there is no next value.
     """
 
     table: str
@@ -53,17 +53,17 @@ class Setting:
 
 
 class SettingsScreen(DescribedScreen):
-    """One list over what the line under the cursor is for, and its name in config.toml; Enter changes the line."""
+    """The list of settings; below it the description of the one under the cursor and its name in config.toml."""
 
     CONTEXTS = ("settings", "list")
     MODE = "settings"
 
     def on_mount(self) -> None:
-        """Show them: no state is asked for them."""
+        """Draw the settings, which need no query."""
         self.draw()
 
     def redraw(self) -> None:
-        """Draw the settings as they are."""
+        """Draw the settings."""
         path = foreign(str(self.app.places.config_file), max(10, self.size.width - 14)).rstrip()
         header: list[Pieces] = [((" written to ", "dim"), (path, "text"))]
         for text in self.app.settings.unknown:
@@ -94,7 +94,7 @@ class SettingsScreen(DescribedScreen):
         )
 
     def action_open(self) -> None:
-        """Change the line: to its next value, or ask for a key."""
+        """Set the next value, or ask for a key."""
         setting = self._setting()
         if setting is None or self.app.refuses():
             return
@@ -106,7 +106,7 @@ class SettingsScreen(DescribedScreen):
             self.app.say(_WHERE_ADDRESSES)
 
     def action_reset(self) -> None:
-        """Take the line out of config.toml, so that its default counts."""
+        """Remove the setting from config.toml, so that its default applies."""
         setting = self._setting()
         if setting is not None and not self.app.refuses():
             self._write(setting, None)
@@ -178,7 +178,7 @@ def _kinds(settings: Settings, signs: Signs) -> list[Setting]:
     table, on = NotificationSettings.TABLE, settings.notifications.on
 
     def other(kind: NotificationKind) -> list[str]:
-        """Which kinds are on once this one is switched."""
+        """Return the kinds that are on after switching this one."""
         return [each.value for each in NotificationKind if (each in on) is not (each is kind)]
 
     return [
@@ -210,7 +210,7 @@ def _keys(settings: Settings) -> list[Setting]:
 
 
 def _after(value: Value, known: Sequence[Value]) -> Value:
-    """Return the choice after a value, the first one after a value that is none of them."""
+    """Return the choice after a value; the first one if the value is not a choice."""
     place = known.index(value) if value in known else -1
     return known[(place + 1) % len(known)]
 

@@ -1,4 +1,4 @@
-"""The timeline screen: the attempts of a sweep, or of all sweeps, as bars over time, and what became of each."""
+"""The timeline screen: the attempts of a sweep, or of all sweeps, as bars over time, with their outcomes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from console.views import timeline as view
 from console.views.timeline import Window
 from engine.scoreboard.timeline import Bar, Timeline
 
-# How far a key scrolls, in parts of what is seen.
+# How far a key scrolls, as a share of the visible window.
 _SCROLL = 0.5
 _ZOOM = 0.5
 
 
 class TimelineScreen(ConsoleScreen):
-    """A Gantt chart with one attempt chosen, which the last lines describe."""
+    """A Gantt chart; the last lines describe the chosen attempt."""
 
     CONTEXTS = ("timeline",)
     MODE = "sweep"
@@ -34,12 +34,12 @@ class TimelineScreen(ConsoleScreen):
         self._sweep_id = sweep_id
         self._found: Timeline | None = None
         self._chosen: Bar | None = None
-        # None: the whole, which grows with time.
+        # None: the whole time, which grows.
         self._window: Window | None = None
         self._top = 0
 
     def body(self) -> Iterable[Widget]:
-        """Return what it is about, the chart, and what is chosen."""
+        """Return the header, the chart, and the description of the chosen attempt."""
         yield Painted(id="header")
         yield Painted(id="chart")
         yield Painted(id="chosen")
@@ -101,7 +101,7 @@ class TimelineScreen(ConsoleScreen):
         self._open("log")
 
     def action_beside(self, step: int) -> None:
-        """Choose the attempt before or behind on the lane."""
+        """Choose the previous or next attempt on the lane."""
         if self._found is not None and self._chosen is not None:
             self._choose(view.beside(self._found, self._chosen, step))
 
@@ -125,7 +125,7 @@ class TimelineScreen(ConsoleScreen):
             self._choose(failed)
 
     def action_zoom(self, step: int) -> None:
-        """See less of the time around the chosen attempt, or more."""
+        """Zoom in or out around the chosen attempt."""
         found = self._found
         if found is not None and self._chosen is not None:
             whole = view.whole_window(found, self._now)
@@ -135,19 +135,19 @@ class TimelineScreen(ConsoleScreen):
             self.redraw()
 
     def action_scroll(self, step: int) -> None:
-        """See earlier or later time."""
+        """Scroll to earlier or later times."""
         if self._found is not None and self._window is not None:
             whole = view.whole_window(self._found, self._now)
             self._window = self._window.shifted(step * _SCROLL, whole)
             self.redraw()
 
     def action_whole(self) -> None:
-        """See all of the time again."""
+        """Show the whole time again."""
         self._window = None
         self.redraw()
 
     def action_step(self, step: int) -> None:
-        """Show the next sweep, or the one before; behind the last all of them together."""
+        """Show the next or previous sweep; after the last one, all sweeps together."""
         known = [*self.app.known_sweeps, None]
         if self._sweep_id in known and len(known) > 1:
             self._sweep_id = known[(known.index(self._sweep_id) + step) % len(known)]
@@ -156,7 +156,7 @@ class TimelineScreen(ConsoleScreen):
 
     @property
     def _now(self) -> float:
-        """The time, by the minute: what is drawn need not change more often."""
+        """Return the time rounded to the minute, so that the chart is not redrawn more often."""
         return self.app.now() // 60 * 60
 
     def _take(self, found: Timeline | None) -> None:
@@ -178,7 +178,7 @@ class TimelineScreen(ConsoleScreen):
         self.redraw()
 
     def _keep_in_view(self, found: Timeline) -> Layout:
-        """Scroll so that the lane of what is chosen is seen."""
+        """Scroll so that the lane of the chosen attempt is visible."""
         layout = laid_out(found, self.query_one("#chart", Painted).size.height)
         if self._chosen is not None:
             place = view.lane_of(found, self._chosen)
@@ -191,7 +191,7 @@ class TimelineScreen(ConsoleScreen):
             self.app.show_run(self._chosen.run_id, pane=pane)
 
     def _header(self, found: Timeline, layout: Layout, width: int, signs: Signs) -> tuple[Pieces, ...]:
-        """Return which sweep this is and when it ends, and what happened to all of it."""
+        """Return the sweep's summary and expected end, and the legend of its marks."""
         lanes = wording.plural(len(found.lanes), "slot")
         if layout.lanes < len(found.lanes):
             last = min(self._top + layout.lanes, len(found.lanes))

@@ -1,4 +1,4 @@
-"""What to do when there is no state yet."""
+"""The welcome screen, shown while there is no state: ways to begin."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _COMMANDS = (
 
 
 class WelcomeScreen(ConsoleScreen):
-    """Offers how to begin, each with its key or the command to type."""
+    """A text with the ways to begin, each with its key or command."""
 
     CONTEXTS = ("welcome",)
     AUTO_FOCUS = ""
 
     def body(self) -> Iterable[Widget]:
-        """A short text."""
+        """Return the text's widget."""
         yield Painted(id="welcome")
 
     def on_mount(self) -> None:
@@ -33,7 +33,7 @@ class WelcomeScreen(ConsoleScreen):
         self.redraw()
 
     def redraw(self) -> None:
-        """Write it for the size there is."""
+        """Draw the text for the current size."""
         width = self.size.width - 8
         keys = key_names(self.app.settings.keys)
         lines: list[Pieces] = [
