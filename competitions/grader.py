@@ -281,7 +281,7 @@ def _broken(work: _Work, judgement: Judgement) -> Problem:
     return DataProblem(
         f"a submission for {competition.id} could not be graded",
         f"its grader fails on the sample submission too{why}",
-        f"Mend {competition.task_path}; mlebench-console competitions check {competition.id} shows what is wrong."
+        f"Correct {competition.task_path}; mlebench-console competitions check {competition.id} shows what is wrong."
         if is_own(competition)
         else "Check the prepared data and this machine, and grade it again.",
     )

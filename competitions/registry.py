@@ -217,7 +217,7 @@ def load_task(competition: Competition) -> ModuleType:
         raise DataProblem(
             f"{competition.task_path} can't be imported",
             f"{type(error).__name__}: {error}",
-            f"Mend it; mlebench-console competitions check {competition.id} shows the traceback.",
+            f"Correct it; mlebench-console competitions check {competition.id} shows the traceback.",
         ) from error
 
 

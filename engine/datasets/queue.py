@@ -228,8 +228,8 @@ class DatasetQueue:
                 self.records.gone(dataset)
         now = self._clock.now()
         # Facts are read only of those that have a folder: reading all of them is a quarter of an engine's start.
-        there = [name for name in registry.all_ids() if (self._data_dir / name).exists()]
-        for competition_id, edition in product(there, EDITIONS):
+        with_folder = [name for name in registry.all_ids() if _may_exist(self._data_dir / name)]
+        for competition_id, edition in product(with_folder, EDITIONS):
             found = known.get((competition_id, edition))
             if found is not None and found.state in BUSY:
                 continue
@@ -588,6 +588,17 @@ class Verifications:
             self._records.verified(dataset, news)
         del self._working[news.number]
         return True
+
+
+def _may_exist(folder: Path) -> bool:
+    """Return whether a folder exists, or can't be examined, which reading the dataset reports."""
+    try:
+        folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _needs_kaggle(dataset: Dataset, stage: str) -> bool:

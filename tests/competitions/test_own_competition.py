@@ -87,7 +87,7 @@ def test_a_fault_of_prepare_is_told_with_its_line_as_the_authors(
 ) -> None:
     path = broken(tmp_path / "faulty", 'table["harbour"] if job.corrected else None', 'table["port"]')
     monkeypatch.setenv(registry.OWN_VARIABLE, str(path.parent.parent))
-    with pytest.raises(DataProblem, match=rf"KeyError: 'port' \(task\.py, line 11\)\nMend {path}, or"):
+    with pytest.raises(DataProblem, match=rf"KeyError: 'port' \(task\.py, line 11\)\nCorrect {path}, or"):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
 
 
@@ -97,7 +97,7 @@ def test_a_fault_of_grade_is_told_with_its_line_as_the_authors(
     path = broken(tmp_path / "faulty", 'case.answers["height"]', 'case.answers["depth"]')
     monkeypatch.setenv(registry.OWN_VARIABLE, str(path.parent.parent))
     prepared = prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
-    with pytest.raises(DataProblem, match=rf"KeyError: 'depth' \(task\.py, line 19\)\nMend {path}; "):
+    with pytest.raises(DataProblem, match=rf"KeyError: 'depth' \(task\.py, line 19\)\nCorrect {path}; "):
         grade_submission(prepared / "public" / "sample_submission.csv", ID, data_dir=tmp_path / "data")
 
 
@@ -132,7 +132,9 @@ def test_a_task_that_cant_be_imported_is_told_as_its_authors_fault(
 ) -> None:
     path = broken(tmp_path / "faulty", "def grade(", "def grade[")
     monkeypatch.setenv(registry.OWN_VARIABLE, str(path.parent.parent))
-    with pytest.raises(DataProblem, match=rf"^{path} can't be imported: SyntaxError: .*line 15\)\nMend it; "):
+    with pytest.raises(
+        DataProblem, match=rf"^{path} can't be imported: SyntaxError: .*line 15\)\nCorrect it; "
+    ):
         prepare_competition(ID, data_dir=tmp_path / "data", raw=raw)
 
 

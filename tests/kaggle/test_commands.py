@@ -72,7 +72,7 @@ def test_doctor_asks_kaggle_about_every_kind_of_credentials(
     about = [one for one in checks if one["name"] == "kaggle"]
     assert [(one["health"], one["found"].replace(str(clean_environment), "~")) for one in about] == [
         ("ok", "credentials in KAGGLE_API_TOKEN"),
-        ("warn", "~/.kaggle/access_token can't be used: it holds 2 lines instead of one token"),
+        ("warn", "~/.kaggle/access_token can't be used: it has 2 lines instead of one token"),
         ("ok", "credentials in ~/.kaggle/kaggle.json"),
         ("warn", "Kaggle does not accept those in KAGGLE_API_TOKEN"),
         ("ok", "Kaggle accepts the credentials in ~/.kaggle/kaggle.json"),

@@ -270,7 +270,7 @@ def test_refused_credentials_are_named_and_the_next_ones_used(
     assert (
         f"401 to those in KAGGLE_API_TOKEN, {own}/kaggle.json; those in {own}/access_token can't be" in told
     )
-    assert "it holds 2 lines" in told
+    assert "it has 2 lines" in told
     assert not any(secret in told for secret in ("KGAT", "wrong-key", TOKEN))
 
 

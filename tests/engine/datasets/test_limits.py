@@ -227,6 +227,7 @@ def test_a_dataset_that_nobody_may_read_stops_only_itself(
         return is_dir(path)
 
     monkeypatch.setattr(Path, "is_dir", refuse)
+    (tmp_path / "data" / ONE).mkdir(parents=True)
     world = World(database, tmp_path, Limits())
     assert world.dataset(ONE).state is DatasetState.FAILED
     assert "leaf-classification can't be read: Permission denied" in world.dataset(ONE).problem
