@@ -214,7 +214,7 @@ class DiffScreen(ListScreen):
             shown.show(self._drawn[1])
 
     def action_open(self) -> None:
-        """Go from the file under the cursor to its lines, or open the option's place."""
+        """Go from the file under the cursor to its changed lines."""
         key = self.line_list.key
         if isinstance(key, tuple) and key[0] == "file":
             self._go_to(("lines", key[1]))

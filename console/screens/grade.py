@@ -1,4 +1,4 @@
-"""The grading screen: a competition, a file, what that file is worth, and what was graded before."""
+"""The grading screen: fields for competition and file, the report on the file, and the history of gradings."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ from state.lifecycle import Outcome
 Signature = tuple[int, ...] | None
 
 _LOOK_SECONDS = 1.0
-# Reads of disks that do not answer can't be ended; so many may be under way before no further one is begun.
+# Reads from disks that do not respond can't be cancelled; with this many pending, no further read is started.
 _MOST_WAITING = 3
 _MOST_CHOICES = 8
 
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """One grading that was asked for, told from others by its identity."""
+    """A requested grading; requests are compared by identity."""
 
     competition_id: str
     path: Path
@@ -73,18 +73,18 @@ class GradeScreen(ConsoleScreen):
         self._edition: Edition = "v1"
         self._past: tuple[PastGrading, ...] = ()
         self._watched: _Asked | None = None
-        # What is being graded, and how many reads and gradings have not come back: a stalled mount holds them.
+        # The request being graded, and the number of pending reads and gradings, which a stalled mount may block.
         self._asked: _Asked | None = None
         self._waiting: set[_Asked] = set()
         self._is_looking = False
-        # The fields as they were when something was asked for.
+        # The texts of the fields at the last request.
         self._about = ("", "")
-        # What was graded last, and what was seen at the last look: a file is graded once it stands still.
+        # The file's signatures at the last grading and at the last check: a file is graded once it stops changing.
         self._graded_as: Signature = None
         self._seen_as: Signature = None
 
     def body(self) -> Iterable[Widget]:
-        """The fields, what fits what is typed, the report, and the history."""
+        """Return the fields, the matching competitions, the report, and the history."""
         yield Vertical(
             LabelledField(
                 "competition",
@@ -119,17 +119,17 @@ class GradeScreen(ConsoleScreen):
             self.query_one("#path" if competition_id else "#competition").focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Show which competitions fit what is typed."""
+        """Show the competitions that match the typed text."""
         event.stop()
         if isinstance(self._found, Problem) and self._typed() != self._about:
-            self._found = None  # it was about what stood here before
+            self._found = None  # the report is about the previous text
         if event.input.id == "competition":
             typed = event.value.strip()
             self._choices = best_fits(typed, registry.all_ids()) if typed else ()
         self.draw()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Take the best fitting competition, or grade."""
+        """Accept the best matching competition, or grade."""
         event.stop()
         if event.input.id == "competition":
             if self._choices:
@@ -139,17 +139,17 @@ class GradeScreen(ConsoleScreen):
             self.action_submit()
 
     def on_line_list_opened(self) -> None:
-        """Grade again what was graded before."""
+        """Grade the file of the history's line again."""
         key = self.query_one("#history", LineList).key
         if isinstance(key, PastGrading):
             self.fill_in(key.competition_id, key.path)
 
     def on_line_list_cursor_moved(self) -> None:
-        """Tell more of another file that was graded before."""
+        """Show details of another line of the history."""
         self._draw_about()
 
     def on_descendant_focus(self) -> None:
-        """Remove the hint when a field is typed into again; tell more of the history where that is chosen from."""
+        """Remove the hint when a field gets the focus; show details when the history gets it."""
         self.draw()
 
     def action_submit(self) -> None:
@@ -159,7 +159,7 @@ class GradeScreen(ConsoleScreen):
             self._grade(asked)
 
     def _asked_for(self) -> _Asked | None:
-        """Return what is typed, or say what of it is not there."""
+        """Return the request for the typed texts, or show what is missing."""
         self._about = typed, path = self._typed()
         try:
             if typed:
@@ -175,7 +175,7 @@ class GradeScreen(ConsoleScreen):
         return _Asked(typed, Path(path).expanduser(), self._edition)
 
     def _grade(self, asked: _Asked) -> None:
-        """Grade something, in place of what is still being graded: that is waited for no longer."""
+        """Start a grading; the result of an earlier one that is still running is dropped."""
         if len(self._waiting) >= _MOST_WAITING:
             self._asked = None
             self._found = UsageProblem(
@@ -194,7 +194,7 @@ class GradeScreen(ConsoleScreen):
         )
 
     def action_watch(self) -> None:
-        """Grade again whenever the file that is named now changes, or no longer."""
+        """Start or stop grading the file again whenever it changes."""
         if self._watched is not None:
             self._watched = None
         else:
@@ -210,20 +210,20 @@ class GradeScreen(ConsoleScreen):
         self.draw()
 
     def action_back(self) -> None:
-        """Leave the field, so that digits switch screens; outside of it, wait no longer for what is being graded."""
+        """Leave the field, so that digits switch screens; outside of a field, give up the running grading."""
         if self.focused is None and self._asked is not None:
             self._asked = None
         self.set_focus(None)
         self.draw()
 
     def is_composed(self) -> bool:
-        """The fields are made after their rows."""
+        """Whether the fields exist, which are created after their rows."""
         return super().is_composed() and all(
             self.query(each) for each in ("#path", "#competition", "#history", "#about")
         )
 
     def redraw(self) -> None:
-        """Draw which competitions fit, the report, and the history."""
+        """Draw the matching competitions, the report, and the history."""
         width, signs = self.size.width, self.app.signs
         chosen = competition(self._typed()[0])
         choices: list[Pieces] = []
@@ -240,7 +240,7 @@ class GradeScreen(ConsoleScreen):
             after = ": graded again when it changes"
             room = width - len(f" watching {of}{after}") - 1
             if room < 12:
-                of, room = "", room + len(of)  # it stands in the first field, or in the history
+                of, room = "", room + len(of)  # the first field, or the history, shows the competition
             ends = foreign_end(path, max(10, room), ellipsis=signs.ellipsis).strip()
             watching = (_line(f"watching {ends}{of}{after}", "running", width), ())
         self.query_one("#verdict", Painted).show(*watching, *self._hint(width), *self._result(width))
@@ -250,28 +250,28 @@ class GradeScreen(ConsoleScreen):
         self._draw_about()
 
     def _draw_about(self) -> None:
-        """Draw the path in full, and what was wrong, of the line of the history that Enter grades again."""
+        """Draw the full path and the problem of the history's line under the cursor."""
         history = self.query_one("#history", LineList)
         about = _past_lines(history.key, self.size.width) if history.has_focus else ()
         self.query_one("#about", Painted).show(*about)
 
     def _typed(self) -> tuple[str, str]:
-        """The competition and the path as they are typed."""
+        """The typed competition and path."""
         names = ("#competition", "#path")
         typed, path = (self.query_one(name, Input).value.strip() for name in names)
         return typed, path
 
     def _type(self, competition_id: str, path: str) -> None:
-        """Fill those of the fields that are given."""
+        """Fill the fields; empty texts leave a field unchanged."""
         for name, value in (("#competition", competition_id), ("#path", path)):
             if value:
                 field = self.query_one(name, Input)
                 field.value = value
-                # Of a long path its file is seen, once it is known how much has room.
+                # Scroll a long path to its end, once the field's width is known.
                 self.call_after_refresh(field.action_end)
 
     def _hint(self, width: int) -> tuple[Pieces, ...]:
-        """What to do about a form that was left half filled."""
+        """Return the hint for a form that was left half filled."""
         typed, path = self._typed()
         if self.focused is not None or bool(typed) == bool(path):
             return ()
@@ -298,7 +298,7 @@ class GradeScreen(ConsoleScreen):
 
     def _take(self, asked: _Asked, found: GradedFile | Problem) -> None:
         if asked is not self._asked:
-            return  # something else was asked for meanwhile
+            return  # another request was made meanwhile
         self._asked, self._found = None, found
         if isinstance(found, GradedFile):
             newest = past_grading(found.report, asked.path.absolute(), self.app.now())
@@ -311,12 +311,12 @@ class GradeScreen(ConsoleScreen):
     def _take_past(self, past: tuple[PastGrading, ...]) -> None:
         self._past = past
         if past and self.is_composed() and not self._typed()[0]:
-            # Filled in, not graded: the file may be another one by now.
+            # Only filled in, not graded: the file may have changed since.
             self._type(past[0].competition_id, past[0].path)
         self.draw()
 
     def _look(self) -> None:
-        """Look whether the watched file has changed, one look at a time."""
+        """Check whether the watched file has changed, one check at a time."""
         if self._watched is not None and self._asked is None and not self._is_looking:
             self._is_looking = True
             self.in_background(
@@ -336,7 +336,7 @@ class GradeScreen(ConsoleScreen):
 
 
 def best_fits(typed: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The names that hold what is typed; only if there is none, those that have its letters in this order."""
+    """Return the names that contain the typed text, or else those with its letters in the same order."""
     wanted = typed.lower().replace(" ", "")
     places = {name: place for name in names if (place := name.lower().find(wanted)) >= 0}
     found = sorted(places, key=lambda name: (places[name], len(name)))
@@ -362,13 +362,13 @@ def _graded_or_problem(asked: _Asked, data_dir: Path, waiting: set[_Asked]) -> G
 
 _LABEL = 14
 _MOST_DEFECTS = 4
-# A text has so many lines at most.
+# The most lines of a text.
 _MOST_LINES = 4
-# In a lower terminal known defects have a line each.
+# In lower terminals each known defect has one line.
 _HIGH = 32
 # From this width on the history has dates beside times.
 _WIDE = 100
-# How much of a path's end is shown where it is too long.
+# The lengths to which too long paths are cut, keeping their ends.
 _PATH_ROOMS = (80, 64, 52, 44, 36, 32, 28, 24, 20, 16, 12, 8)
 _PURPOSE = (
     "Grades one CSV file against the answers of a prepared dataset, as the submission of a run is graded; no agent "
@@ -386,7 +386,7 @@ _OUTCOMES = {
 
 
 def _metric_line(found: Competition, edition: Edition, signs: Signs, width: int) -> Pieces:
-    """Which metric decides, which way is better, and by which edition is graded."""
+    """Return the line with the metric, its better direction, and the edition."""
     arrow = better_arrow(found.thresholds, signs)
     rest = f" {signs.dot} {found.complexity} {signs.dot} edition {edition}"
     which = f", {wording.better(found.thresholds)} {arrow}{rest}"
@@ -395,7 +395,7 @@ def _metric_line(found: Competition, edition: Edition, signs: Signs, width: int)
 
 
 def _report(graded: GradedFile, size: Size, signs: Signs) -> tuple[Pieces, ...]:
-    """Whether the file is valid and why not, its score, and where that falls."""
+    """Return the lines of the report: validity, problem, score, and its position among the cut-offs."""
     width, height = size
     report, cuts = graded.report, graded.competition.thresholds
     took = f"{wording.size(graded.bytes)}, graded in {graded.seconds:.1f} s, edition {report.edition}"
@@ -423,14 +423,14 @@ def _report(graded: GradedFile, size: Size, signs: Signs) -> tuple[Pieces, ...]:
     lines += [((" ", "text"), *pieces) for pieces in ruler(cuts, report.score, width - 2, signs)]
     if report.defects:
         lines += [(), _labelled("known defects", (f"of this competition in edition {report.edition}", "dim"))]
-        # Below them are the files that were graded before.
+        # Leave room for the history below.
         most_lines = _MOST_LINES if height >= _HIGH else 1
         lines += _listed("", report.defects[:_MOST_DEFECTS], "dim", width, most_lines=most_lines)
     return tuple(lines)
 
 
 def _rows(rows: Sequence[SubmissionRow], width: int) -> list[Pieces]:
-    """The rows that a refusal is about, as they stand in the file."""
+    """Return the file's rows that a refusal names."""
     lines = []
     for place, row in enumerate(rows):
         number = f"{row.number:,}" if row.number else "heading"
@@ -448,7 +448,7 @@ def _listed(
 
 
 def _wrapped(text: str, width: int, most_lines: int = _MOST_LINES) -> list[str]:
-    """A foreign text on as many lines as it may have."""
+    """Sanitise and wrap a text, cut to the allowed lines."""
     width = max(20, width)
     return [part.rstrip() for part in cells_of(foreign(text, most_lines * width).rstrip(), width)]
 
@@ -468,7 +468,7 @@ def _lines(text: str, role: Role, width: int) -> list[Pieces]:
 def _history(
     past: Sequence[PastGrading], width: int, now: float, signs: Signs, *, explains: bool
 ) -> list[Line]:
-    """What was graded before, newest first; before there is anything, what this screen is for."""
+    """Return the history, newest first; if it is empty, an explanation of the screen."""
     if not past:
         parts = _wrapped(_PURPOSE, width - 3) if explains else []
         return [Line(((f"  {part}", "dim"),)) for part in parts]
@@ -478,7 +478,7 @@ def _history(
 
 
 def _past_lines(key: Hashable, width: int) -> tuple[Pieces, ...]:
-    """The path of what was graded before, in full where it has room, and why it had no score."""
+    """Return the full path of a line of the history, if it fits, and why it had no score."""
     if not isinstance(key, PastGrading):
         return ()
     path = _labelled("path", (foreign_end(key.path, width - _LABEL - 2), "text"))
@@ -489,7 +489,7 @@ def _history_columns(now: float, signs: Signs, *, with_day: bool) -> list[Column
     def when(each: PastGrading) -> str:
         if with_day:
             return wording.date_and_time(each.at)
-        # Of another day its date says more than the time.
+        # For another day the date is more useful than the time.
         day = wording.day(each.at)
         return wording.clock(each.at) if day == wording.day(now) else day.partition("-")[2]
 
@@ -499,7 +499,7 @@ def _history_columns(now: float, signs: Signs, *, with_day: bool) -> list[Column
         return ((f"{outcome_sign(earned, signs)} {text}", outcome_role(earned)),)
 
     def path(each: PastGrading) -> Cell:
-        # Of a path, the end tells more than the beginning.
+        # The end of a path is more useful than its beginning.
         shorter = (foreign_end(each.path, room, ellipsis=signs.ellipsis) for room in _PATH_ROOMS)
         return Forms([((text, "dim"),) for text in (each.path, *shorter)])
 

@@ -1,4 +1,4 @@
-"""The integrity screen: findings of detectors by suspicion, with the passages and figures that show them."""
+"""The integrity screen: the detectors' findings by severity, with their evidence: passages and figures."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _ROLES: dict[Severity, Role] = {
     Severity.SUSPICIOUS: "warn",
     Severity.HIGH: "bad",
 }
-# Narrower screens show two passages one below the other.
+# Narrower screens show two passages below each other.
 _SIDE_BY_SIDE = 110
-# In a lower terminal passages are shown without what stands around them, in no terminal with more lines than this.
+# Terminals with fewer lines show passages without context.
 _WITHOUT_CONTEXT = 28
 _MOST_BESIDE = 8
-# The reason is typed for one of these: behind which sign, and with which hint.
+# The prompts for reasons: sign and hint.
 _REASONS = {
     "clear": ("c", "why it says nothing against the run (kept, and disclosed with the row)"),
     "confirm": ("C", "why it holds (kept, and disclosed with the row)"),
@@ -43,7 +43,7 @@ _REASONS = {
 
 
 class IntegrityScreen(FilteredScreen):
-    """A list of findings over what shows the one under the cursor."""
+    """A list of findings, and below it the evidence of the one under the cursor."""
 
     CONTEXTS = ("integrity", "list")
     MODE = "board"
@@ -55,11 +55,11 @@ class IntegrityScreen(FilteredScreen):
         self._facts: IntegrityFacts | None = None
         self._with_notes = False
         self._reviewed: tuple[int, str] | None = None
-        # The passages of a finding as they stand in their files, by the finding's key.
+        # The passages of a finding with their context, and the finding's key.
         self._passages: tuple[tuple[int, str], tuple[Passage, ...]] | None = None
 
     def body(self) -> Iterable[Widget]:
-        """Put the list over the evidence, and below them where a filter or a reason is typed."""
+        """Return the list, the evidence, and the prompts for filter and reasons."""
         header, lines, prompt = super().body()
         yield from (header, lines, Painted(id="evidence"))
         for name, (sign, hint) in _REASONS.items():
@@ -71,7 +71,7 @@ class IntegrityScreen(FilteredScreen):
         return {"integrity": (partial(integrity_facts, run_ids=self._run_ids), self._take)}
 
     def redraw(self) -> None:
-        """Draw the findings that the filter lets through, and what shows the one under the cursor."""
+        """Draw the findings that pass the filter, and the evidence of the one under the cursor."""
         facts = self._facts
         if facts is None:
             return
@@ -92,7 +92,7 @@ class IntegrityScreen(FilteredScreen):
                     Line(((f"  mlebench-console integrity run {whose}", "text"),)),
                 ]
             )
-        # As high as it needs to be: what is left belongs to the evidence.
+        # The list is only as high as needed; the rest is for the evidence.
         shown.styles.height = min(len(found) + 1, self.size.height * 9 // 20) if found else 3
         self._read_passages()
         self._draw_evidence()
@@ -110,7 +110,7 @@ class IntegrityScreen(FilteredScreen):
         for excerpt in one.finding.excerpts:
             path = one.file_of(excerpt)
             if path is not None:
-                # The lines of a notebook are counted in its code cells alone.
+                # Line numbers of a notebook count only its code cells.
                 line = 0 if path.suffix == ".ipynb" else excerpt.first_line
                 self.app.push_screen(FileScreen(path, line=line))
                 return
@@ -123,26 +123,26 @@ class IntegrityScreen(FilteredScreen):
             self.app.show_run(one.run.id)
 
     def action_notes(self) -> None:
-        """Show notes too, or only what somebody should look at."""
+        """Show notes too, or only findings that need a review."""
         self._with_notes = not self._with_notes
         self.redraw()
 
     def action_review(self, what: str) -> None:
-        """Type why the finding under the cursor is cleared or confirmed."""
+        """Open the prompt for the reason to clear or confirm the finding under the cursor."""
         one = self._current()
         if one is not None and not self.app.refuses():
             self._reviewed = one.key
             self.query_one(f"#{what}", Prompt).open("")
 
-    # Textual calls the handlers of the classes above as well, unless they are prevented.
+    # Textual calls the handlers of base classes as well, unless that is prevented.
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Leave the filter alone while a reason is typed."""
+        """Filter while typing, unless a reason is being typed."""
         if message.prompt.id in _REASONS:
             message.prevent_default()
 
     def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Review the finding for which a reason was typed."""
+        """Review the finding with the typed reason, or keep the filter."""
         if message.prompt.id in _REASONS:
             message.prevent_default()
             self.line_list.focus()
@@ -152,13 +152,13 @@ class IntegrityScreen(FilteredScreen):
                 self.app.act(integrity.review, number, key, cleared=cleared, reason=message.value)
 
     def on_prompt_left(self, message: Prompt.Left) -> None:
-        """Review nothing."""
+        """Close the prompt without a review."""
         if message.prompt.id in _REASONS:
             message.prevent_default()
             self.line_list.focus()
 
     def action_back(self) -> None:
-        """Take the filter away, then go back."""
+        """Clear the filter; without one, go back."""
         if self.words:
             super().action_back()
         else:
@@ -186,7 +186,7 @@ class IntegrityScreen(FilteredScreen):
         evidence.show(*_evidence(one, shown, self.size.width, self.app.signs)[: self.size.height])
 
     def _read_passages(self) -> None:
-        """Read what stands around the passages of the finding under the cursor, as far as there is room."""
+        """Read the context of the passages of the finding under the cursor, as far as there is room."""
         one, beside = self._current(), (self.size.height - _WITHOUT_CONTEXT) // 4
         if one is not None and beside > 0 and (self._passages is None or self._passages[0] != one.key):
             read = partial(passages, one, min(beside, _MOST_BESIDE))
@@ -198,7 +198,7 @@ class IntegrityScreen(FilteredScreen):
 
 
 def _counts(one: ShownFinding) -> bool:
-    """Whether somebody should look, or has looked."""
+    """Return whether a finding needs a review, or has one."""
     return one.finding.severity.is_flag or one.review is not None
 
 
@@ -234,7 +234,7 @@ _COLUMNS = (
 
 
 def _evidence(one: ShownFinding, shown: Sequence[Passage], width: int, signs: Signs) -> list[Pieces]:
-    """Everything that shows a finding: statement, figures, review, passages."""
+    """Return the evidence of a finding: statement, figures, review, passages."""
     room = max(20, width - 4)
     lines: list[Pieces] = [((signs.rule * width, "faint"),)]
     run, outcome = one.run, one.run.outcome
@@ -265,7 +265,7 @@ def _evidence(one: ShownFinding, shown: Sequence[Passage], width: int, signs: Si
         lines += [((f" {part}", role),) for part in cells_of(foreign(said, 3 * room).rstrip(), room)]
     if len(shown) == 2 and width >= _SIDE_BY_SIDE:
         half = (width - 3) // 2
-        above = max(len(each.before) for each in shown)  # so that the passages stand beside one another
+        above = max(len(each.before) for each in shown)  # so that both passages begin on the same line
         left, right = (_passage(each, half, above=above - len(each.before)) for each in shown)
         for place in range(max(len(left), len(right))):
             pair = [side[place] if place < len(side) else () for side in (left, right)]
@@ -278,7 +278,7 @@ def _evidence(one: ShownFinding, shown: Sequence[Passage], width: int, signs: Si
 
 
 def _passage(shown: Passage, width: int, *, above: int = 0) -> list[Pieces]:
-    """A passage below its place and what stands around it, each line harmless and as wide as there is room."""
+    """Return a passage with its source and context, sanitised and cut to a width."""
     excerpt = shown.excerpt
     lines: list[Pieces] = [((fit(f" {foreign(excerpt.place, width - 2).rstrip()}", width), "accent"),)]
     lines += [((" " * width, "text"),)] * above

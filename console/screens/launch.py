@@ -1,4 +1,4 @@
-"""The launch screen: a form for a sweep, its forecast and its checks, keys that provide what is missing, and launch."""
+"""The launch screen: the form for a sweep, its forecast and checks, and keys that provide what is missing."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ from engine.options.sweep import FORM_OPTIONS
 from foundation.files import write_text
 from foundation.problems import writing
 
-# Lines below what a draft comes to in which the dry run is worth its place without being asked for.
+# With this many free lines below the summary, the dry run is shown without being requested.
 _ROOM_FOR_BOTH = 8
-# From how many columns on a line holds what there is to say of nearly every field.
+# From this width on nearly every field's description fits on one line.
 _WIDE_ENOUGH = 150
 _QUESTION_MARGIN = 16
 _KEYS = {
@@ -58,7 +58,7 @@ _TIME_WIDTH = 14
 
 
 class LaunchScreen(ConsoleScreen):
-    """A form on top, its forecast and checks below."""
+    """A form at the top, its forecast and checks below."""
 
     CONTEXTS = ("launch", "field")
     MODE = "launch"
@@ -68,17 +68,17 @@ class LaunchScreen(ConsoleScreen):
         super().__init__()
         self._draft = Draft()
         self._composed: Composed | None = None
-        # The last that could be read as a whole: what it comes to stays in view while a field is being mended.
+        # The last valid draft: its summary stays visible while a field is invalid.
         self._last_good: Composed | None = None
         self._dry_run = False
         self._build = BuildStatus()
         self._launched = Draft()
 
     def body(self) -> Iterable[Widget]:
-        """Make the fields in two columns, then their forecast."""
+        """Return the fields in two columns, and the forecast below."""
         columns: tuple[list[LabelledField], list[LabelledField]] = ([], [])
         for option in FORM_OPTIONS:
-            assert option.form is not None  # those that have a field
+            assert option.form is not None  # FORM_OPTIONS are those with a field
             text = self._draft.texts[option.name]
             field = Field(text, placeholder=option.form.hint, id=option.name, select_on_focus=False)
             columns[option.form.column].append(LabelledField(option.form.label, field))
@@ -88,13 +88,13 @@ class LaunchScreen(ConsoleScreen):
         yield Prompt("save", "a file, such as sweep.toml", id="save", done="save it", suggester=FilePaths())
 
     def on_mount(self) -> None:
-        """Learn which agents there are, and what the empty form lacks."""
+        """Read the agents, and check the empty form."""
         self.in_background(partial(agents_known, ""), lambda found: self._suggest([a.id for a in found]))
         self.set_interval(_LOOK_SECONDS, self._look_at_build)
         self._work_out()
 
     def is_composed(self) -> bool:
-        """The fields are made after their rows."""
+        """Whether the fields exist, which are created after their rows."""
         return (
             super().is_composed()
             and len(self.query(Field)) == len(FORM_OPTIONS)
@@ -102,32 +102,32 @@ class LaunchScreen(ConsoleScreen):
         )
 
     def fill_in(self, *, sweep_id: str = "", file: Path | None = None) -> None:
-        """Fill the form in as a sweep was launched, or as a file says."""
+        """Fill the form in from an earlier sweep or from a file."""
         if file is not None:
             self.in_background(partial(draft_of_file, file), self._fill_in, latest="filling")
         else:
             self.app.read_state(partial(draft_of_sweep, sweep_id=sweep_id), self._fill_in)
 
     def action_clear(self) -> None:
-        """Make the form as it was at first."""
+        """Reset the form."""
         self._fill_in(Draft())
 
     def _fill_in(self, draft: Draft) -> None:
         self._draft = draft
         for field in self.query(Field):
             field.value = draft.texts[field.id or ""]
-            # Of what is longer than its field, the beginning says more.
+            # The beginning of a text that is longer than its field is more useful than its end.
             field.cursor_position = len(field.value) if field.has_focus else 0
         self.app.say(f"filled in from {draft.source}" if draft.source else "the form is as it was at first")
         self._work_out()
 
     def tick(self) -> None:
-        """What is missing may have come."""
+        """Check again: what was missing may have been provided."""
         super().tick()
         self._work_out()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Check the draft as it is now."""
+        """Check the changed draft."""
         event.stop()
         if event.input.id is not None:
             self._draft = self._draft.changed(event.input.id, event.value)
@@ -166,7 +166,7 @@ class LaunchScreen(ConsoleScreen):
         place.show(*lines)
 
     def action_launch(self) -> None:
-        """Ask whether this is to be launched."""
+        """Ask for confirmation and launch."""
         composed = self._composed
         if composed is None or composed.launch is None or not composed.can_launch:
             bad = next((check.text for check in composed.checks if not check.good), "") if composed else ""
@@ -184,22 +184,22 @@ class LaunchScreen(ConsoleScreen):
         self.app.carry_out(action, self._go_to)
 
     def _go_to(self, answer: Answer) -> None:
-        """Go to the sweep that was launched, unless the operator has gone elsewhere meanwhile."""
+        """Show the launched sweep, unless the operator has switched screens meanwhile."""
         if self.is_current and answer.sweep_id is not None:
             self.app.show_sweep(answer.sweep_id)
 
     def action_dry_run(self) -> None:
-        """Show in which order and when runs would start, or what is there and missing."""
+        """Show the order and times of starts, or the checks again."""
         self._dry_run = not self._dry_run
         self.draw()
 
     def action_prepare(self) -> None:
-        """Let what is not prepared be prepared first, or not."""
+        """Switch whether missing datasets are prepared first."""
         self._draft = replace(self._draft, prepare=not self._draft.prepare)
         self._work_out()
 
     def action_build(self) -> None:
-        """Let the engine build the images that are missing; the build goes on without this console."""
+        """Start a build of the missing images by the engine; it goes on without this console."""
         missing = self._composed.missing(Mend.BUILD) if self._composed is not None else ()
         if self.app.refuses():
             return
@@ -210,7 +210,7 @@ class LaunchScreen(ConsoleScreen):
         self.in_background(partial(start_build, self.app.places, order), lambda _: self._look_at_build())
 
     def _look_at_build(self) -> None:
-        """Look how the engine's build is, whoever has asked for it."""
+        """Read the status of the engine's build, whoever has requested it."""
         if self.is_current:
             self.in_background(
                 partial(build_status, self.app.places.state_dir), self._take_build, latest="build"
@@ -224,11 +224,11 @@ class LaunchScreen(ConsoleScreen):
             self.draw()
 
     def action_ask(self, what: str) -> None:
-        """Type the path of a file to fill the form in from, or to write it to."""
+        """Open the prompt for a file to fill the form in from, or to write it to."""
         self.query_one(f"#{what}", Prompt).open("")
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
-        """Nothing happens before Enter."""
+        """Ignore changes: only Enter has an effect."""
         message.stop()
 
     def on_prompt_left(self, message: Prompt.Left) -> None:
@@ -277,24 +277,24 @@ class LaunchScreen(ConsoleScreen):
         self.draw()
 
     def on_descendant_focus(self) -> None:
-        """Draw without the hint for a form that was left."""
+        """Redraw without the hint for a form that was left."""
         self.draw()
 
     def _about(self, width: int) -> list[Pieces]:
-        """Say what the field that is typed into is for, in as many lines whatever it is: what is below stays there."""
+        """Return the description of the focused field, with the same number of lines for every field."""
         option = next(
             (one for one in FORM_OPTIONS if self.focused is not None and one.name == self.focused.id), None
         )
         if option is None or option.form is None:
             return []
-        # Where all of it has one line, the other is blank.
+        # Shorter descriptions are padded with blank lines, so that the lines below don't move.
         most = 2 if width < _WIDE_ENOUGH else 1
         text = f"{option.form.label}: {option.about}"
         told = textwrap.wrap(text, width - 3, max_lines=most, placeholder=f" {self.app.signs.ellipsis}")
         return [((f"  {line}", "dim"),) for line in told] + [()] * (2 - len(told))
 
     def _is_left(self) -> bool:
-        """Whether something is typed, but neither launched nor gone on with."""
+        """Return whether something is typed, but not launched, and no field has the focus."""
         return self.focused is None and self._draft not in (Draft(), self._launched)
 
     def _suggest(self, agents: list[str]) -> None:
@@ -345,13 +345,13 @@ def _summary(
 
 
 def _before(last_good: Composed, width: int, now: float) -> Pieces:
-    """Draw what the form came to when all of it could be read."""
+    """Draw the summary of the last valid draft."""
     parts = ["".join(text for text, _role in line).strip() for line in _what(last_good, width, now)]
     return ((f"  before: {foreign(', '.join(parts), width - 11).rstrip()}", "dim"),)
 
 
 def _building(composed: Composed, build: BuildStatus, width: int, keys: Callable[[str], str]) -> list[Pieces]:
-    """Draw how the engine's build is, or why the last build of what is missing has failed."""
+    """Draw the status of the engine's build, or why the last build of a missing image failed."""
     names = ", ".join(build.names) or "images"
     if build.is_running:
         head = f"  building {names}  "
@@ -365,7 +365,7 @@ def _building(composed: Composed, build: BuildStatus, width: int, keys: Callable
 
 
 def _left(width: int, keys: Callable[[str], str], *, can_launch: bool) -> Pieces:
-    """Draw what to do about a form that was left before it was launched."""
+    """Draw the hint for a form that was left before it was launched."""
     state = (
         f"not launched yet: {keys('launch.launch')} launches it"
         if can_launch
@@ -381,7 +381,7 @@ def _left(width: int, keys: Callable[[str], str], *, can_launch: bool) -> Pieces
 
 
 def _what(composed: Composed, width: int, now: float) -> list[Pieces]:
-    """Draw how many runs of what, how many at once, and how long."""
+    """Draw the number of runs, how many run at once, and how long they take."""
     launch, forecast = composed.launch, composed.forecast
     if launch is None or forecast is None:
         return []
@@ -408,7 +408,7 @@ def _what(composed: Composed, width: int, now: float) -> list[Pieces]:
 def _order(
     composed: Composed | None, last_good: Composed | None, width: int, room: int, signs: Signs
 ) -> list[Pieces]:
-    """Draw in which order and when runs would start, as many as fit; if it can't be read, as it was before."""
+    """Draw the order and times of starts, as many as fit; for an invalid draft those of the last valid one."""
     shown = composed if composed is not None and composed.forecast is not None else last_good
     if composed is None or shown is None or shown.forecast is None:
         return []

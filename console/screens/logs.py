@@ -1,4 +1,4 @@
-"""Screens that show one log or file and nothing else: a file of a run, and the logs of several runs as one."""
+"""Screens of a single log or file: a file of a run, and the merged logs of several runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from console.tui.widgets.painted import Painted
 
 
 class LogScreen(ConsoleScreen):
-    """A title over a log view."""
+    """A log view with a title."""
 
     MODE = "sweep"
     AUTO_FOCUS = "LogView"
@@ -27,22 +27,22 @@ class LogScreen(ConsoleScreen):
         yield LogPane(id="log")
 
     def is_composed(self) -> bool:
-        """Return whether the view is there too, which is made after its pane."""
+        """Return whether the log view exists too, which is created after its pane."""
         return super().is_composed() and bool(self.query("LogView"))
 
 
 class FileScreen(LogScreen):
-    """A file as the agent left it, harmless, with the colours of its language."""
+    """A file of an agent, sanitised and with syntax highlighting."""
 
     CONTEXTS = ("file", "log")
 
     def __init__(self, path: Path, *, line: int = 0, name: str = "") -> None:
-        """Prepare.
+        """Create it without opening the file.
 
         Args:
             path: of the file.
-            line: around which it is opened; 0 for its beginning.
-            name: what it is called where its own name says nothing, as that of an object does.
+            line: the line to show; 0 for the beginning.
+            name: the name to show if the path has no meaningful one, such as that of a stored object.
         """
         super().__init__()
         self._path = path
@@ -78,11 +78,11 @@ class MergedScreen(LogScreen):
         self._sources: tuple[Source, ...] = ()
 
     def queries(self) -> Queries:
-        """Ask where the logs are; a relaunch changes that."""
+        """Return the query for the paths of the logs, which a relaunch changes."""
         return {"sources": (lambda database: sources(database, self._run_ids), self._take_sources)}
 
     def redraw(self) -> None:
-        """Draw how many they are."""
+        """Draw the number of logs."""
         title = f" {wording.plural(len(self._sources), 'log')} by time"
         self.query_one("#header", Painted).show(((title, "strong"),))
         self.query_one(LogPane).draw_status()

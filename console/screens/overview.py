@@ -1,4 +1,4 @@
-"""The overview screen: is everything all right, and if not, where to go."""
+"""The overview screen: the progress of sweeps, everything that needs a person, and recent events."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from state.records import Run, Sweep
 
 @dataclass(frozen=True)
 class Target:
-    """What a line leads to, and the key of what needs a person there."""
+    """What a line opens, and the key of its concern."""
 
     place: str
     sweep_id: str | None = None
@@ -53,7 +53,7 @@ class Target:
     cause: str = ""
 
 
-# The reason is typed for one of these: behind which words, and with which hint.
+# The prompts for reasons: label and hint.
 _REASONS = {
     "acknowledge": (
         "acknowledge, because",
@@ -63,15 +63,15 @@ _REASONS = {
     "snooze": ("snooze for how long, and why:", "8h driver reset, ticket 12", "snooze"),
 }
 _SNOOZE = "8h "
-# More of a group are listed on its sweep's screen.
+# The most runs listed below a group; its sweep's screen lists all.
 _MOST_OF_GROUP = 200
 _MOST_GROUPS = 100
-# On narrower screens the footer alone names the keys.
+# On narrower screens only the footer shows keys.
 _HINTED_WIDTH = 100
 
 
 class OverviewScreen(ConsoleScreen):
-    """One list: sweeps, what needs a person, what happened lately."""
+    """One list of sweeps, concerns and recent events."""
 
     CONTEXTS = ("overview", "list")
     MODE = "overview"
@@ -86,19 +86,19 @@ class OverviewScreen(ConsoleScreen):
         self._asked_about: Concern | None = None
 
     def body(self) -> Iterable[Widget]:
-        """The list, and where a reason is typed."""
+        """Return the list and the prompts for reasons."""
         yield LineList(id="all")
         for name, (sign, hint, done) in _REASONS.items():
             yield Prompt(sign, hint, id=name, done=done)
 
     def queries(self) -> Queries:
-        """Everything at a glance."""
+        """Return the query for the overview."""
         config_file = self.app.places.config_file
         return {"overview": (lambda database: overview(database, config_file, self.app.now()), self._take)}
 
     @property
     def lists_troubles(self) -> bool:
-        """Whether what is wrong stands in the list, and needs no line of its own above it."""
+        """Whether the list shows the problems, so that no notice above it has to."""
         return self._found is not None
 
     def chosen_runs(self) -> Sequence[Run]:
@@ -112,7 +112,7 @@ class OverviewScreen(ConsoleScreen):
         return next((line.sweep for line in known if target and line.sweep.id == target.sweep_id), None)
 
     def redraw(self) -> None:
-        """Draw it as it is at this moment."""
+        """Draw the list for the current time."""
         if self._found is None:
             return
         shown, now = self.query_one("#all", LineList), self.app.now()
@@ -123,7 +123,7 @@ class OverviewScreen(ConsoleScreen):
         shown.show(drawing.lines(self._listed, opened, shown.size.height))
 
     def action_open(self) -> None:
-        """Go to what the line is about; the runs of a group are shown below it, or hidden again."""
+        """Open the line's subject; for a group, show its runs below it, or hide them again."""
         target, concern = self._target(), self._concern()
         if target is None:
             return
@@ -143,9 +143,9 @@ class OverviewScreen(ConsoleScreen):
             self.app.show(target.place)
 
     def action_next(self) -> None:
-        """Put the cursor on the next thing that needs a person."""
+        """Put the cursor on the next concern."""
         lines, target = self.query_one(LineList), self._target()
-        first: dict[str, Target] = {}  # the line of each; below an opened one are its runs
+        first: dict[str, Target] = {}  # the line of each concern, without the runs below opened groups
         for line in lines.lines:
             if isinstance(line.key, Target) and line.key.cause:
                 first.setdefault(line.key.cause, line.key)
@@ -159,24 +159,24 @@ class OverviewScreen(ConsoleScreen):
         lines.put_cursor(first[known[after % len(known)]])
 
     def action_log(self) -> None:
-        """Open the log of the run of the line, of a group that of its newest run."""
+        """Open the log of the line's run, or of the newest run of its group."""
         chosen = self._runs()
         if chosen:
             self.app.show_run(chosen[0].id, pane="log")
 
     def action_group_runs(self) -> None:
-        """Show the runs with the cause of the line among the others of their sweep."""
+        """Show the sweep, filtered by the cause of the line's group."""
         concern = self._concern()
         if concern is None or concern.group is None:
             self.app.say("put the cursor on runs that need you")
         elif concern.group.key == lasting_cause(concern.group.runs[0])[0]:
             self.app.filter_runs(f"cause:{concern.group.key}", concern.group.sweep_ids[0])
         else:
-            # Whether these are late or idle depends on the time, which a filter knows nothing of.
+            # Whether runs are late or idle depends on the time, so they can't be filtered by it.
             self.app.filter_runs("", concern.group.runs[0].sweep_id, concern.group.runs[0].id)
 
     def action_timeline(self) -> None:
-        """Show the timeline of the line's sweep, or of all sweeps where it is about none."""
+        """Show the timeline of the line's sweep, or of all sweeps if it has none."""
         target = self._target()
         self.app.show_timeline(None if target is None else target.sweep_id)
 
@@ -197,13 +197,13 @@ class OverviewScreen(ConsoleScreen):
             self.app.act(runs.relaunch, concern.group.runs)
 
     def action_regrade(self) -> None:
-        """Grade the run of the line, or all of its group, again, whose grading has failed."""
+        """Retry the failed grading of the line's run, or of all runs of its group."""
         chosen = self._runs()
         if chosen:
             self.app.act(runs.regrade, chosen)
 
     def action_ask(self, what: str) -> None:
-        """Type why what the line is about is acknowledged, or for how long it is snoozed and why."""
+        """Open the prompt to acknowledge or snooze the line's concern."""
         concern = self._concern()
         if concern is None:
             self.app.say("put the cursor on something that needs you")
@@ -217,7 +217,7 @@ class OverviewScreen(ConsoleScreen):
             self.query_one(f"#{what}", Prompt).open(_SNOOZE if what == "snooze" else "")
 
     def on_prompt_done(self, message: Prompt.Done) -> None:
-        """Acknowledge or snooze with what was typed."""
+        """Acknowledge or snooze with the typed reason."""
         self.query_one(LineList).focus()
         concern, text = self._asked_about, message.value.strip()
         if concern is None:
@@ -235,11 +235,11 @@ class OverviewScreen(ConsoleScreen):
             self.app.act(causes.acknowledge, concern.key, reason, seconds=seconds, text=concern.text)
 
     def on_prompt_left(self) -> None:
-        """Leave everything as it was."""
+        """Close the prompt without a change."""
         self.query_one(LineList).focus()
 
     def action_take_back(self) -> None:
-        """Show again what was acknowledged."""
+        """Withdraw an acknowledgement."""
         concern = self._concern()
         if concern is not None and concern.acknowledgement is not None:
             self.app.act(causes.take_back, concern.key)
@@ -247,12 +247,12 @@ class OverviewScreen(ConsoleScreen):
             self.app.say("this is not acknowledged")
 
     def action_acknowledged(self) -> None:
-        """Show what is acknowledged too, or only what is not."""
+        """Show or hide acknowledged concerns."""
         self._with_acknowledged = not self._with_acknowledged
         self.redraw()
 
     def _ask_to_start_engine(self) -> None:
-        """Start the engine if that is wanted: runs that are queued start with it."""
+        """Ask for confirmation and start the engine: queued runs start with it."""
         from console.screens.dialogs import ConfirmScreen
 
         if self.app.refuses() or self._found is None:
@@ -268,7 +268,7 @@ class OverviewScreen(ConsoleScreen):
 
     def _take(self, found: Overview) -> None:
         if self._found is None:
-            self.call_after_refresh(self.refresh_frame)  # from now on the list says what is wrong
+            self.call_after_refresh(self.refresh_frame)  # from now on the list shows the problems
         self._found = found
         self.app.known_sweeps = tuple(line.sweep.id for line in found.sweeps)
         self.app.known_runs = self.app.known_runs or tuple(found.run_of.values())
@@ -299,34 +299,34 @@ class OverviewScreen(ConsoleScreen):
 
 @dataclass(frozen=True)
 class _Opened:
-    """Which groups are opened, by their keys, and whether what is acknowledged and all that is over is shown."""
+    """The keys of opened groups, and whether acknowledged concerns and all ended sweeps are shown."""
 
     causes: frozenset[str]
     acknowledged: bool
     older: bool
 
 
-# From this width on everything about a sweep is on one line, and the bar is longer.
+# From this width on a sweep has one line, and a longer bar.
 _WIDE, _OF_COSTS = 150, 40
-# From this width on there is room beside what is over for how its runs ended.
+# From this width on ended sweeps show how their runs ended.
 _WITH_COUNTS = 110
-# With so many words or more the text of a run begins as that of its group does, and they are left out.
+# If a run's text begins with at least this many words of its group's text, they are left out.
 _SAME_WORDS = 2
 _BARS = {False: 16, True: 32}
-# From this width on bars are as long as that.
+# From this width on bars have the greatest length.
 _WIDEST, _LONG_BAR = 190, 60
-# Of sweeps that are over so many are shown for so many lines of the screen, so that what needs a person is seen.
+# One ended sweep is shown for this many lines of the screen, so that concerns remain visible.
 _LINES_FOR_EACH_OVER = 7
-# Names of sweeps have at least this room, of which their last letters take so much where names begin alike.
+# The least width of sweep names, and how much of it shows the end of names that begin alike.
 _SHORTEST_NAME, _NAMES_END = 15, 7
-# What the line of all other sweeps leads to: showing them, or hiding them again.
+# The target of the line that shows or hides all other sweeps.
 _OLDER = "older"
 _OUTCOMES = {outcome.value.replace("_", " "): outcome for outcome in Outcome}
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """The overview as lines: sweeps, what needs a person, what happened lately."""
+    """Draws the overview as lines: sweeps, concerns, recent events."""
 
     found: Overview
     width: int
@@ -335,7 +335,7 @@ class _Drawing:
     keys: Callable[[str], str]
 
     def lines(self, listed: Concerns, opened: _Opened, height: int) -> list[Line]:
-        """Return all parts: the sweeps, what needs a person, agents' own failures, what happened lately."""
+        """Return the lines of all parts: sweeps, concerns, agents' own failures, recent events."""
         found, signs = self.found, self.signs
         lines = [Line(heading("sweeps", self.width, signs)), *self._sweeps(opened, height)]
         count = str(len(listed.needed)) if listed.needed else ""
@@ -359,14 +359,14 @@ class _Drawing:
             title = heading("agents' own failures", self.width, signs, note=wording.plural(failed, "run"))
             lines += [Line(), Line(title), *self._concerns(listed.own, opened, table)]
         lines += [Line(), Line(heading("lately", self.width, signs))]
-        # As many as fill the screen: with a list that never grows, news costs a few lines and no new layout.
+        # Only enough events to fill the screen, so that a new one changes a few lines but not the layout.
         return [*lines, *self._events(found.events[: max(8, height - len(lines))])]
 
     def _sweeps(self, opened: _Opened, height: int) -> list[Line]:
-        """One line for each sweep, and in a narrow terminal a second one for each that is not over."""
+        """Return one line for each sweep, and in a narrow terminal a second one for each that is not over."""
         over = [sweep for sweep in self.found.sweeps if sweep.is_over]
         hidden = {sweep.sweep.id for sweep in over[max(2, height // _LINES_FOR_EACH_OVER) :]}
-        # A line that says that there is one more takes as much room as the one more.
+        # A single hidden sweep is shown: a line about it would take the same room.
         hidden = set() if opened.older or len(hidden) == 1 else hidden
         sweeps = [sweep for sweep in self.found.sweeps if sweep.sweep.id not in hidden]
         signs = self.signs
@@ -413,7 +413,7 @@ class _Drawing:
         return lines or [_note(f"no sweep yet: {launch} launches one, {demo}")]
 
     def _medals(self, sweep: SweepLine, *, wide: bool) -> Forms:
-        """What its runs have earned; what the second line says more fully is short here."""
+        """Return its medals; short if a second line shows them in full."""
         forms = wording.medals(sweep.interim, sweep.any_medal, self.signs.plus_minus)
         if sweep.counts.demo:
             return Forms([(("demo ", "warn"), (text, "text")) for text in forms])
@@ -421,17 +421,17 @@ class _Drawing:
         return Forms([((text, "text"),) for text in (forms[-1:] if has_second else forms)])
 
     def _counts(self, sweep: SweepLine) -> Forms:
-        """How many runs stand how, by the signs of the bar."""
+        """Return the number of runs by outcome or state, with the signs of the bar."""
         groups: list[Pieces] = []
         for kind, count in sweep.tally.items():
             drawn = draw_kind(kind, self.signs)
             groups.append(((f"{drawn.sign}{count}", drawn.role),))
         between: Piece = (" ", "text")
-        # All of them or none: a part would look like all.
+        # All of them or none: a part could be mistaken for all.
         return Forms([joined(groups, between, 1000), ()])
 
     def _second_line(self, sweep: SweepLine) -> Pieces:
-        """How its runs stand, and between what the final figure lies."""
+        """Return the counts of its runs, and the bounds of the final medal rate."""
         forms = wording.medals(sweep.interim, sweep.any_medal, self.signs.plus_minus)
         counts = self._counts(sweep).forms[0]
         room = self.width - 4
@@ -439,14 +439,14 @@ class _Drawing:
         line = fitting(medals, room)
         noted: Piece = (foreign(self._noted(sweep), room).rstrip(), "accent")
         if self.width < _WITH_COUNTS and noted[0]:
-            # What bounds the figure stays, in few words.
+            # The bounds stay, in a short form.
             forms_with_note = [(*form, ("   ", "text"), noted) for form in medals]
             short = cut(forms_with_note[-2:][0], room, self.signs.ellipsis)
             line = fitting([*forms_with_note[:-1], short], room)
         return (("    ", "text"), *line)
 
     def _noted(self, sweep: SweepLine) -> str:
-        """Its tags and its note."""
+        """Return its tags and its note."""
         text = wording.annotation(sweep.sweep)
         return f"{self.signs.noted} {text}" if text else ""
 
@@ -463,7 +463,7 @@ class _Drawing:
         return ((wording.expected_end(sweep.ends, self.now), "dim"),)
 
     def _table_of(self, shown: Sequence[Concern]) -> Table[Concern]:
-        """Lay out everything that needs a person alike, wherever on the screen it is."""
+        """Return the table of concerns, with the same layout in all parts of the screen."""
 
         def role(concern: Concern) -> Role:
             if concern.is_acknowledged(self.now):
@@ -536,14 +536,14 @@ class _Drawing:
             *last,
         ]
         if sum(column.width + column.gap for column in columns) > self.width:
-            # Where columns would be cut beside blank space, each line takes the room that it needs.
+            # If columns would be cut beside blank space, each line uses its own widths.
             columns = [columns[0], Column("", together, 20, grows=400), columns[2], last[0]]
             if self.width >= _HINTED_WIDTH:
                 columns.append(last[1])
         return Table(columns, shown, self.width, self.signs)
 
     def _concerns(self, shown: Sequence[Concern], opened: _Opened, table: Table[Concern]) -> list[Line]:
-        """One line for each, below it what was said of it and, where it is opened, its runs."""
+        """Return one line for each concern, below it its acknowledgement and, if it is opened, its runs."""
         lines: list[Line] = []
         for concern in shown[:_MOST_GROUPS]:
             group = concern.group
@@ -563,7 +563,7 @@ class _Drawing:
             if group is not None and only is None and concern.key in opened.causes:
                 whole = plain(group_text(group, self.now).replace("\n", " "))
                 if not any(whole in text for text, _role in line.pieces):
-                    # On the group's own line it is cut.
+                    # The group's own line cuts the text.
                     lines += [_note(f"    {part}") for part in cells_of(whole, max(20, self.width - 8))]
                 lines += self._runs_of(group, concern.key)
         if len(shown) > _MOST_GROUPS:
@@ -572,11 +572,11 @@ class _Drawing:
         return lines
 
     def _parts(self, concern: Concern) -> list[str]:
-        """The text of what is about no runs, in as many lines as it needs."""
+        """Return the text of a concern without runs, wrapped to several lines."""
         return cells_of(plain(concern.text.replace("\n", " ")), max(20, self.width - 8))
 
     def _runs_of(self, group: CauseGroup, key: str) -> list[Line]:
-        """The runs of an opened group, with what is said of each beyond what the group says."""
+        """Return the runs of an opened group, with the texts that differ from the group's."""
 
         def why(run: Run) -> str:
             text = wording.grading_trouble(run, self.now) or run.failure_text
@@ -614,7 +614,7 @@ class _Drawing:
             at = one.event.at
             if self.now - at < 86400:
                 return wording.clock(at)
-            # News is never a year old.
+            # Recent events need no year.
             return Forms([((text[5:], "dim"),) for text in (wording.date_and_time(at), wording.day(at))])
 
         def name(one: Happening) -> str:
@@ -623,7 +623,7 @@ class _Drawing:
             return one.event.competition_id or one.event.sweep_id or ""
 
         def sweep(one: Happening) -> str:
-            # What is about a sweep as a whole has its name once.
+            # An event about a whole sweep shows its name only once.
             return one.event.sweep_id or "" if one.count > 1 or one.event.competition_id else ""
 
         def seed(one: Happening) -> str:
@@ -651,7 +651,7 @@ class _Drawing:
 
 
 def _told_apart(name: str, others: Sequence[str], signs: Signs) -> list[str]:
-    """Write a name in full, then ever shorter; names that begin alike lose their middle, so that they still differ."""
+    """Return a name in full and in shorter forms; names that begin alike lose their middle, so that they differ."""
     if sum(other[: _SHORTEST_NAME - 1] == name[: _SHORTEST_NAME - 1] for other in others) < 2:
         return [name]
     begin, end = name[:-_NAMES_END], name[-_NAMES_END:]
@@ -660,7 +660,7 @@ def _told_apart(name: str, others: Sequence[str], signs: Signs) -> list[str]:
 
 
 def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
-    """Its runs by how they stand: of each kind the sign, then as much of the bar as it has of all runs."""
+    """Return the bar of a sweep's runs by outcome or state: for each the sign and its share of the bar."""
     pieces: list[Piece] = []
     for kind, cells in shared_out(sweep.tally, width).items():
         drawn = draw_kind(kind, signs)
@@ -670,7 +670,7 @@ def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
 
 
 def _key_hint(concern: Concern, keys: Callable[[str], str]) -> Forms:
-    """Return which key mends it, if one does; in words where there is room."""
+    """Return the hint of the key that resolves a concern, if there is one; in words if there is room."""
     group = concern.group
     forms = ["", ""]
     if concern.place == "engine":

@@ -82,9 +82,9 @@ _READERS: dict[str, Callable[[RunFacts], Any]] = {
 _GROWING = ("resources", "submissions", "calls")
 
 _EVIDENCE_LINES = 6
-# Narrower screens have no room for whole sentences beside the score.
+# Narrower screens show short forms beside the score.
 _WIDE = 110
-# Of the pane beside a list.
+# The lines of the log in the pane beside a list.
 _PANE_LOG_LINES = 40
 _PANE_FEWEST_LOG_LINES = 5
 _PANE_ATTEMPTS = 3
@@ -93,7 +93,7 @@ _PANE_EVIDENCE_LINES = 3
 
 
 class RunScreen(LogScreen):
-    """Facts at the top, one of seven panes below."""
+    """The run's data at the top, one of seven panes below."""
 
     CONTEXTS = ("run", "submissions", "log")
     OWN_CONTEXTS = 2
@@ -105,11 +105,11 @@ class RunScreen(LogScreen):
         self._pane = pane
         self._facts: RunFacts | None = None
         self._marks: Marks[int] = Marks()
-        # What panes show from files, by pane.
+        # The data that panes read from files, by pane.
         self._read: dict[str, Any] = {}
 
     def body(self) -> Iterable[Widget]:
-        """Put the header and the names of the panes over the log or a list."""
+        """Return the header, the names of the panes, and the log or a list."""
         yield Painted(id="header")
         yield Painted(id="panes")
         with Container(id="body"):
@@ -117,7 +117,7 @@ class RunScreen(LogScreen):
             yield LineList(id="list")
 
     def queries(self) -> Queries:
-        """Ask for the facts of this run."""
+        """Return the query for this run."""
         ask = partial(run_facts, run_id=self._run_id, config_file=self.app.places.config_file)
         return {"facts": (ask, self._take)}
 
@@ -136,21 +136,21 @@ class RunScreen(LogScreen):
         return ("run", "log") if self._pane == "log" else ("run", "list")
 
     def on_mount(self) -> None:
-        """Open on the wanted pane."""
+        """Open the requested pane."""
         self._show_pane(self._pane)
 
     def tick_seconds(self) -> float:
-        """Redraw a run of minutes by the second."""
+        """Return a shorter interval for runs with a short time limit."""
         return self.tick_seconds_within(self._facts.sweep.spec.time_limit_seconds if self._facts else None)
 
     def tick(self) -> None:
-        """Draw again, and measure again what grows."""
+        """Redraw, and read growing files again."""
         super().tick()
         if self._pane in _GROWING and self._facts is not None and self._facts.run.is_live:
             self._fetch()
 
     def redraw(self) -> None:
-        """Draw the facts and the pane as they are now."""
+        """Draw the header and the pane."""
         facts = self._facts
         if facts is None:
             return
@@ -187,7 +187,7 @@ class RunScreen(LogScreen):
 
     def action_code(self) -> None:
         """Open the code at the submission under the cursor, or at the best one."""
-        from console.screens.code import CodeScreen  # a run is opened for its log first
+        from console.screens.code import CodeScreen  # imported here, since the log is needed first
         from console.views.code import Wanted
 
         if self._facts is not None and self._facts.attempt is not None:
@@ -205,7 +205,7 @@ class RunScreen(LogScreen):
             self.redraw()
 
     def action_diff(self) -> None:
-        """Compare two submissions, or of the timeline an attempt with the one before."""
+        """Compare two submissions, or on the timeline pane an attempt with the previous one."""
         from console.screens.code import DiffScreen
 
         pair = self._pair()
@@ -215,7 +215,7 @@ class RunScreen(LogScreen):
             self.app.push_screen(DiffScreen(*pair))
 
     def action_pane(self, step: int) -> None:
-        """Show the next pane, or the one before."""
+        """Show the next or previous pane."""
         self._show_pane(PANES[(PANES.index(self._pane) + step) % len(PANES)])
 
     def action_relaunch(self) -> None:
@@ -229,7 +229,7 @@ class RunScreen(LogScreen):
             self.app.act(runs.stop, [self._facts.run])
 
     def action_regrade(self) -> None:
-        """Grade this run again, whose grading has failed."""
+        """Retry this run's failed grading."""
         if self._facts is not None:
             self.app.act(runs.regrade, [self._facts.run])
 
@@ -251,7 +251,7 @@ class RunScreen(LogScreen):
         return next((each for each in self._facts.submissions if each.id == key), None)
 
     def _pair(self) -> tuple[Wanted, Wanted] | str:
-        """Which two are to be compared, the earlier one first, or why there are none."""
+        """Return the two versions to compare, the earlier one first, or why they can't be compared."""
         from console.views.code import Wanted
 
         facts = self._facts
@@ -320,7 +320,7 @@ class RunScreen(LogScreen):
         return _config(facts, self._read.get("config"), width, now, signs)
 
     def _fetch(self) -> None:
-        """Read in a thread what the pane shows from files."""
+        """Read the pane's data from files in a thread."""
         pane = self._pane
 
         def take(found: Any) -> None:
@@ -335,7 +335,7 @@ class RunScreen(LogScreen):
 
 
 def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Pieces, ...]:
-    """Draw which run this is, its state, and what it would get."""
+    """Draw the run's name, state and standing."""
     run, dot = facts.run, _dot(signs)
     state = [_state(facts, now, signs, with_bar=width >= 100), _state(facts, now, signs, with_bar=False)]
     name = foreign(run.competition_id, max(12, min(60, width - 10 - width_of(state[1])))).rstrip()
@@ -360,7 +360,7 @@ def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Piec
 
 
 def _notes(run: Run, width: int, now: float, signs: Signs) -> list[Pieces]:
-    """Draw its tags and its note, and who has put them there where there is room."""
+    """Draw its tags and its note, with their author if there is room."""
     if not (run.tags or run.note):
         return []
     noted = foreign(wording.annotation(run), 2000).rstrip()
@@ -462,14 +462,14 @@ def _failure(facts: RunFacts, width: int) -> Pieces:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """What the pane beside a list shows of a run's files: its last lines, and what it has used."""
+    """The data of a run's files for the pane beside a list: the last lines of its log, and its resource usage."""
 
     log: tuple[str, ...]
     usage: UsageCurves
 
 
 def read_files(facts: RunFacts) -> RunFiles:
-    """Read what the pane shows of the latest attempt's files; waits for the disk."""
+    """Read the pane's data from the latest attempt's files; waits for the disk."""
     log = last_lines(facts.log, _PANE_LOG_LINES) if facts.log is not None else ()
     return RunFiles(log, read_usage(facts))
 
@@ -477,9 +477,9 @@ def read_files(facts: RunFacts) -> RunFiles:
 def pane_lines(
     facts: RunFacts, files: RunFiles | None, width: int, height: int, now: float, signs: Signs
 ) -> list[Pieces]:
-    """Draw a run beside a list: how it stands, why it failed, its score over time, what it uses, its last lines.
+    """Draw a run's pane beside a list: state, cause of failure, score over time, resources, last lines of the log.
 
-    Where that is too high attempts are left out, then resources; the log has what is left.
+    If that is too high, attempts are left out, then resources; the log fills the rest.
     """
     run, dot = facts.run, _dot(signs)
     seed = f"  seed {run.seed}"
@@ -525,7 +525,7 @@ def pane_lines(
 
 
 def _cause(facts: RunFacts, width: int, now: float) -> list[Pieces]:
-    """Write why a run failed or can't be graded, with the evidence, on as many lines as a pane has for it."""
+    """Write why a run failed or can't be graded, with the evidence, cut to the pane's lines."""
     run = facts.run
     if run.failure_class is not None:
         words, text, evidence = wording.failure(run), run.failure_text, ""
@@ -577,7 +577,7 @@ def _what_came(attempt: Attempt) -> Pieces:
 
 
 def _attempt_columns(facts: RunFacts, now: float) -> list[Column[Attempt]]:
-    """Lay out the attempts of a run, of which the last one may be at work or waiting for a node."""
+    """Return the columns for the attempts of a run; the last one may be live or waiting for a node."""
 
     def is_live(attempt: Attempt) -> bool:
         return facts.run.is_live and attempt.ended_at is None and attempt is facts.attempts[-1]
@@ -653,7 +653,7 @@ def _submissions(
 
 
 def _which(each: Submission, facts: RunFacts) -> str:
-    """Tell the best submission, and the one that counts: the final one, or while the run is live the newest."""
+    """Return the marks of a submission: best, and final or, while the run is live, newest."""
     words = ["best"] if each == facts.best else []
     if each.final:
         words.append("final")
@@ -696,7 +696,7 @@ def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Si
     cuts = facts.competition.thresholds
     end = _length(facts, now)
     series = Series(
-        # the last score holds until the end
+        # The last score is drawn until the end.
         points=[*points, (max(end, points[-1][0]), points[-1][1])],
         span=(0.0, max(end, 1.0)),
         role=medal_role(cuts, points[-1][1]),
@@ -714,7 +714,7 @@ def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Si
 
 
 def _length(facts: RunFacts, now: float) -> float:
-    """Return how long the latest attempt took, or has taken so far."""
+    """Return the duration of the latest attempt, so far if it is live."""
     attempt = facts.attempt
     if attempt is None or attempt.started_at is None:
         return 0.0
@@ -723,7 +723,7 @@ def _length(facts: RunFacts, now: float) -> float:
 
 @dataclass(frozen=True)
 class _Kind:
-    """Something that an attempt uses, as it was measured over time, and what it was meant to use."""
+    """A resource: its measured usage over time, and its limit or assigned amount."""
 
     name: str
     points: Sequence[Point]
@@ -731,7 +731,7 @@ class _Kind:
     limit: str = ""
 
     def title(self, is_live: bool) -> Pieces:
-        """Its last value and its largest."""
+        """Return the resource's name, last value and maximum."""
         last, peak = self.points[-1][1], max(value for _at, value in self.points)
         return (
             (f"  {self.name:<12}", "strong"),
@@ -741,7 +741,7 @@ class _Kind:
 
 
 def _measured(facts: RunFacts, usage: UsageCurves) -> list[_Kind]:
-    """Return what was measured of the latest attempt."""
+    """Return the measured resources of the latest attempt."""
     spec = facts.sweep.spec
     memory = f" of {wording.size(spec.memory_bytes)}" if spec.memory_bytes else ""
     kinds = [
@@ -764,13 +764,13 @@ _FEWEST_CHART_ROWS = 3
 def _resources(
     facts: RunFacts, usage: UsageCurves | None, width: int, height: int, now: float, signs: Signs
 ) -> list[Line]:
-    """Draw what the latest attempt has used over its whole time, one chart for each kind that was measured."""
+    """Draw the resource usage of the latest attempt over time, a chart for each measured resource."""
     if usage is None:
         return [Line((("  reading samples", "dim"),))]
     if usage.latest is None:
         return [Line((("  nothing has been measured yet", "dim"),))]
     measured = _measured(facts, usage)
-    # Beside the rows of each chart there are its title, its line of time, and where there is room an empty line.
+    # Each chart also needs lines for its title, its time axis and, if there is room, an empty line.
     rows_each = height // max(1, len(measured))
     between = 0 if _FEWEST_CHART_ROWS + 2 <= rows_each < _FEWEST_CHART_ROWS + 3 else 1
     each = max(_FEWEST_CHART_ROWS, rows_each - 2 - between)
@@ -801,7 +801,7 @@ def _resources(
 def _calls(
     facts: RunFacts, history: CallHistory, width: int, height: int, now: float, signs: Signs
 ) -> list[Line]:
-    """Draw what the latest attempt's model calls have come to, their course, the models, and the last calls."""
+    """Draw the latest attempt's model calls: totals, charts over time, the models, and the last calls."""
     spent = facts.latest_spending
     traffic = _traffic(facts, width, signs)
     if not spent.models:
@@ -845,7 +845,7 @@ def _calls(
             Line(((f"  calls in each {wording.duration(seconds)}", "dim"),)),
             *map(Line, plotted),
         ]
-    # In few lines what was called last is worth more than the course.
+    # In few lines the last calls are more useful than the charts.
     is_short = height < _LINES_FOR_COURSE
     lines += [] if is_short else course
     most_used = sorted(spent.models, key=lambda each: (-(each.usage.input_tokens or 0), each.model))
@@ -862,7 +862,7 @@ _LINES_FOR_COURSE = 24
 
 
 def _traffic(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
-    """List what has passed by the proxy, counted by bytes only; nothing where there is no proxy."""
+    """List the traffic through the proxy, counted in bytes only; empty without a proxy."""
     if not facts.traffic:
         return []
     table = Table(_HOSTS, facts.traffic, width, signs)
@@ -880,7 +880,7 @@ def _why_no_calls(facts: RunFacts) -> str:
 
 
 def _caveats(facts: RunFacts) -> Iterable[str]:
-    """Tell what is not known of the figures."""
+    """Yield notes about figures that are unknown or estimated."""
     spent, replayed = facts.latest_spending, facts.sweep.spec.replay_of
     if replayed is not None:
         yield f"the calls of run {replayed} are replayed: no provider is asked or paid, and this is no result"
@@ -916,7 +916,7 @@ def _budgets(facts: RunFacts, signs: Signs) -> Iterable[Line]:
 
 
 def _pace(history: CallHistory, now: float, dot: Piece, width: int) -> Pieces:
-    """Tell how the last call went, and how long calls take."""
+    """Write the state of the last call, and the typical duration of calls."""
     if not history.last:
         return (("  reading calls", "dim"),)
     call = history.last[-1]
@@ -1030,7 +1030,7 @@ _HOSTS = (
 
 
 def _files(listing: Listing, width: int, signs: Signs) -> list[Line]:
-    """List the attempt's directory; names are the agent's."""
+    """List the attempt's directory; the names are untrusted."""
     table = Table(_FILES, listing.entries, width, signs)
     lines = [table.heading(), *(table.line(entry, key=entry.path) for entry in listing.entries)]
     note = f"  only the first {MOST_ENTRIES} are shown"
@@ -1048,7 +1048,7 @@ _FILES = (
 
 
 def _config(facts: RunFacts, order: Order | None, width: int, now: float, signs: Signs) -> list[Line]:
-    """List what was asked for, what the latest attempt got, and where things are."""
+    """List the requested configuration, that of the latest attempt, and its paths."""
     spec, attempt = facts.sweep.spec, facts.attempt
     machine = attempt.hardware.in_words() if attempt and attempt.hardware else ""
     isolation = {None: wording.UNKNOWN, True: "isolated", False: "not isolated: trusted agents only"}
@@ -1083,7 +1083,7 @@ def _config(facts: RunFacts, order: Order | None, width: int, now: float, signs:
     table = Table(_CONFIG, rows, width, signs)
     lines = []
     for place, (name, text) in enumerate(rows):
-        # A list has as many lines as its longest texts need: a cut one could be read nowhere.
+        # Long texts are wrapped rather than cut, since they are shown nowhere else.
         first, *more = cells_of(plain(text), max(20, width - _CONFIG_NAME - _CONFIG_AROUND)) or [""]
         lines.append(table.line((name, first), key=(name, place)))
         lines += [table.line(("", part), key=(name, place, part)) for part in more]

@@ -1,4 +1,4 @@
-"""The sweep screen: competitions and seeds of one sweep, which of them need something, and doing it."""
+"""The sweep screen: the runs of one sweep by competition and seed, and actions on them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class SweepScreen(DetailedScreen, MarkedScreen[int]):
-    """A matrix (or a table) of runs with a cursor, marks and a filter, and the run under the cursor beside it."""
+    """A matrix (or a table) of runs with a cursor, marks and a filter; a pane shows the run under the cursor."""
 
     CONTEXTS = ("sweep", "list", "matrix")
     MODE = "sweep"
@@ -67,24 +67,24 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def __init__(self) -> None:
         super().__init__()
-        # As the state has it, and in the order in which it is shown.
+        # The board as read from the state, and sorted as shown.
         self._read: SweepBoard | None = None
         self._board: SweepBoard | None = None
         self._as_table = False
-        # Whether competitions are drawn beside one another; None: where that alone shows all of them.
+        # Whether competitions are drawn in blocks beside one another; None: only if all fit that way alone.
         self._wants_dense: bool | None = None
-        # The runs by the lines and columns where the cursor chooses them.
+        # The runs by the lines and columns of the cursor.
         self._run_ids: dict[tuple[Hashable, int], int] = {}
         self._is_dense = False
         self._cursor_wanted: int | None = None
         self._sorting = BENCHMARK
-        # What the pane shows: the run, what was read of its files, and when.
+        # The pane's data: the run, the data of its files, and when they were read.
         self._facts: RunFacts | None = None
         self._files: RunFiles | None = None
         self._files_read_at = float("-inf")
 
     def queries(self) -> Queries:
-        """The board of the sweep that is shown, and what the pane shows."""
+        """Return the queries for the sweep's board and for the pane."""
         wanted = self.app.sweep_id
         config_file = self.app.places.config_file
         return {
@@ -96,7 +96,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         }
 
     def session_values(self) -> SessionValues:
-        """The filter, the order, matrix or table, and the run under the cursor."""
+        """Return the filter, the order, matrix or table, and the run under the cursor."""
         run = self._run() if self.is_composed() else None
         return {
             **super().session_values(),
@@ -108,7 +108,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         }
 
     def restore(self, values: SessionValues) -> None:
-        """Show the board as it was shown the last time."""
+        """Restore the filter, the order, the view and the cursor."""
         super().restore(values)
         order = RunOrder.__members__.get(values.get("order", ""), RunOrder.BENCHMARK)
         self._sorting = SortOrder(order, bool(values.get("turned")))
@@ -127,11 +127,11 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             self.query_again()
 
     def tick_seconds(self) -> float:
-        """Every two seconds where runs take minutes."""
+        """Two seconds for sweeps with a short time limit."""
         return self.tick_seconds_within(self._board.sweep.spec.time_limit_seconds if self._board else None)
 
     def redraw(self) -> None:
-        """Draw the board as it is at this moment."""
+        """Draw the board for the current time."""
         board, shown = self._board, self.line_list
         width, signs = shown.line_width, self.app.signs
         if board is None:
@@ -155,7 +155,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
                 self._keep_cursor()
             shown.show(self._matrix(board, width))
             if self._is_dense and self._cursor_wanted is None:
-                # The first line may be a heading beside a competition that is not the first.
+                # The first line may be a heading beside another block's competition.
                 self._cursor_wanted = next((run.id for run in self._shown()), None)
         self._put_wanted_cursor()
         self._draw_about()
@@ -163,7 +163,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     @property
     def detail_from(self) -> int:
-        """The flat table has texts, which need room of their own."""
+        """A greater width for the flat table, whose texts need more room."""
         return _TABLE_DETAIL_FROM if self._as_table else super().detail_from
 
     def detail_key(self) -> int | None:
@@ -171,13 +171,13 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         return self.cursor_key()
 
     def detail_query(self, key: int) -> Query:
-        """Everything that the state knows of a run."""
+        """Return the query for all data of a run."""
         from console.views.run import run_facts
 
         return partial(run_facts, run_id=key, config_file=self.app.places.config_file), self._take_facts
 
     def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
-        """How the run under the cursor stands, why it failed, its score over time, resources and last lines."""
+        """Return the state, cause of failure, score over time, resources and last lines of the run at the cursor."""
         from console.screens.run import pane_lines
 
         facts = self._facts
@@ -186,7 +186,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         return pane_lines(facts, self._files, width, height, self.app.now(), self.app.signs)
 
     def tick(self) -> None:
-        """Draw what depends on the time, and read on what a live run writes."""
+        """Redraw, and read the files of a live run in the pane again."""
         super().tick()
         if self.has_detail and self._facts is not None and self._facts.run.is_live:
             self._read_files(self._facts)
@@ -205,11 +205,11 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         return None if run is None else run.id
 
     def shown_keys(self) -> list[int]:
-        """The numbers of the runs that the filter lets through."""
+        """Return the numbers of the runs that pass the filter."""
         return [run.id for run in self._shown()]
 
     def keys_between(self, one: int, other: int) -> Iterable[int]:
-        """The lines of the table between two runs, or the rectangle of the matrix that they span."""
+        """Return the runs between two lines of the table, or in the rectangle between two cells of the matrix."""
         board = self._board
         if board is None:
             return ()
@@ -221,7 +221,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
         scrolled = self.line_list.scroll_y
         self._sort(self._sorting.chosen(RunOrder(message.by)))
-        # The title stays under the mouse, for the second click.
+        # Keep the title under the mouse for a second click.
         self.line_list.scroll_to(y=scrolled, animate=False)
 
     def on_line_list_cursor_moved(self) -> None:
@@ -237,14 +237,14 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._open("log")
 
     def action_view(self) -> None:
-        """Change between matrix and table, the cursor staying with its run."""
+        """Switch between matrix and table; the cursor stays on its run."""
         self._keep_cursor()
         self._as_table = not self._as_table
         self.place_detail()
         self.call_after_refresh(self.draw)
 
     def action_dense(self) -> None:
-        """Draw all competitions at once, their seeds as signs, or the matrix again."""
+        """Switch between the dense view, with all seeds as signs, and the matrix."""
         self._keep_cursor()
         self._as_table = False
         self._wants_dense = not self._is_dense
@@ -283,7 +283,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._act(lambda chosen: self.app.act(runs.stop, chosen))
 
     def action_regrade(self) -> None:
-        """Grade the marked runs again, or the one under the cursor, where grading has failed."""
+        """Retry the failed grading of the marked runs, or of the one under the cursor."""
         self._act(lambda chosen: self.app.act(runs.regrade, chosen))
 
     def action_classify(self) -> None:
@@ -299,12 +299,12 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._sort(self._sorting.reverse())
 
     def action_merged_log(self) -> None:
-        """Read the logs of the marked runs as one."""
+        """Show the merged logs of the marked runs."""
         self._act(lambda chosen: self.app.push_screen(MergedScreen([run.id for run in chosen])))
 
     def action_diff(self) -> None:
         """Compare code and configuration of the two marked runs, or of the marked one and the one under the cursor."""
-        from console.screens.code import DiffScreen  # the first frame needs none of it
+        from console.screens.code import DiffScreen  # imported here, since the first frame does not need it
         from console.views.code import Wanted
 
         chosen = {run.id: run for run in self._chosen()}
@@ -323,17 +323,17 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             self.app.show_timeline(self._board.sweep.id)
 
     def action_integrity(self) -> None:
-        """Show what detectors have found in its runs."""
+        """Show the detectors' findings in its runs."""
         if self._board is not None:
             self.app.show_integrity(self._board.sweep.name, [run.id for run in self._board.runs])
 
     def action_pause(self) -> None:
-        """Start no more runs, or start them again."""
+        """Pause or resume the sweep."""
         if self._board is not None:
             self.app.act(sweeps.pause_or_resume, self._board.sweep)
 
     def action_step(self, step: int) -> None:
-        """Show the next sweep, or the one before."""
+        """Show the next or previous sweep."""
         if self._board is not None and len(self._board.all_sweeps) > 1:
             known = self._board.all_sweeps
             self.show_sweep(known[(known.index(self._board.sweep.id) + step) % len(known)])
@@ -348,7 +348,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._arrange()
 
     def _take_facts(self, facts: RunFacts) -> None:
-        """Keep a run for the pane; its files are read when it is another one, or something has changed for a while."""
+        """Store a run for the pane; its files are read if it is another run, or they were read some time ago."""
         before, self._facts = self._facts, facts
         other = before is None or before.log != facts.log
         if other:
@@ -370,7 +370,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._board = None if self._read is None else ordered_board(self._read, self._sorting)
 
     def _sort(self, sorting: SortOrder[RunOrder]) -> None:
-        """Show everything in an order, the cursor staying with its run."""
+        """Sort the board; the cursor stays on its run."""
         self._sorting = sorting
         self._keep_cursor()
         self._arrange()
@@ -385,7 +385,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         return _Context(self.app.now(), limit, self.app.signs, board.elsewhere)
 
     def _matrix(self, board: SweepBoard, width: int) -> list[Line]:
-        """Competitions by split, seeds side by side; of a filtered row only the runs that match are drawn."""
+        """Return the competitions by split with their seeds side by side; only runs that pass the filter are drawn."""
         chosen, signs = self._filter, self.app.signs
         context = self._draw_context(board)
         groups = [
@@ -394,7 +394,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         groups = [(group, rows) for group, rows in groups if rows]
         shown = [row for _group, rows in groups for row in rows]
         height = self.line_list.size.height
-        # With headings, totals, and lines between groups.
+        # Including headings, totals, and lines between groups.
         fits = len(shown) + 3 * len(groups) - 1 <= height
         dense = _dense(groups, board.sweep.spec.seeds, width, height, signs)
         self._is_dense = dense.shows_all and not fits if self._wants_dense is None else self._wants_dense
@@ -419,7 +419,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         return lines
 
     def _filter_line(self, board: SweepBoard, width: int) -> tuple[Pieces, ...]:
-        """The filter and how much it leaves, the order, how many are marked; nothing if all are as ever."""
+        """Return the line about filter, order and marks; empty if all are at their defaults."""
         chosen = self._filter
         if not chosen.text and not self.marks and self._sorting == BENCHMARK:
             return ()
@@ -436,7 +436,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         return (spread(tuple(pieces), marked, width),)
 
     def _draw_about(self) -> None:
-        """One line on what the cursor stands on, so that a cell need not say everything."""
+        """Draw the line about the run under the cursor, with details that don't fit into a cell."""
         run, row, board = self._run(), self._row(), self._board
         line: Pieces = ()
         if run is not None and row is not None and board is not None:
@@ -445,7 +445,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self.about.show(line)
 
     def _keep_cursor(self) -> None:
-        """Put the cursor on its run again when it is drawn elsewhere."""
+        """Put the cursor on its run again after the run has moved."""
         self._cursor_wanted = self.cursor_key()
 
     def _put_wanted_cursor(self) -> None:
@@ -471,7 +471,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         return self._board.in_matrix(self._filter) if self._board else []
 
     def _act(self, does: Callable[[list[Run]], object]) -> None:
-        """Do something with the marked runs, or the one under the cursor."""
+        """Act on the marked runs, or on the one under the cursor."""
         if not self.all_marks_hidden():
             does(self._chosen())
 
@@ -486,13 +486,13 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
 
 _TABLE_DETAIL_FROM = 190
-# How often at most the pane reads on in what a run writes.
+# The shortest interval between two reads of a run's files for the pane.
 _FILES_EVERY_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class _Context:
-    """What the drawing of a run depends on beside the run."""
+    """What the drawing of a run depends on besides the run."""
 
     now: float
     limit: float
@@ -500,11 +500,11 @@ class _Context:
     elsewhere: Mapping[int, Attempt]
 
 
-# On narrower screens it is not told by what costs are projected.
+# On narrower screens the basis of the projected costs is left out.
 _WIDE = 110
-# With more seeds each has the room that it needs and no more.
+# With more seeds each column is only as wide as needed.
 _SEEDS_WITH_ROOM = 3
-# How runs are called in their states where there is less and less room.
+# Words for the counts of runs by state, in several forms, longest first.
 _COUNT_WORDS = (
     (" running", " queued", " finished", " failed", " infrastructure", " stopped"),
     (" running", " queued", " done", " failed", " infra", " stopped"),
@@ -513,7 +513,7 @@ _COUNT_WORDS = (
 
 
 def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pieces, ...]:
-    """Which sweep this is, how far it is, and what it has earned so far."""
+    """Return the header: the sweep's name, progress and medals so far."""
     sweep, dot = board.sweep, f" {signs.dot} "
     spec = sweep.spec
     facts = [
@@ -542,7 +542,7 @@ def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pi
     told = wording.medals(board.interim, board.any_medal, signs.plus_minus)
     earned: list[Pieces] = [((text, "strong"), *tail, (" ", "text")) for tail in (when, ()) for text in told]
     counts: list[Pieces] = [((" ", "text"), *_counts(board, signs, words)) for words in _COUNT_WORDS]
-    # States keep their words where medals keep what bounds them, which is all but their last form.
+    # States are named in words as long as the medals are not in their last form, which lacks the bounds.
     worded = [
         left
         for left in counts[:-1]
@@ -559,12 +559,12 @@ def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pi
 
 
 def _noted(sweep: Sweep, signs: Signs, width: int) -> Pieces:
-    """The tags and the note of a sweep."""
+    """Return the tags and the note of a sweep."""
     return ((f" {signs.noted} ", "accent"), (foreign(wording.annotation(sweep), width - 4).rstrip(), "text"))
 
 
 def _costs(costs: SweepCosts, signs: Signs, width: int) -> Pieces:
-    """What its model calls have come to, as many of the figures as fit."""
+    """Return the costs of its model calls, as many of the figures as fit."""
     spent = costs.spending
     dot: Piece = (f" {signs.dot} ", "faint")
     known: Role = "text" if spent.cost is not None else "warn"
@@ -585,7 +585,7 @@ def _costs(costs: SweepCosts, signs: Signs, width: int) -> Pieces:
 
 
 def _budget(costs: SweepCosts, signs: Signs) -> Pieces:
-    """How much is used of the shared budget that is nearest to its end."""
+    """Return the used share of the shared budget that is nearest to its limit."""
     standing = costs.tightest
     if standing is None:
         return ()
@@ -598,7 +598,7 @@ def _budget(costs: SweepCosts, signs: Signs) -> Pieces:
 
 
 def _counts(board: SweepBoard, signs: Signs, words: tuple[str, ...]) -> Pieces:
-    """How many runs are in which state, each with its sign; those that a batch system lets wait do not run."""
+    """Return the number of runs by state with signs; runs waiting in a batch system don't count as running."""
     running, queued, finished, failed, infrastructure, stopped = words
     counts = board.counts
     waiting = sum(wording.waits_in_queue(attempt) for attempt in board.elsewhere.values())
@@ -621,7 +621,7 @@ def _counts(board: SweepBoard, signs: Signs, words: tuple[str, ...]) -> Pieces:
 def _matrix_columns(
     board: SweepBoard, context: _Context, chosen: RunFilter, marks: Marks[int]
 ) -> list[Column[CompetitionRow]]:
-    """The competition, its seeds, and how it stands."""
+    """Return the columns of the matrix: competition, seeds, and results."""
 
     def shows(place: int, row: CompetitionRow) -> bool:
         run = row.runs[place]
@@ -649,7 +649,7 @@ def _matrix_columns(
     def bronze(row: CompetitionRow) -> str:
         return wording.score(row.thresholds.bronze if row.thresholds else None, 9)
 
-    # What a batch system says needs more room, if there is some.
+    # A batch system's texts get more room, if there is some.
     grows = 18 if context.elsewhere and board.sweep.spec.seeds <= _SEEDS_WITH_ROOM else 12
     return [
         Column("competition", name, 38, grows=56, by=RunOrder.NAME),
@@ -673,7 +673,7 @@ def _matrix_columns(
 
 
 def _cell(run: Run, context: _Context, *, marked: bool) -> Forms:
-    """A run in the matrix; where there is no room, its standing says more than its time."""
+    """Return a run's cell in the matrix; without room for both, it shows the standing rather than the time."""
     drawn = _drawn(run, context)
     noted = context.signs.noted if run.note or run.tags else " "
     mark: Piece = (context.signs.marked if marked else noted, "accent")
@@ -694,12 +694,12 @@ def _drawn(run: Run, context: _Context) -> Drawn:
 
 
 def _score(score: float, row: CompetitionRow, signs: Signs) -> Pieces:
-    """A score, and in which direction better ones are."""
+    """Return a score with the direction of better ones."""
     arrow = f" {better_arrow(row.thresholds, signs)}" if row.thresholds else ""
     return ((wording.score(score, 8), "text"), (arrow, "dim"))
 
 
-# What a seed takes where it is only a sign: room for a mark, the sign, what is behind it, and a gap.
+# The width of a seed in the dense view: a mark, the sign, a letter after it, and a gap.
 _DENSE_SEED = 4
 _DENSE_NAME = 38
 _DENSE_LONGEST_NAME = 56
@@ -708,13 +708,13 @@ _DENSE_SHORTEST_NAME = 16
 
 @dataclass(frozen=True)
 class _Dense:
-    """Competitions in blocks beside one another, one line each, their seeds as signs.
+    """The dense view: competitions in blocks side by side, one line each, with seeds as signs.
 
     Attributes:
-        entries: from top to bottom, then block by block: a group's heading, a competition, or an empty line.
-        height: how many lines a block has.
-        name_widths: how much room there is for a name, block by block.
-        shows_all: whether everything is seen at once and names have room.
+        entries: from top to bottom, then by block: a group's heading, a competition, or an empty line.
+        height: the number of lines of a block.
+        name_widths: the width of names by block.
+        shows_all: whether everything is visible at once with readable names.
     """
 
     entries: Sequence[SplitGroup | CompetitionRow | None]
@@ -738,7 +738,7 @@ class _Dense:
             for each, name_width in zip(beside, self.name_widths, strict=False):
                 begin = width_of(pieces) + _DENSE_MARGIN
                 if not isinstance(each, CompetitionRow):
-                    # Columns keep their places, so that the cursor goes straight up and down.
+                    # Empty columns keep the indices, so that the cursor moves straight up and down.
                     cells += [ColumnSpan(begin, begin, selectable=False, name=begin)] * self.seeds
                     pieces += self._heading(each, name_width)
                     continue
@@ -758,7 +758,7 @@ class _Dense:
         return lines, run_ids
 
     def _heading(self, group: SplitGroup | None, name_width: int) -> Pieces:
-        """The split, how it stands where there is room, and the numbers of the seeds."""
+        """Return the heading of a group: split, results if there is room, and the numbers of the seeds."""
         if group is None:
             width = _DENSE_MARGIN + name_width + 1 + self.seeds * _DENSE_SEED
             return ((" " * width, "text"),)
@@ -785,7 +785,7 @@ def _dense(
     height: int,
     signs: Signs,
 ) -> _Dense:
-    """Lay competitions out in as few blocks as show all of them, or else in as many as there is room for."""
+    """Divide competitions into the fewest blocks that show all of them, or else as many as fit."""
     entries: list[SplitGroup | CompetitionRow | None] = []
     for group, rows in groups:
         entries += [*([None] if entries else []), group, *rows]
@@ -800,7 +800,7 @@ def _dense(
     ]
     wanted = [min(max(each, _DENSE_SHORTEST_NAME), _DENSE_LONGEST_NAME) for each in wanted]
     share = width // blocks - beside_name
-    # A block takes what another one does not need.
+    # Width that a block does not need is given to others.
     spare = sum(max(0, share - each) for each in wanted)
     names = []
     for each in wanted:
@@ -812,7 +812,7 @@ def _dense(
 
 
 def _dense_cell(run: Run, context: _Context, *, marked: bool) -> Pieces:
-    """A run as a sign, and behind it what it would get, why it failed, or that it was re-rolled."""
+    """Return a run's sign, and after it a letter: its standing, its failure, or that it was re-rolled."""
     drawn = draw_run(run, context.signs, context.now, context.limit)
     more: Piece = (context.signs.reroll if run.rerolls else " ", drawn.role)
     if drawn.standing:
@@ -824,7 +824,7 @@ def _dense_cell(run: Run, context: _Context, *, marked: bool) -> Pieces:
 
 
 def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
-    """How a split stands, one cell for each column of the matrix."""
+    """Return the results of a split, one cell for each column of the matrix."""
     complete = sum(seed is not None and seed.is_final for seed in group.per_seed)
     label = f"any medal, {complete} of {len(group.per_seed)} seeds complete"
     shares: list[Cell] = [((f" {_share(seed)}", "dim"),) for seed in group.per_seed]
@@ -836,18 +836,18 @@ def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
 
 
 def _share(seed: Interim | None) -> str:
-    """What share of a seed's runs have a medal, or before all have a result, how many of those that have ended."""
+    """Write the share of a seed's runs with a medal; before all have a result, the number among the ended ones."""
     if seed is None or not seed.ended:
         return wording.UNKNOWN
     return f"{seed.low:.1f} %" if seed.is_final else f"{seed.medals} of {seed.ended}"
 
 
 def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[Column[Run]]:
-    """Every run a line."""
+    """Return the columns of the flat table."""
     now, limit = context.now, context.limit
 
     def standing(run: Run) -> Cell:
-        """How it has ended, or its state and what it would get if it ended now."""
+        """Return the outcome of a run, or its state and current standing."""
         drawn = _drawn(run, context)
         if run.failure_class is not None:
             return ((f"{drawn.sign} {wording.FAILURE_SHORT[run.failure_class]}", "bad"),)
@@ -860,7 +860,7 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         return "" if run.score is None else _score(run.score, rows[run.competition_id], context.signs)
 
     def attempt(run: Run) -> str:
-        """Which one it is, where it is not the first."""
+        """Return the number of the attempt, if it is not the first."""
         return str(run.attempts) if run.attempts > 1 else ""
 
     def took(run: Run) -> str:
@@ -873,7 +873,7 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         return wording.age(now - (run.last_activity_at or now)) if is_known else ""
 
     def what(run: Run) -> Cell:
-        """What people have noted, before what is known of it otherwise."""
+        """Return people's notes, followed by other facts."""
         known = state_in_words(run)
         if not (run.note or run.tags):
             return known
@@ -908,7 +908,7 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
 
 
 def _where(run: Run, context: _Context) -> str:
-    """Where a batch system runs it, or why it does not yet; empty for one of the engine's own host."""
+    """Return where a batch system runs it, or why it waits; empty for a run on the engine's own host."""
     attempt = context.elsewhere.get(run.id)
     if attempt is None:
         return ""
@@ -918,7 +918,7 @@ def _where(run: Run, context: _Context) -> str:
 
 
 def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
-    """A run in words."""
+    """Return the description of a run in words."""
     dot: Piece = (f" {context.signs.dot} ", "faint")
     name = foreign(row.competition_id, 60).rstrip()
     pieces: list[Piece] = [(f" {name} seed {run.seed}", "text"), dot]
