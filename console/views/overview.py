@@ -127,6 +127,8 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
     every = [run for found in by_sweep.values() for run in found]
     by_id = {run.id: run for run in every}
     happened = [event for event in events.newest(database, limit=8 * _EVENTS_SHOWN) if _is_news(event, by_id)]
+    # The order of writing is not the order of happening: runners may report events much later.
+    happened.sort(key=lambda event: (event.at, event.id), reverse=True)
     limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in known}
     acknowledged = acknowledgements.all_acknowledgements(database)
     # Grouped here, in the reader's thread: unlike live runs, ended ones don't depend on the time.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -46,10 +47,24 @@ async def test_the_overview_shows_what_needs_a_person_infrastructure_first_agent
         assert text.index("RuntimeError: stack expects") > places[-1]
 
 
+async def test_what_happened_lately_is_listed_by_when_it_happened_not_by_when_it_was_reported(
+    opened: OpenConsole,
+) -> None:
+    async with opened(size=(160, 48)) as console:
+        await console.sees("image pull: connection reset", "lately")
+        lately = console.text().partition("lately")[2].splitlines()[1:]
+        times = [line.split()[0] for line in lately if re.match(r"\s+\d\d:\d\d ", line)]
+        # It is 03:14: what happened later in the day was yesterday.
+        assert len(times) > 5 and times == sorted(
+            times, key=lambda text: (text <= "03:14", text), reverse=True
+        )
+
+
 async def test_an_outage_is_one_line_that_opens_to_its_runs(opened: OpenConsole) -> None:
     async with opened(worlds.outage, size=(160, 48)) as console:
         await console.sees("×18", "aide-o3-all +1", "all splits", "since 00:26", "R relaunch all (free)")
-        assert console.text().count("GPU lost: Failed to initialize NVML: Unknown Error (GPU-#)") == 1
+        needs_you = console.text().partition("lately")[0]
+        assert needs_you.count("GPU lost: Failed to initialize NVML: Unknown Error (GPU-#)") == 1
         await console.press("f", "enter")
         await console.sees("rsna-2022-cervical-spine-fracture-detection  s3", "GPU-000000c9-")
         await console.press("j", "l")
