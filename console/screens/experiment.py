@@ -150,13 +150,13 @@ def _lines(found: Experiment, column: str, width: int, signs: Signs) -> list[Lin
     for split in ORDER:
         names = [name for name in shown if split_of(name) == split]
         if names:
-            lines += [Line(), Line(heading(split, width, signs, note=str(len(names))))]
+            lines += [Line(), trials.heading(f"{split.upper()}  {len(names)}")]
             lines += [trials.line(name, key=name) for name in names]
     if not shown:
         lines += [Line(), Line((("  it has no runs of this split", "dim"),))]
     facts = found.insight.facts()
     if facts:
-        lines += [Line(), Line(heading("beyond the row", width, signs))]
+        lines += [Line(), Line(heading("statistics", width, signs))]
         room = max(20, width - _FACT - 5)
         parts = [
             (name if not at else "", part)
@@ -202,7 +202,7 @@ def _trial_columns(found: Experiment, seeds: int, width: int, signs: Signs) -> l
             trials = found.trials_of(name)
             return (_trial_text(trials[place], signs),) if place < len(trials) else ()
 
-        return Column("", trial, _CELL, gap=1, chosen=True)
+        return Column(f"seed {place + 1}", trial, _CELL, gap=1, chosen=True)
 
     by_name = {one.competition_id: one.costs for one in found.insight.model_costs_by_competition}
 
@@ -216,7 +216,7 @@ def _trial_columns(found: Experiment, seeds: int, width: int, signs: Signs) -> l
             return ""
         return "unknown cost" if costs.per_run is None else f"{money(costs.per_run)} a run"
 
-    columns: list[Column[str]] = [Column("", str, 14, grows=48), *map(seed, range(seeds))]
+    columns: list[Column[str]] = [Column("competition", str, 14, grows=48), *map(seed, range(seeds))]
     if by_name and width >= _WIDE:
         columns.append(Column("", cost, 16, drop=1, right=True, role="dim"))
         columns.append(Column("", tokens, 14, drop=2, right=True, role="dim"))

@@ -359,19 +359,31 @@ def _health(app: ConsoleApp, detail: int) -> Pieces:
             return (*pieces, ("no engine yet", "dim"))
         return (*pieces, (f"{app.signs.failed} engine down", "bad"))
     silent = engine.heartbeat_at is not None and app.now() - engine.heartbeat_at > SILENT_SECONDS
-    pieces += [("engine silent", "warn") if silent else ("engine ok", "good"), (dot, "faint")]
+    troubles = len(engine.problems) or bool(engine.problem)
+    if silent:
+        pieces.append(("engine silent", "warn"))
+    elif troubles:
+        pieces.append((f"engine: {wording.plural(troubles, 'problem')}", "warn"))
+    else:
+        pieces.append(("engine ok", "good"))
+    pieces.append((dot, "faint"))
     running = engine.live - engine.waiting
     pieces += [(f"{running} running", "running" if running else "dim")]
     if engine.waiting:
         pieces += [(dot, "faint"), (f"{engine.waiting:,} wait", "text")]
     if detail >= 3 and engine.queued:
         pieces += [(dot, "faint"), (f"{engine.queued:,} queued", "dim")]
-    free, total = engine.state_disk_free, engine.state_disk_total
-    if free is not None and total:
-        low = free < LOW_DISK_SHARE * total
-        if low or detail >= 1:
-            text = f"disk {wording.size(free)} free" if detail >= 2 else f"disk {wording.size(free)}"
-            pieces += [(dot, "faint"), (text, "bad" if low else "dim")]
+    # The disk of the state, unless only that of the data is nearly full.
+    disks = (
+        ("disk", engine.state_disk_free, engine.state_disk_total),
+        ("data disk", engine.data_disk_free, engine.data_disk_total),
+    )
+    known = [(name, free, total) for name, free, total in disks if free is not None and total]
+    low = [one for one in known if one[1] < LOW_DISK_SHARE * one[2]]
+    if low or (known and detail >= 1):
+        name, free, _total = (low or known)[0]
+        text = f"{name} {wording.size(free)} free" if detail >= 2 else f"{name} {wording.size(free)}"
+        pieces += [(dot, "faint"), (text, "bad" if low else "dim")]
     return tuple(pieces)
 
 

@@ -90,7 +90,7 @@ async def test_a_cell_leads_to_its_runs(opened: OpenConsole) -> None:
         await console.sees("ours: aide-o3")
         await console.press("right", "right", "enter")
         await console.sees(
-            "split low", "aerial-cactus-identification", "any medal", "beyond the row", "pass@k"
+            "split low", "seed 3", "aerial-cactus-identification", "any medal", "statistics", "pass@k"
         )
         await console.press("v")
         await console.sees("split medium", "it has no runs of this split")

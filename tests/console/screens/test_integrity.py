@@ -11,7 +11,7 @@ from tests.console.conftest import OpenConsole, ShownConsole
 async def on_integrity(console: ShownConsole) -> None:
     await console.sees("aide-o3")
     await console.press("enter")
-    await console.sees("beyond the row")
+    await console.sees("statistics")
     await console.press("i")
     await console.sees("flagged")
 
@@ -46,7 +46,7 @@ async def test_notes_are_shown_on_demand_and_words_filter(opened: OpenConsole) -
         await console.press("escape")
         await console.sees("pretrained weights")
         await console.press("escape")
-        await console.sees("beyond the row")
+        await console.sees("statistics")
 
 
 async def test_enter_opens_the_code_at_the_passage(opened: OpenConsole) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from textual.widgets import Input
 
 from competitions import registry
+from console.tui.theme import CONTRAST, DARK, LIGHT, MONOCHROME, Palette
 from engine.control import EngineStatus
-from engine.control.status import publish
+from engine.control.status import publish, status
 from engine.places import Places
 from state import acknowledgements, runs, transitions
 from state.database import DATABASE_NAME
@@ -45,6 +48,38 @@ async def test_the_overview_shows_what_needs_a_person_infrastructure_first_agent
         places = [text.index(part) for part in ("image pull", "no valid submission", "agents' own failures")]
         assert places == sorted(places)
         assert text.index("RuntimeError: stack expects") > places[-1]
+
+
+async def test_the_first_line_names_the_disk_that_is_nearly_full(opened: OpenConsole) -> None:
+    def nearly_full(places: Places) -> World:
+        world = worlds.busy(places)
+        before = status(places)
+        publish(
+            places, replace(before, running=False, data_disk_free=90 * 10**9, data_disk_total=7200 * 10**9)
+        )
+        return world
+
+    async with opened(nearly_full, size=(120, 40)) as console:
+        await console.sees("data disk 90.0 GB free")
+
+
+async def test_the_first_line_does_not_call_an_engine_with_problems_ok(opened: OpenConsole) -> None:
+    async with opened(worlds.on_slurm, size=(120, 40)) as console:
+        await console.sees("Slurm does not answer since", "engine: 1 problem")
+        assert "engine ok" not in console.text()
+
+
+@pytest.mark.parametrize("palette", [DARK, LIGHT, CONTRAST, MONOCHROME], ids=lambda palette: palette.name)
+async def test_the_cursor_of_a_field_can_be_seen_in_every_theme(
+    opened: OpenConsole, palette: Palette
+) -> None:
+    async with opened(worlds.busy, screen="launch", palette=palette) as console:
+        await console.sees("Launch")
+        cursor = console.app.screen.query(Input).first().get_component_rich_style("input--cursor")
+        field = console.app.screen.query(Input).first().rich_style
+        ground = cursor.color if cursor.reverse else cursor.bgcolor
+        assert cursor.reverse or ground != field.bgcolor
+        assert not cursor.reverse or palette.monochrome
 
 
 async def test_what_happened_lately_is_listed_by_when_it_happened_not_by_when_it_was_reported(
