@@ -3,9 +3,9 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Two test processes more than processors, as many tests wait for processes and containers; at most four, as more only
+# Three test processes more than processors, as many tests wait for processes and containers; at most five, as more only
 # fight over memory on the machines this is tested on.
-PYTEST_WORKERS ?= $(shell expr $$(nproc) + 2)
+PYTEST_WORKERS ?= $(shell expr $$(nproc) + 3)
 ARGS ?=
 
 # Compiled modules are kept: the tests start hundreds of processes, each of which would compile them again.
@@ -17,7 +17,7 @@ run: environment  ## open the console on the demo; again: resume it
 	@$(BIN)/mlebench-console demo $(ARGS)
 
 test: environment  ## run all tests that this machine can run (ARGS='-k name' for some)
-	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) --maxprocesses 4 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(PYTEST_WORKERS) --maxprocesses 5 --dist loadfile $(ARGS)
 
 test-setup:  ## as root: install and start what all tests need
 	@bash tools/test-setup.sh

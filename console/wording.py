@@ -10,10 +10,13 @@ from state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
     from competitions.model import Thresholds
+    from engine.control import EngineStatus
+    from engine.options.sweep import Launch
     from engine.runs.budgets import BudgetStanding
     from engine.scoreboard import Cell, Interim
     from engine.scoreboard.timeline import ExpectedEnd
-    from engine.sweeps.forecast import JobsForecast
+    from engine.sweeps.forecast import Forecast, JobsForecast
+    from engine.sweeps.waiting import Waiting
     from environment.gateway.records import OpenCall
     from state.records import Acknowledgement, Attempt, KaggleState, Run, Sweep
     from state.usage.outages import ProviderOutage
@@ -121,7 +124,7 @@ def waits(attempt: Attempt, now: float) -> str:
 
 def waits_for_people(attempt: Attempt) -> bool:
     """Return whether an attempt waits for a person to act."""
-    return _waits(attempt.waits_for)[0] in _WAITS_FOR_PEOPLE
+    return is_waiting(attempt) and _waits(attempt.waits_for)[0] in _WAITS_FOR_PEOPLE
 
 
 def _plain(reason: str) -> str:
@@ -154,6 +157,15 @@ def placed(attempt: Attempt, now: float) -> str:
     return f"{waits(attempt, now)} ({where})" if is_waiting(attempt) else where
 
 
+def how_it_ended(attempt: Attempt) -> str:
+    """Write why an attempt ended, with its exit code or signal."""
+    if attempt.exit_signal is not None:
+        return f"{attempt.exit_reason}, signal {attempt.exit_signal}"
+    if attempt.exit_code is not None:
+        return f"{attempt.exit_reason}, exit code {attempt.exit_code}"
+    return attempt.exit_reason
+
+
 def jobs_forecast(jobs: JobsForecast, now: float) -> list[str]:
     """Write a batch system's forecast of a launch: room, time limit, and the start of the first job."""
     others = f", {jobs.wait_here} wait here" if jobs.wait_here else ""
@@ -171,6 +183,34 @@ def jobs_forecast(jobs: JobsForecast, now: float) -> list[str]:
             when = "now" if job.starts_at <= now else f"{'in ' if is_far else ''}~{_soon(job.starts_at, now)}"
             told.append(f"the first would start {when} on {job.node}")
     return told
+
+
+def room_left(found: Forecast) -> str:
+    """Write what a higher concurrency would change: `1 at once, but 56 fit: about 9d, or with 56 at once 5h00m`."""
+    if not found.leaves_room:
+        return ""
+    how = "about" if found.measured else "at most"
+    return (
+        f"{found.at_once} at once, but {found.fit_at_once} fit: {how} {span(found.seconds)},"
+        f" or with {found.fit_at_once} at once {span(found.seconds_if_full)}"
+    )
+
+
+def launch_cost(found: Forecast, launch: Launch) -> str:
+    """Write what a launch may cost: its model calls, at most its budget, and its machines' hours."""
+    parts = []
+    each = launch.spec.budget_usd
+    budgets = [launch.sweep_budget_usd, None if each is None else each * launch.run_count]
+    known = [budget for budget in budgets if budget is not None]
+    models = [] if found.model_usd is None else [f"about {found.model_usd:,.2f} USD by earlier runs"]
+    models += [f"at most {min(known):,.2f} USD by its budget"] if known else []
+    if models:
+        parts.append(f"models {', '.join(models)}")
+    if found.machine_cost is not None:
+        how = "about" if found.measured else "at most"
+        parts.append(f"machines {how} {found.machine_cost:,.2f} {found.currency}")
+    unknown = "not known: no prices of machines in config.toml, and no model calls of earlier runs"
+    return f"cost: {'; '.join(parts) or unknown}"
 
 
 def waiting_for_kaggle(kaggle: KaggleState) -> str:
@@ -314,6 +354,20 @@ def of_limit(seconds: float, limit_seconds: float) -> str:
     return f"{elapsed_within(seconds, limit_seconds)}/{limit(limit_seconds)}"
 
 
+def score_beside(value: float, thresholds: Thresholds | None, width: int = 7) -> str:
+    """Write a score that reads like a cut-off only if it equals it: `<0.91449` is just below what 0.91449 earns."""
+    text = score(value, width)
+    cuts = (
+        ()
+        if thresholds is None
+        else (thresholds.gold, thresholds.silver, thresholds.bronze, thresholds.median)
+    )
+    for cut in cuts:
+        if value != cut and text == score(cut, width):
+            return f"{'<' if value < cut else '>'}{text}"
+    return text
+
+
 def score(value: float | None, width: int = 7) -> str:
     """Write a score with as many digits as fit, at most five decimals."""
     if value is None:
@@ -383,13 +437,31 @@ def expected_end(end: ExpectedEnd | None, now: float) -> str:
     """Write when a sweep ends: `ends ~14:05`, or `ends by 03-16 14:05` for an upper bound; empty if unknown."""
     if end is None:
         return ""
-    moment = clock(end.at) if end.at - now < 86400 else date_and_time(end.at)[len("2026-") :]
+    # Nearly a day ahead the time alone would be read as now.
+    moment = clock(end.at) if end.at - now < 20 * 3600 else date_and_time(end.at)[len("2026-") :]
     return f"ends by {moment}" if end.at_most else f"ends ~{moment}"
 
 
 def better(thresholds: Thresholds) -> str:
     """Write which direction of a score is better."""
     return "lower is better" if thresholds.is_lower_better else "higher is better"
+
+
+def waiting(found: Waiting, engine: EngineStatus | None, now: float) -> str:
+    """Write when a queued run may start, and why not yet: `starts ~05:14: 3 runs go first`."""
+    holds = found.holds(engine)
+    if not holds:
+        return "waits for the engine, which starts it in a moment"
+    return f"{may_start(found, engine, now) or 'waits'}: {', '.join(hold.text for hold in holds)}"
+
+
+def may_start(found: Waiting, engine: EngineStatus | None, now: float) -> str:
+    """Write when a queued run may start; empty where that depends on more than the runs before it."""
+    if found.starts is None or not all(hold.kind.ends_with_runs for hold in found.holds(engine)):
+        return ""
+    at = found.starts.at
+    moment = clock(at) if at - now < _FAR_SECONDS else date_and_time(at)[len("2026-") :]
+    return f"starts {'by ' if found.starts.at_most else '~'}{moment}"
 
 
 def tags(subject: Run | Sweep) -> str:

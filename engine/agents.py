@@ -136,7 +136,8 @@ def get_agent(agent_id: str, folders: Iterable[Path]) -> Agent:
     if agent_id in found.refused:
         raise found.refused[agent_id]
     close = difflib.get_close_matches(agent_id, by_id, n=1)
-    hint = f"did you mean '{close[0]}'?" if close else f"known are: {', '.join(by_id) or 'none'}"
+    known = f"Choose one of {', '.join(by_id)}." if by_id else "There is no agent in these folders."
+    hint = f"Did you mean '{close[0]}'?" if close else known
     unread = [problem for problem in found.problems if problem not in found.refused.values()]
     why = f"some agents can't be read: {unread[0].cause}" if unread else ""
     raise UsageProblem(f"agent '{agent_id}' is not known", why, hint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import hashlib
 import io
 import json
 import os
@@ -19,6 +20,7 @@ from foundation.problems import DataProblem, reading, refuse_pointer
 
 PARTIAL_SUFFIX = ".partial"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_BLOCK = 1 << 20
 _MOST_LEFT = 20
 _MOST_SHOWN = 200
 
@@ -150,6 +152,18 @@ def reading_untrusted(path: Path, *, max_bytes: int | None = None) -> Iterator[I
             yield stream
     finally:
         os.close(descriptor)
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file that an agent may have written; empty where it can't be read."""
+    digest = hashlib.sha256()
+    try:
+        with reading_untrusted(path) as stream:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+    except (DataProblem, OSError):
+        return ""
+    return digest.hexdigest()
 
 
 def remove_tree(path: Path) -> list[str]:

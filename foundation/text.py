@@ -1,4 +1,4 @@
-"""Text in messages and files: sizes, and making untrusted text safe; for terminals see `console.sanitize`."""
+"""Text in messages and files: sizes, limits, and making untrusted text safe; for terminals see `console.sanitize`."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ def spreadsheet_text(text: str) -> str:
 def gigabytes(count: int) -> str:
     """Format a size."""
     return f"{count / 1e9:,.1f} GB" if count >= 1e8 else f"{count / 1e6:,.1f} MB"
+
+
+def limit_text(hours: float) -> str:
+    """Write a time limit, in minutes where it is below an hour."""
+    return f"{hours:g} h" if hours >= 1 else f"{hours * 60:g} min"

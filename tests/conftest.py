@@ -18,6 +18,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from engine.places import Places
 from tests import failures, shared
+from tests.keywords import may_hold, sought_names
 from tests.leftovers import wait_for_none
 from tests.machine import CLIENTS_PYTHON, LeavesOutGroups
 
@@ -40,6 +41,7 @@ _LONG_ARGUMENT = 80
 _LONG = (
     "tests/docker/",
     "tests/competitions/test_hostile_submissions.py",
+    "tests/slurm/",
     "tests/kaggle/",
     "tests/soak/",
     "tests/test_operator",
@@ -50,6 +52,7 @@ _LONG = (
     "tests/competitions/test_",
     "tests/environment/",
     "tests/conformance/",
+    "tests/state/",
 )
 _UNDIVIDED = ("tests/docker/", "tests/kaggle/")
 # Those that take the Docker daemon for themselves, and about as many others; the rest is for another process.
@@ -104,6 +107,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return folder, -sizes[item.path]
 
     items.sort(key=place)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file in which a test that `-k` names can't be: importing all of them takes some seconds."""
+    names = sought_names(config.option.keyword)
+    is_file = collection_path.suffix == ".py" and collection_path.is_file()
+    return True if names and is_file and not may_hold(collection_path, names) else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,8 +11,9 @@ import pytest
 
 FOLDER = ".failures"  # below the root of the tests
 _TRACEBACK_LINES = 8
-_MESSAGE_LINES = 12
+_MOST_LINES = 27  # of under 40: the others are headings, the name of the file and what pytest says at the end
 _CAPTURED_LINES = 3
+_WIDEST = 300
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -28,32 +29,59 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if not report.failed or report.longrepr is None:
         return report
     whole = "\n".join([str(report.longrepr), *(f"--- {title}\n{text}" for title, text in report.sections)])
-    folder = item.config.rootpath / FOLDER
-    folder.mkdir(exist_ok=True)
-    file = folder / (re.sub(r"[^\w.-]+", "_", item.nodeid)[:150] + f".{report.when}.txt")
-    file.write_text(whole, encoding="utf-8", errors="replace")
-    report.longrepr = f"{_shortened(str(report.longrepr))}\n(all of it: {FOLDER}/{file.name})"
+    file = _save(item, report.when, whole)
     report.sections = [(title, _cut(text, _CAPTURED_LINES)) for title, text in report.sections[:3]]
+    captured = sum(1 + text.count("\n") + 1 for _, text in report.sections)
+    report.longrepr = f"{_shortened(str(report.longrepr), _MOST_LINES - captured)}\n(all of it: {file})"
     return report
 
 
-def _shortened(traceback: str) -> str:
-    """Return the end of the traceback and the beginning of the message."""
-    lines = traceback.splitlines()
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Do the same for a file that can't be imported."""
+    report = yield
+    if report.failed and report.longrepr is not None:
+        file = _save(collector, "collect", str(report.longrepr))
+        report.longrepr = f"{_shortened(str(report.longrepr), _MOST_LINES)}\n(all of it: {file})"
+    return report
+
+
+def _save(node: pytest.Item | pytest.Collector, when: str, text: str) -> str:
+    """Write a file of the whole failure, and return its name below the root of the tests."""
+    folder = node.config.rootpath / FOLDER
+    folder.mkdir(exist_ok=True)
+    name = re.sub(r"[^\w.-]+", "_", node.nodeid)[:150] + f".{when}.txt"
+    (folder / name).write_text(text, encoding="utf-8", errors="replace")
+    return f"{FOLDER}/{name}"
+
+
+def _shortened(failure: str, limit: int) -> str:
+    """Return the end of the traceback, and the beginning and the end of the message."""
+    lines = failure.splitlines()
     first = next((number for number, line in enumerate(lines) if line.startswith("E ")), len(lines))
-    message = lines[first:]
-    if len(message) > _MESSAGE_LINES:
-        message = [
-            *message[: _MESSAGE_LINES - 2],
-            f"... {len(message) - _MESSAGE_LINES + 1} lines",
-            message[-1],
-        ]
-    return "\n".join([_cut("\n".join(lines[:first]), _TRACEBACK_LINES), *message])
+    traceback = _cut("\n".join(lines[:first]), _TRACEBACK_LINES)
+    room = limit - traceback.count("\n") - 1
+    message = [_narrowed(line) for line in lines[first:]]
+    if len(message) > room:
+        # A screen or the output of a program, whose end says the most.
+        begin, end = room // 2, room - room // 2 - 1
+        message = [*message[:begin], f"... {len(message) - begin - end} lines", *message[-end:]]
+    return "\n".join([traceback, *message])
 
 
 def _cut(text: str, limit: int) -> str:
     """Return the first and the last lines of a text."""
-    lines = text.splitlines()
+    lines = [_narrowed(line) for line in text.splitlines()]
     if len(lines) <= limit:
-        return text
+        return "\n".join(lines)
     return "\n".join([lines[0], f"... {len(lines) - limit} lines", *lines[len(lines) - limit + 1 :]])
+
+
+def _narrowed(line: str) -> str:
+    """Return a line without its middle if it is long, since it would fill a screen by itself."""
+    if len(line) <= _WIDEST:
+        return line
+    half = _WIDEST // 2
+    return f"{line[:half]} ... {len(line) - 2 * half} characters ... {line[-half:]}"

@@ -259,7 +259,7 @@ def test_a_night_takes_forty_keys_from_the_first_look_to_the_row(
         operator.write("night")
         terminal.wait_until(lambda seen: "ours: alive" not in seen, "the one experiment")
         operator.press("e")
-        terminal.wait_for("| aide (night) |", "46.67")
+        terminal.wait_for("not ready to be handed in", "46.7")
         operator.press("w")
         terminal.wait_for("night.md")
         operator.press("Enter")
@@ -273,7 +273,7 @@ def test_a_night_takes_forty_keys_from_the_first_look_to_the_row(
     row = next(
         line for line in (tmp_path / "night.md").read_text().splitlines() if line.startswith("| aide (night)")
     )
-    assert row.split("|")[3].strip() == "50.00 ± 0.00"
+    assert row.split("|")[3].strip() == "50.00 (1 seed)"
     # What was lost is there again, and the agent whose runner was killed has never noticed.
     eventually(lambda: locks.is_held(places.state_dir / protocol.RUNNER / protocol.RUNNER_LOCK))
     (alive,) = (run for run in night.runs() if run.sweep_id == ALIVE)

@@ -121,7 +121,8 @@ def test_a_day_from_the_launch_to_the_row(
     terminal.wait_for("choose an agent", "the engine is not running")
     terminal.press("C-n")
     terminal.wait_for("engine ok")
-    for typed in ("careless", COMPETITION, "3", "10m", "3", "0", "", "0", "day", "night", str(agents)):
+    what = ("careless", COMPETITION, "3", "10m", "3", "day", "night", str(agents), "v1", "no")
+    for typed in (*what, "0", "", "0"):
         terminal.press("C-u")
         terminal.type(typed)
     terminal.wait_for("3 runs", "agent careless in", f"the data of {COMPETITION} are prepared")
@@ -153,7 +154,7 @@ def test_a_day_from_the_launch_to_the_row(
     terminal.press("C-q")
     terminal.wait_for("The engine keeps running")
     terminal.type(f"clear; {program} --screen board")
-    terminal.wait_for("ours: night", "published")
+    terminal.wait_for("ours: night", "Famou-Agent 2.0")
 
     row = tmp_path / "row.csv"
     terminal.press("g", "e")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +75,21 @@ class Question:
 
 @dataclass(frozen=True)
 class Action:
-    """Requests to the engine, filed in order after the question, if there is one, is answered with yes."""
+    """Requests to the engine, filed in order after the question, if there is one, is answered with yes.
+
+    Attributes:
+        fewer: the same for those things alone for which it costs nothing; its question has the answer's words.
+    """
 
     requests: tuple[Request, ...]
     question: Question | None = None
+    fewer: Action | None = None
+
+
+def applies(make: Callable[[Any], Action], chosen: Any) -> bool:
+    """Return whether an action applies to any of what was chosen."""
+    try:
+        make(chosen)
+    except NotApplicable:
+        return False
+    return True

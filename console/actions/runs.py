@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
 from console import wording
@@ -13,8 +13,15 @@ from state.records import Run
 from state.transitions import is_reroll
 
 
-def relaunch(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
-    """Launch ended runs again; warns about those whose seeds it re-rolls.
+def relaunch(
+    chosen: Sequence[Run], *, all_or_none: bool = False, limits: Mapping[str, float] | None = None
+) -> Action:
+    """Launch ended runs again; warns about those whose seeds it re-rolls, and offers the others alone.
+
+    Args:
+        chosen: the runs.
+        all_or_none: refuse if one of them has not ended.
+        limits: the time limit of each sweep, from which follows how long they take at most.
 
     Raises:
         NotApplicable: none of them has ended, or with `all_or_none` one has not.
@@ -25,7 +32,7 @@ def relaunch(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
     affected = []
     if free:
         heading = f"{wording.plural(len(free), 'run')} lost to infrastructure or never started"
-        affected.append(Affected(heading, _items(free), "Launching them again changes no statistics."))
+        affected.append(Affected(heading, _items(free), "Free: launching again changes no statistics."))
     if rerolled:
         heading = f"{wording.plural(len(rerolled), 'run')} that finished or failed by the agent's own doing"
         note = (
@@ -33,20 +40,38 @@ def relaunch(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
             " They count as re-rolled, and the exported row says so."
         )
         affected.append(Affected(heading, _items(rerolled), note, is_warning=True))
+    if limits and all(run.sweep_id in limits for run in ended):
+        affected.append(Affected(note=_takes_at_most([limits[run.sweep_id] for run in ended])))
     title = f"Relaunch {wording.plural(len(ended), 'run')}?"
-    return Action((_request("run.relaunch", ended),), Question(title, "yes, relaunch", tuple(affected)))
+    request = _request("run.relaunch", ended)
+    if not free or not rerolled:
+        return Action((request,), Question(title, "yes, relaunch", tuple(affected)))
+    re_rolls = wording.plural(len(rerolled), "re-roll")
+    question = Question(title, f"yes, all {len(ended):,}: {re_rolls} disclosed with the row", tuple(affected))
+    only = Question(title, f"only the {len(free):,} lost (free)", ())
+    return Action((request,), question, Action((_request("run.relaunch", free),), only))
 
 
-def stop(chosen: Sequence[Run], *, all_or_none: bool = False) -> Action:
+def stop(chosen: Sequence[Run], *, all_or_none: bool = False, now: float | None = None) -> Action:
     """Stop queued and live runs: agents are ended, queued runs never start.
+
+    Args:
+        chosen: the runs.
+        all_or_none: refuse if one of them is neither queued nor live.
+        now: the time, from which follows how much work is lost.
 
     Raises:
         NotApplicable: none of them is queued or live, or with `all_or_none` one is not.
     """
     going = _those(chosen, _can_be_stopped, "stopped", "only runs that are queued or running", all_or_none)
-    live = sum(run.is_live for run in going)
-    heading = f"{wording.plural(len(going), 'run')}, {live} of them running"
-    affected = Affected(heading, _items(going), "Their agents are stopped; their files are kept.")
+    live = [run for run in going if run.is_live]
+    queued = len(going) - len(live)
+    counted = [f"{len(live):,} running"] * bool(live) + [f"{queued:,} queued"] * bool(queued)
+    began = [run.started_at for run in live if run.started_at is not None]
+    note = "Their agents are ended and get no result; their files are kept."
+    if now is not None and began:
+        note = f"{wording.duration(sum(now - at for at in began))} of running time is lost. {note}"
+    affected = Affected(", ".join(counted), _items(going, now), note)
     title = f"Stop {wording.plural(len(going), 'run')}?"
     return Action((_request("run.stop", going),), Question(title, "yes, stop", (affected,)))
 
@@ -127,14 +152,25 @@ def _those(
     return found
 
 
-def _items(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:
-    return tuple((run.competition_id, f"seed {run.seed}, {_state(run)}") for run in runs)
+def _items(runs: Sequence[Run], now: float | None = None) -> tuple[tuple[str, str], ...]:
+    return tuple((run.competition_id, f"seed {run.seed}, {_state(run, now)}") for run in runs)
 
 
-def _state(run: Run) -> str:
+def _state(run: Run, now: float | None) -> str:
     if run.failure_class is not None:
         return wording.failure(run)
+    if now is not None and run.is_live and run.started_at is not None:
+        standing = f", now {wording.outcome(run.standing)}" if run.standing else ""
+        return f"{run.state} {wording.elapsed(now - run.started_at)}{standing}"
     return (run.outcome or run.state).replace("_", " ")
+
+
+def _takes_at_most(limits: Sequence[float]) -> str:
+    """Write how long runs with these time limits take at most."""
+    each = " or ".join(wording.limit(one) for one in sorted(set(limits)))
+    if len(limits) == 1:
+        return f"It takes up to {each}."
+    return f"Each takes up to {each}, {wording.limit(sum(limits))} of running time in all."
 
 
 def _request(kind: str, runs: Sequence[Run], **more: object) -> Request:

@@ -39,7 +39,7 @@ def new_app(help: str = "", **settings: Any) -> typer.Typer:
 
 
 def new_group(help: str) -> typer.Typer:
-    """Make the Typer app of a group, which stays one even with a single command in it."""
+    """Make the Typer app of a group of commands, even if it has only one command."""
     app = new_app(help, no_args_is_help=True)
 
     @app.callback()
@@ -60,7 +60,7 @@ Lines = Annotated[int, typer.Option("--lines", "-n", min=0, help="How many of th
 Following = Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as the log grows.")]
 EditionFlag = Annotated[
     Literal["v1", "corrected"],
-    typer.Option("--edition", help="v1 is MLE-bench bit for bit; corrected mends its defects."),
+    typer.Option("--edition", help="v1 is MLE-bench bit for bit; corrected fixes its defects."),
 ]
 
 
@@ -76,7 +76,7 @@ class Appearance:
 
 @dataclass(frozen=True)
 class Invocation:
-    """The flags that hold for every command."""
+    """The flags that apply to every command."""
 
     state_dir: Path | None = None
     data_dir: Path | None = None
@@ -87,7 +87,7 @@ class Invocation:
     # A frozen dataclass still has a dictionary, which is where a cached property lives.
     @cached_property
     def own_places(self) -> Places:
-        """Where the user's own configuration, data and state are."""
+        """The paths of the user's own configuration, data and state."""
         from engine.places import find_places
         from engine.settings import unknown_settings
 
@@ -98,7 +98,7 @@ class Invocation:
 
     @cached_property
     def places(self) -> Places:
-        """The places to work with: the user's own, or the demo's beside them."""
+        """The paths to work with: the user's own, or the demo's."""
         if not self.demo:
             return self.own_places
         from engine.demo import demo_places
@@ -140,7 +140,7 @@ def perform(
     starting: bool = False,
     **more: Any,
 ) -> None:
-    """File an action's requests and write the answers.
+    """Send an action's requests to the engine and print the answers.
 
     Args:
         context: of the command.

@@ -1,4 +1,4 @@
-"""`competitions`: what the benchmark consists of, its cut-offs and its known defects."""
+"""`competitions`: list and show competitions and their defects, and create and check your own."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ if TYPE_CHECKING:
     from competitions.authoring.drafts import CutOffs
     from competitions.model import Competition, Defect, Parameter
 
-app = new_group("Show competitions and their defects; begin and check your own.")
+app = new_group("Show competitions and their defects; create and check your own.")
 
 Split = Annotated[
     str,
     typer.Option("--split", metavar="NAME|FILE", help="low, medium, high, all, dev ... or a file of ids."),
 ]
 RawFolder = Annotated[
-    Path, typer.Option("--raw", metavar="DIR", help="Its raw data, or small ones like them; not changed.")
+    Path,
+    typer.Option(
+        "--raw", metavar="DIR", help="Its raw data, or a small sample of the same form; not changed."
+    ),
 ]
 Parameters = Annotated[
     list[str] | None,
@@ -65,7 +68,7 @@ def show(
     competition_id: CompetitionId,
     json: Json = False,
 ) -> None:
-    """Show one competition: metric, cut-offs, files, checksums, and what is wrong with it in each edition."""
+    """Show one competition: metric, cut-offs, files, checksums, and known defects in each edition."""
     from competitions import registry
 
     competition = registry.get(competition_id)
@@ -107,7 +110,7 @@ def show(
 
 @app.command()
 def defects(split: Split = "", json: Json = False) -> None:
-    """List the known defects of edition v1, and which of them edition corrected mends."""
+    """List the known defects of edition v1, and which of them edition corrected fixes."""
     members, problems = _members(split)
     found = [(competition, defect) for competition in members for defect in competition.defects]
     if json:
@@ -143,14 +146,19 @@ def new(
             help="The folder of competitions; by default the first of MLEBENCH_COMPETITIONS.",
         ),
     ] = None,
-    name: Annotated[str, typer.Option(help="Its title; by default made of its id.")] = "",
+    name: Annotated[str, typer.Option(help="Its title; by default made from its id.")] = "",
     table: Annotated[
         str, typer.Option(metavar="FILE", help="The labelled table among its raw files.")
     ] = "train.csv",
-    id_column: Annotated[str, typer.Option(metavar="COLUMN", help="Names the rows of that table.")] = "id",
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="What is to be predicted.")] = "target",
+    id_column: Annotated[
+        str, typer.Option(metavar="COLUMN", help="The column that identifies the rows of that table.")
+    ] = "id",
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")] = "target",
     group: Annotated[
-        str, typer.Option(metavar="COLUMN", help="Keep the rows that share its value in one part.")
+        str,
+        typer.Option(
+            metavar="COLUMN", help="Keep rows with the same value of this column in one part of the split."
+        ),
     ] = "",
     images: Annotated[
         str, typer.Option(metavar="DIR", help="The raw folder with an image for each row, named by its id.")
@@ -166,7 +174,7 @@ def new(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Write the folder of a new competition: facts, task and description, which say what is still to be written."""
+    """Create the folder of a new competition: facts, task and description, with notes on what is left to write."""
     from competitions import registry
     from competitions.authoring.drafts import TODO, Draft, write_draft
 
@@ -200,7 +208,7 @@ def new(
 
 
 def _cut_offs(text: str) -> CutOffs | None:
-    """The cut-offs of a flag.
+    """Return the cut-offs given by a flag.
 
     Raises:
         UsageProblem: they are not four numbers.
@@ -252,7 +260,7 @@ def vectors(
     parameter: Parameters = None,
     json: Json = False,
 ) -> None:
-    """Write conformance vectors: small raw data, what is made of them, submissions and what comes of each."""
+    """Write conformance vectors: small raw data, the prepared files, submissions and their scores."""
     from engine.authoring import write_vectors
 
     folder = write_vectors(competition_id, raw, to, _parameters(parameter))
@@ -263,7 +271,7 @@ def vectors(
 
 
 def _parameters(given: list[str] | None) -> Mapping[str, Parameter]:
-    """The parameters of flags, each a value as TOML writes it.
+    """Return the parameters given by flags, each a TOML value.
 
     Raises:
         UsageProblem: one is not NAME=VALUE.
@@ -281,7 +289,7 @@ def _parameters(given: list[str] | None) -> Mapping[str, Parameter]:
 
 
 def _members(split: str) -> tuple[list[Competition], list[DataProblem]]:
-    """The competitions of a split, and the problems of those whose facts can't be read."""
+    """Return the competitions of a split, and the problems of those whose facts can't be read."""
     from competitions import registry
 
     members, problems = registry.readable(registry.read_split(split) if split else registry.all_ids())
@@ -289,7 +297,7 @@ def _members(split: str) -> tuple[list[Competition], list[DataProblem]]:
 
 
 def _end(problems: Sequence[DataProblem]) -> None:
-    """Tell the problems, if any, and end with their exit code."""
+    """Print the problems and exit with their code; without problems, return."""
     for problem in problems:
         complain(str(problem))
     if problems:

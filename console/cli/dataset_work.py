@@ -1,4 +1,4 @@
-"""Having an engine work on datasets, and showing how far it is: for `prepare`, `datasets verify` and `datasets prune`.
+"""Requests to an engine about datasets, with their progress: for `prepare`, `datasets verify` and `datasets prune`.
 
 An engine that dies on the way is started again; what it was asked for waits in the state.
 """
@@ -45,7 +45,7 @@ Display = Callable[[Sequence[DatasetRow]], None]
 def prepare_and_watch(
     places: Places, ids: Sequence[str], edition: str, arguments: Mapping[str, Any], show: Display
 ) -> tuple[DatasetRow, ...]:
-    """Ask for datasets and return when there is nothing more to be done for any of them."""
+    """Request datasets, and return when the work on all of them has ended."""
     wanted = {**arguments, "competition_ids": list(ids), "edition": edition, "keep_going": True}
     _ask(places, "dataset.prepare", wanted)
     while True:
@@ -64,7 +64,7 @@ def prepare_and_watch(
 def verify_and_watch(
     places: Places, ids: Sequence[str], edition: str, kind: VerificationKind, show: Display
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Have prepared datasets verified; yields each as it is, with what was found, or nothing if it was stopped."""
+    """Have prepared datasets verified; yield each with its findings, or with None if it was stopped."""
     before = _last_event(places)
     _ask(places, "dataset.verify", {"competition_ids": list(ids), "edition": edition, "kind": kind})
     ended: set[str] = set()
@@ -87,7 +87,7 @@ def verify_and_watch(
 
 
 def prune_and_wait(places: Places, parts: Sequence[Part]) -> dict[str, dict[str, Any]]:
-    """Have parts of datasets removed; returns the `bytes` given back or the `problem` of each competition."""
+    """Have parts of datasets removed; return the freed `bytes` or the `problem` of each competition."""
     before = _last_event(places)
     names: defaultdict[str, list[str]] = defaultdict(list)
     for part in parts:
@@ -109,7 +109,7 @@ def prune_and_wait(places: Places, parts: Sequence[Part]) -> dict[str, dict[str,
 
 
 def _look(places: Places, ids: Sequence[str], edition: str) -> tuple[DatasetRow, ...]:
-    """Read how far datasets are, in the order given."""
+    """Read the states of datasets, in the order given."""
     with closing(open_for_reading(places.state_dir)) as opened:
         rows = {row.key: row for row in dataset_board(opened, places.data_dir).rows}
     return tuple(rows[one, edition] for one in ids)
@@ -147,11 +147,11 @@ def _ask(places: Places, kind: str, wanted: dict[str, Any]) -> None:
 
 
 def show_nothing(_seen: Sequence[DatasetRow]) -> None:
-    """Draw nothing, where only what comes of it in the end is printed."""
+    """Show no progress, for commands that print only the result."""
 
 
 class PlainLines:
-    """A line whenever a dataset gets to another step, waits for something, or is done with."""
+    """Print a line whenever a dataset enters another step, waits, or is finished."""
 
     def __init__(self) -> None:
         self._said: dict[str, str] = {}
@@ -159,7 +159,7 @@ class PlainLines:
         self._waiting_since: float | None = None
 
     def show(self, seen: Sequence[DatasetRow]) -> None:
-        """Say what is new."""
+        """Print what has changed."""
         for kaggle in {row.kaggle for row in seen}:
             if kaggle.unreachable_since != self._waiting_since:
                 say(wording.waiting_for_kaggle(kaggle) or "Kaggle answers again")
@@ -190,7 +190,7 @@ class PlainLines:
         return f"{step.name}{total}{waiting}"
 
     def _trouble(self, row: DatasetRow) -> str:
-        """What is wrong; what is wrong with many, such as credentials, is written in full once."""
+        """Return the problem; one that concerns many datasets, such as credentials, is written in full only once."""
         trouble = row.problem.removeprefix(f"{row.competition_id}: ")
         first = self._first_with.setdefault(trouble, row.competition_id)
         return trouble if first == row.competition_id else f"the same as with {first}"
@@ -200,7 +200,7 @@ class PlainLines:
 def progress_display(
     is_open: Callable[[DatasetRow], bool], lines: Display, *, json: bool
 ) -> Iterator[Display]:
-    """Provide what shows progress: `lines`, or nothing beside JSON.
+    """Provide the display of progress: `lines`, or none with JSON.
 
     In a terminal it is a table of those that are open, with the lines of those that have ended above it.
     """
@@ -235,7 +235,7 @@ def progress_display(
 
 
 def _cells(step: DatasetStep, rates: Rates) -> tuple[str, ...]:
-    """What is done of a step, and how fast it goes since it was looked at last."""
+    """Return the progress of a step, with its rate since the last look."""
     pace = rates.measure((step.competition_id, step.name), step.done, step.total, time.monotonic())
     count = wording.size if step.unit == "bytes" else "{:,.0f}".format
     bar = amount = rate = ""

@@ -1,4 +1,4 @@
-"""`datasets`: which datasets there are, whether Kaggle lets us have them, what they take, and what may go."""
+"""`datasets`: list, verify, copy and prune datasets, and check access to them on Kaggle."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def list_datasets(
     edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
-    """List the datasets: what lies in the data directory, and what the engine does about the rest."""
+    """List the datasets: those in the data directory, and those that the engine is preparing."""
     from competitions import registry
     from engine.datasets.sources.access import AccessState
     from engine.layout import dataset_folder, is_demo, is_prepared
@@ -111,7 +111,7 @@ def show(
     edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
-    """Show one dataset: its steps, what it takes on the disk part by part, and where."""
+    """Show one dataset: its steps, its size on the disk by part, and its folder."""
     from competitions import registry
     from engine.datasets.prepared.pruning import parts_of
     from engine.layout import dataset_folder, is_demo, is_prepared, prepared_with
@@ -171,7 +171,7 @@ def verify(
     ] = False,
     record: Annotated[
         bool,
-        typer.Option("--record", help="First write the manifest of those that have none; implies --deep."),
+        typer.Option("--record", help="First write missing manifests; implies --deep."),
     ] = False,
     edition: EditionFlag = "v1",
     json: Json = False,
@@ -232,7 +232,7 @@ def doctor(
         list[str], typer.Argument(metavar="ID...", help="Competitions, or names of splits.")
     ],
     real: Annotated[
-        bool, typer.Option("--real", help="First prepare what is not prepared, from Kaggle's data.")
+        bool, typer.Option("--real", help="First prepare missing datasets from Kaggle's data.")
     ] = False,
     output: Annotated[
         Path | None,
@@ -272,7 +272,7 @@ def doctor(
 
 
 def _prepare_unverified(places: Places, base: Path, missing: Sequence[str], *, json: bool) -> None:
-    """Have datasets prepared without a refusal where a checksum differs: what differs is to be told."""
+    """Have datasets prepared even if a checksum differs: the differences are reported."""
     from console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
     from console.cli.engine import engine_for
 
@@ -361,13 +361,16 @@ def stop(
 def priority(
     context: typer.Context,
     value: Annotated[
-        int, typer.Argument(metavar="NUMBER", help="Higher ones come first; 0 is that of all others.")
+        int,
+        typer.Argument(
+            metavar="NUMBER", help="Datasets with a higher number are prepared first; the default is 0."
+        ),
     ],
     competition_id: CompetitionIds = None,
     edition: EditionFlag = "v1",
     json: Json = False,
 ) -> None:
-    """Put datasets that wait to be prepared before or behind the others."""
+    """Change the order in which waiting datasets are prepared."""
     from console.actions import datasets
     from console.views.datasets import dataset_board
 
@@ -397,7 +400,10 @@ def import_datasets(
     data_dir: DataDir = None,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Also replace what is prepared otherwise; refused while runs need it."),
+        typer.Option(
+            "--again",
+            help="Also replace datasets that are prepared differently; refused while runs need them.",
+        ),
     ] = False,
     edition: _Edition = None,
     json: Json = False,
@@ -501,7 +507,7 @@ def mirror(
     edition: _Edition = None,
     json: Json = False,
 ) -> None:
-    """Bring a mirror up to what is prepared here, answers included; 'datasets import' reads it.
+    """Update a mirror with the datasets prepared here, answers included; 'datasets import' reads it.
 
     A folder can be served by any web server, copied with rsync, or used as a data directory. What is there already is
     not copied again; what was interrupted goes on with the same command.
@@ -536,7 +542,7 @@ def prune(
     competition_id: CompetitionIds = None,
     split: Split = "",
     older_than: Annotated[
-        float | None, typer.Option("--older-than", metavar="DAYS", help="Only what is older.")
+        float | None, typer.Option("--older-than", metavar="DAYS", help="Only data older than this.")
     ] = None,
     sweep: Annotated[str, typer.Option("--sweep", metavar="ID", help="Only a sweep's competitions.")] = "",
     everything: Annotated[
@@ -546,7 +552,7 @@ def prune(
     data_dir: DataDir = None,
     json: Json = False,
 ) -> None:
-    """Remove what need not be kept: lists it, asks, and removes; what sweeps still need stays."""
+    """Remove data that are no longer needed: list them, ask, and remove; what sweeps still need stays."""
     from console.actions.datasets import parts_to_prune
     from console.cli.dataset_work import prune_and_wait
     from console.cli.engine import engine_for
@@ -587,7 +593,7 @@ def prune(
 
 
 def _chosen_ids(named: list[str] | None, split: str) -> tuple[str, ...]:
-    """Find the competitions that are meant.
+    """Return the competitions that a command names.
 
     Raises:
         UsageProblem: both are given, or there is no such competition or split.
@@ -604,7 +610,7 @@ def _chosen_ids(named: list[str] | None, split: str) -> tuple[str, ...]:
 def _with_manifests(
     base: Path, named: list[str] | None, split: str, edition: Edition | None
 ) -> tuple[list[Mirrored], list[str]]:
-    """Find what can be copied to others: prepared datasets with a manifest; and those without one.
+    """Return the prepared datasets that have a manifest and so can be copied, and those without one.
 
     Raises:
         DataProblem: one that was named is not prepared, or there is none.
@@ -641,7 +647,7 @@ def _with_manifests(
 
 
 def _say_left_out(names: Sequence[str]) -> None:
-    """Say which datasets have no manifest, and end with an exit code that says so too."""
+    """Print which datasets have no manifest, and exit with a code other than 0 if there are any."""
     if names:
         complain(f"left out, because they have no manifest: {', '.join(names)}")
         complain("Give them one: mlebench-console datasets verify --record")
@@ -649,7 +655,7 @@ def _say_left_out(names: Sequence[str]) -> None:
 
 
 def _known_datasets(context: typer.Context, base: Path, edition: Edition) -> dict[str, DatasetRow]:
-    """What the state knows of the datasets of an edition; nothing of those in another directory than its own."""
+    """Return the state's records of the datasets of an edition; none for a data directory that is not its own."""
     from console.views.datasets import dataset_board
     from state import database
 
@@ -662,7 +668,7 @@ def _known_datasets(context: typer.Context, base: Path, edition: Edition) -> dic
 
 
 def _state(prepared: bool, known: DatasetRow | None) -> str:
-    """How far a dataset is: the disk knows better than the state whether it is prepared."""
+    """Return the state of a dataset; whether it is prepared is read from the disk."""
     from state.records import DatasetState
 
     if prepared:
@@ -685,7 +691,7 @@ def _say_verified(competition_id: str, found: dict[str, Any]) -> None:
 
 
 def _difference(found: dict[str, Any]) -> str:
-    """What differs from what is expected, or why that is not known; empty when nothing does."""
+    """Return the differences from what is expected, or why they are unknown; empty without any."""
     return str(found.get("differs", found.get("problem", "not verified: stopped")))
 
 
@@ -694,7 +700,7 @@ def _known_sums(found: dict[str, Any]) -> int:
 
 
 def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
-    """List what would go, and what stays because a sweep needs it."""
+    """Print what would be removed, and what stays because a sweep needs it."""
     for competition_id, name in needed.items():
         say(f"{competition_id}: its prepared data stay, sweep {name} has runs of it that have not ended")
     if not parts:
@@ -714,7 +720,7 @@ def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
 
 
 def _needed(context: typer.Context, chosen: Sequence[str]) -> dict[str, str]:
-    """Which competitions sweeps still need, and which sweep."""
+    """Return the competitions that sweeps still need, each with its sweep."""
     from competitions.model import EDITIONS
     from engine.datasets.requests import sweep_in_need_of
     from state import database

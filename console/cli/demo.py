@@ -1,4 +1,4 @@
-"""`demo`: the console on a demo sweep with synthetic data, begun, resumed or begun anew."""
+"""`demo`: start or resume a demo sweep with synthetic data, and open the console on it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def demo(
         bool, typer.Option("--no-console", help="Only start it; watch it with 'status' or the console.")
     ] = False,
 ) -> None:
-    """Open the console on a demo sweep with synthetic data; again: resume it."""
+    """Open the console on a demo sweep with synthetic data; a second call resumes it."""
     if not no_console:
         require_terminal()
     from engine.demo import demo_places, ensure_demo, reset_demo

@@ -1,4 +1,4 @@
-"""`dev`: what those need who keep the benchmark's own facts up to date."""
+"""`dev`: update the benchmark's own facts; for maintainers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def download_leaderboard(
     competition_id: CompetitionIds = None,
     all_: Annotated[bool, typer.Option("--all", help="All competitions of the benchmark.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Download it; without this, what is there is shown.")
+        bool, typer.Option("--force", help="Download it; without this flag, show the present one.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -71,7 +71,7 @@ def import_leaderboards(
 
 
 def _take_all(taking: Mapping[str, Callable[[], KnownLeaderboard]], *, json: bool) -> None:
-    """Take leaderboards one by one, and say what each came to; one that fails stops none of the others."""
+    """Import leaderboards one by one and print each result; a failure does not stop the others."""
     outcomes: list[dict[str, Any]] = []
     for one, take in taking.items():
         try:

@@ -1,4 +1,4 @@
-"""`doctor`: what this machine has and lacks, with the next step for each."""
+"""`doctor`: check what this machine has and lacks, with the next step for each problem."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ AGENT_UID = 1000
 
 
 class Health(StrEnum):
-    """How a check came out: `warn` limits what can be done, `fail` stops the work."""
+    """The result of a check: `warn` limits what can be done, `fail` prevents the work."""
 
     OK = "ok"
     WARN = "warn"
@@ -49,7 +49,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """A check: what was found and, unless all is well, what to do."""
+    """A check: its finding and, unless it is good, the next step."""
 
     name: str
     health: Health
@@ -68,7 +68,7 @@ def doctor(
         typer.Option(
             "--placement",
             metavar="slurm[:NAME]",
-            help="Check instead what nodes offer and hold, by a short job on one node of each kind.",
+            help="Check what nodes offer and which limits they enforce, by a short job on one node of each kind.",
         ),
     ] = "",
     wait: Annotated[
@@ -98,7 +98,7 @@ def doctor(
 
 
 def _of_nodes(places: Places, placement: str, wait: float, *, fresh: bool, json: bool) -> None:
-    """Say what each kind of node of a placement offers."""
+    """Print what each kind of node of a placement offers."""
     from engine.placements.slurm import profile_named
     from engine.placements.survey import require_node, survey_nodes
 
@@ -134,7 +134,7 @@ def _node_checks(surveyed: SurveyedNodes) -> Iterator[Check]:
 
 
 def check_staging(offer: HostOffer | None, staging: str) -> Iterator[Check]:
-    """Check whether a node can do with datasets what its profile says."""
+    """Check whether a node can stage datasets as its profile says."""
     if offer is None or staging == "direct":
         return
     if staging == "squashfs" and "squashfuse" not in offer.tools:
@@ -145,7 +145,7 @@ def check_staging(offer: HostOffer | None, staging: str) -> Iterator[Check]:
 
 
 def check_offer(offer: HostOffer) -> Iterator[Check]:
-    """Check which runtimes without a daemon a host offers, and what they hold there."""
+    """Check which runtimes without a daemon a host offers, and which limits they enforce there."""
     install = "Install bubblewrap, Apptainer or rootless Podman there, and allow user namespaces."
     unneeded = f"Not needed where {offer.auto} works." if offer.auto else install
     for one in offer.runtimes:
@@ -180,7 +180,7 @@ def check_offer(offer: HostOffer) -> Iterator[Check]:
 
 
 def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
-    """Run all checks, one after the other; with `online` also those that ask somebody outside of this machine."""
+    """Run all checks, one after the other; with `online` also those that use the network."""
     from engine.control import status
 
     # The package can't be installed into a Python that is too old.
@@ -206,7 +206,7 @@ def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
 
 
 def check_config(places: Places) -> Iterator[Check]:
-    """What stands in config.toml that can't be used, or that nothing reads."""
+    """Check config.toml for values that can't be used and names that nothing reads."""
     from console.tui.config import require_usable
     from engine.settings import unknown_settings
 
@@ -273,7 +273,7 @@ def check_bubblewrap() -> Check:
 
 
 def check_limits() -> Check:
-    """Check what holds the limits of agents that run as processes: of memory, processes and processors."""
+    """Check what enforces the limits of agents that run as processes: memory, processes and processors."""
     from environment.runner import protocol, runtimes
     from environment.runner.process.containment import held_limits
 
@@ -309,7 +309,7 @@ def check_runtimes(places: Places) -> Iterator[Check]:
 
 
 def check_docker(uid: int) -> Iterator[Check]:
-    """Check whether a Docker engine, or Podman in its place, answers, and what would end or endanger long runs."""
+    """Check whether a Docker engine, or Podman in its place, answers, and whether it would endanger long runs."""
     from engine.images import connect
     from environment.runner.docker.daemon import daemon_problems, is_podman
 

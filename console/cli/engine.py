@@ -57,7 +57,7 @@ def stop(
 
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
-    """Tell how the engine and its host are; exit code 1 when it is not running."""
+    """Show the status of the engine and its host; exit code 1 when it is not running."""
     from engine.control import status
 
     current = status(places_of(context))
@@ -87,7 +87,7 @@ def unit(context: typer.Context) -> None:
 
 @app.command(hidden=True)
 def run(context: typer.Context) -> None:
-    """Be the engine, in the foreground, until interrupted."""
+    """Run the engine in the foreground until interrupted."""
     import os
 
     from engine.control.client import engine_command
@@ -159,7 +159,7 @@ def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
 
 
 def _keep_tracebacks(log: Path, places: Places) -> None:
-    """Add a log that is about to go to the own engine's, if it shows where something went wrong."""
+    """Append a temporary engine's log to that of the user's own engine, if it contains an error."""
     from foundation.daemon_log import open_log
 
     content = log.read_bytes() if log.exists() else b""

@@ -29,6 +29,10 @@ def events(
         list[str] | None, typer.Argument(metavar="[WORD...]", help="A filter, such as sweep:aide sev:bad.")
     ] = None,
     lines: Lines = 50,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Also every step of a run's beginning and end; --json always has them."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """List what happened, newest last, filtered as on the Events screen."""
@@ -39,7 +43,7 @@ def events(
         fields = ", ".join(f"{name}:" for name in FILTER_FIELDS)
         raise UsageProblem(f"events have no field '{chosen.unknown[0]}:'", f"expected {fields} or a word")
     with reading_state(context) as database:
-        found = listed_events(database, chosen, limit=lines)[::-1] if lines else ()
+        found = listed_events(database, chosen, limit=lines, whole=everything or json)[::-1] if lines else ()
     if json:
         say_json([asdict(one.event) | {"seed": one.seed, "severity": one.severity} for one in found])
     elif found:
@@ -57,9 +61,10 @@ def _say_events(found: tuple[ListedEvent, ...]) -> None:
             "sweep": lambda one: one.event.sweep_id or "",
             "competition": lambda one: one.event.competition_id or "",
             "seed": lambda one: "" if one.seed is None else str(one.seed),
+            "what happened": lambda one: ", ".join(filter(None, (one.words, one.ended))),
             "kind": lambda one: one.event.kind,
-            "what happened": lambda one: one.event.text,
         },
         right=("seed",),
         limits={"competition": _COMPETITION_WIDTH},
+        spare=("kind",),
     )

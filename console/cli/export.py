@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,11 +11,12 @@ from typing import Annotated
 
 import typer
 
+from console import wording
 from console.cli.common import Json, new_app, new_group, places_of, reading_state
 from console.cli.output import complain, copy_to_clipboard, say, say_json
 from console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
 from engine.scoreboard import Row, RowFormat, disclose, row_of, row_text
-from engine.scoreboard.export import row_document
+from engine.scoreboard.export import Shortcoming, row_document, shortcomings
 from foundation.problems import UsageProblem, writing
 
 export_app = new_group("Export a row, its bundle, MLE-bench run groups, or plots.")
@@ -84,6 +86,8 @@ def export_row(
         say(text.rstrip("\n"))
     if row.conflict:
         raise typer.Exit(UsageProblem.exit_code)
+    if not json:
+        _complain_of(shortcomings(row, disclosure))
 
 
 @export_app.command("bundle")
@@ -130,7 +134,7 @@ def export_runs(
     pad: Pad = False,
     json: Json = False,
 ) -> None:
-    """Write own runs as MLE-bench's run groups: one a seed, with submissions, logs, code and reports."""
+    """Write own runs as MLE-bench's run groups: one for each seed, with submissions, logs, code and reports."""
     from engine.scoreboard.export import write_runs
 
     evidence = evidence_for(context, [source], experiment_id)
@@ -158,7 +162,7 @@ def export_plots(
     pad: Pad = False,
     json: Json = False,
 ) -> None:
-    """Draw every plot that there are numbers for into files."""
+    """Draw all plots for which there is data, as files."""
     from engine.scoreboard.plots import picture, plots_of
 
     evidence = evidence_for(context, [source], experiment_id)
@@ -207,6 +211,25 @@ def _described(row: Row, date: str, *, source_code: bool | None, reports: bool |
     return replace(row, date=date or row.date, source_available=source_code, reports_available=reports)
 
 
+# How what a row lacks is mended.
+_MENDED_BY = {
+    "agent": "--agent names it",
+    "models": "--llms names them",
+    "integrity": "see 'mlebench-console integrity'",
+}
+
+
+def _complain_of(lacking: Sequence[Shortcoming]) -> None:
+    """Print to standard error, behind the row, what it lacks before it could be handed in."""
+    if not lacking:
+        return
+    sys.stdout.flush()
+    complain(f"not ready to be handed in: {wording.plural(len(lacking), 'thing is', 'things are')} missing")
+    for one in lacking:
+        mended = _MENDED_BY.get(one.about)
+        complain(f"  {one.about:<12}  {one.text}{f': {mended}' if mended else ''}")
+
+
 def _write_file(path: Path, content: str | bytes) -> None:
     from foundation.files import write_bytes
 
@@ -215,7 +238,7 @@ def _write_file(path: Path, content: str | bytes) -> None:
 
 
 def _say_written(paths: Sequence[Path], *, json: bool) -> None:
-    """Name the files that were written."""
+    """Print the names of the written files."""
     if json:
         say_json({"files": [str(path) for path in paths]})
         return

@@ -28,7 +28,7 @@ validate_app = new_app()
 
 
 def _on_one_file(command: Callable[[Path, str, Path, Edition, bool], None]) -> Callable[..., None]:
-    """Give a command the arguments of those that look at one submission."""
+    """Give a command the arguments of the commands for one submission."""
 
     def run(
         context: typer.Context,
@@ -47,7 +47,7 @@ def _on_one_file(command: Callable[[Path, str, Path, Edition, bool], None]) -> C
 @sample_app.command()
 @_on_one_file
 def grade_sample(submission: Path, competition_id: str, data_dir: Path, edition: Edition, json: bool) -> None:
-    """Grade one submission file. An invalid or a missing one is a result like any other: exit code 0."""
+    """Grade one submission file. An invalid or missing one is a result too: exit code 0."""
     from engine import grade_submission
 
     _require_readable(submission, missing_ok=True)
@@ -61,7 +61,7 @@ def grade_sample(submission: Path, competition_id: str, data_dir: Path, edition:
 @validate_app.command()
 @_on_one_file
 def validate(submission: Path, competition_id: str, data_dir: Path, edition: Edition, json: bool) -> None:
-    """Check whether a submission has the right form, as agents can while they work; exit code 1 when it has not."""
+    """Check whether a submission has the right form, as agents can while they work; exit code 1 if not."""
     from competitions import grader
     from engine.grading.grader import form_request_for
 
@@ -91,7 +91,7 @@ def grade(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Grade many submissions, listed in a JSONL file; one that can't be graded (code 3) stops no other."""
+    """Grade many submissions, listed in a JSONL file; one that can't be graded (code 3) does not stop the others."""
     from engine.grading.batch import grade_many, write_batch_report
     from engine.rungroups import read_submissions
 
@@ -115,7 +115,7 @@ def grade(
 
 
 def _require_readable(path: Path, *, missing_ok: bool = False) -> None:
-    """Refuse a file that a person named but that can't be read; for an agent that would be a result.
+    """Refuse a file that can't be read if a person named it; for an agent that would be a result.
 
     Raises:
         DataProblem: it may not be read; or it is missing, or a directory, which `missing_ok` lets pass.
@@ -131,7 +131,7 @@ def _require_readable(path: Path, *, missing_ok: bool = False) -> None:
 
 
 def _report_text(report: Report) -> str:
-    """The report as text."""
+    """Return the report as text."""
     better = "lower is better" if report.is_lower_better else "higher is better"
     lines = [f"competition  {report.competition_id} ({better}, edition {report.edition})"]
     if report.valid_submission:
@@ -187,7 +187,7 @@ def make_submission(
     ] = "code/train.py",
     json: Json = False,
 ) -> None:
-    """List a run group's submissions in a JSONL file for 'grade'; what a run has not left is null."""
+    """List a run group's submissions in a JSONL file for 'grade'; missing files of a run are null."""
     from engine.rungroups import read_group, submissions_of, write_submissions
 
     lines = submissions_of(read_group(metadata), log=rel_log_path, code=rel_code_path)

@@ -59,7 +59,7 @@ def build(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Build images, in order, and tell their digests."""
+    """Build images, in order, and print their digests."""
     from console.actions.images import build_images
     from console.cli.engine import engine_for
     from engine.options.requests import BuildImages
@@ -81,10 +81,12 @@ def build(
 
 @app.command()
 def base(
-    name: Annotated[str, typer.Argument(metavar="IMAGE", help="The name it gets.")] = "mlebench-base",
+    name: Annotated[
+        str, typer.Argument(metavar="IMAGE", help="The name of the new image.")
+    ] = "mlebench-base",
     json: Json = False,
 ) -> None:
-    """Make a base image of this machine's own Debian or Ubuntu packages, as root, where no registry is reached."""
+    """Make a base image of this machine's own Debian or Ubuntu packages, as root, for hosts that reach no registry."""
     from engine import images
 
     _say_images([images.make_base(images.connect(), name, complain)], json=json)
@@ -93,7 +95,7 @@ def base(
 
 @app.command("list")
 def list_(json: Json = False) -> None:
-    """List the images that were built here."""
+    """List the images built on this machine."""
     from engine import images
 
     _say_images(images.list_images(images.connect()), json=json)
@@ -106,7 +108,7 @@ def check(
     gpus: Annotated[int, typer.Option(min=0, help="How many GPUs to expect inside.")] = 0,
     json: Json = False,
 ) -> None:
-    """Run a look-around in an agent's image, as a run would: user, folders, Python, grader, GPUs."""
+    """Check an agent's image from inside, as a run would use it: user, folders, Python, grader, GPUs."""
     from engine import images
     from engine.agents import get_agent
     from engine.places import agents_folders
@@ -192,7 +194,7 @@ def import_(
 
 @app.command()
 def files(context: typer.Context, json: Json = False) -> None:
-    """List the images that are there as one file."""
+    """List the images that were exported to or imported as a file."""
     from engine import images
     from engine.places import images_folder
 

@@ -1,4 +1,4 @@
-"""`integrity`: look at runs for signs that scores were not earned, show what was found, and review it."""
+"""`integrity`: search runs for signs that scores were not earned, show the findings, and review them."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from state.integrity import RunIntegrity
     from state.records import Run
 
-app = new_group("Look for signs that scores were not earned, show and review them.")
+app = new_group("Search runs for signs that scores were not earned, show and review them.")
 kernels_app = new_group("Fetch the public kernels that code is compared with, and list them.")
 app.add_typer(kernels_app, name="kernels")
 
 Source = Annotated[
     str | None,
-    typer.Argument(metavar="EXPERIMENT", help="An experiment or sweep, whose ended runs are meant."),
+    typer.Argument(metavar="EXPERIMENT", help="An experiment or sweep: its ended runs."),
 ]
 Runs = Annotated[
     list[int] | None, typer.Option("--runs", metavar="N", help="A run by its number; repeatable.")
@@ -53,18 +53,16 @@ Runs = Annotated[
 KernelsDir = Annotated[
     Path | None,
     typer.Option(
-        "--kernels-dir", metavar="DIR", help="Where public kernels lie; by default beside the data."
+        "--kernels-dir", metavar="DIR", help="The folder of public kernels; by default beside the data."
     ),
 ]
 Model = Annotated[
     str,
-    typer.Option(
-        "--model", metavar="PROVIDER/MODEL", help="Which model is asked, such as openai/gpt-4o-mini."
-    ),
+    typer.Option("--model", metavar="PROVIDER/MODEL", help="The model to ask, such as openai/gpt-4o-mini."),
 ]
 Budget = Annotated[
     float | None,
-    typer.Option("--budget", metavar="USD", min=0, help="What new answers may cost, in US dollars."),
+    typer.Option("--budget", metavar="USD", min=0, help="The most that new answers may cost, in US dollars."),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Calls at once.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask before it starts.")]
@@ -81,12 +79,12 @@ def look(
         typer.Option("--layer", help="Only this layer; repeatable. By default all that need no model."),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Look also at what has been looked at and has not changed.")
+        bool, typer.Option("--again", help="Search also runs that were searched and have not changed.")
     ] = False,
     kernels_dir: KernelsDir = None,
     json: Json = False,
 ) -> None:
-    """Look at runs; what was looked at before and has not changed is left out, so that it may be interrupted."""
+    """Search runs for signs of cheating; may be interrupted, as runs searched before are skipped."""
     from console.cli.engine import engine_for
     from engine.integrity import facts, plagiarism
     from engine.integrity.material import subjects
@@ -319,7 +317,7 @@ def _endpoint(context: typer.Context, model: str, budget: float | None, jobs: in
 def _agree_to_cost(
     about: str, endpoint: Endpoint, calls: int, tokens_in: int, *, tokens_out: int, yes: bool
 ) -> None:
-    """Say what calls will come to, and ask whether they shall be made."""
+    """Print what the calls will cost, and ask whether to make them."""
     dollars = endpoint.cost_of(tokens_in, tokens_out)
     cost = "at a price that is not known" if dollars is None else f"about {dollars:,.2f} $"
     complain(f"{about}; about {tokens_in:,} tokens, {cost}")
@@ -366,7 +364,7 @@ def show(
     runs: Runs = None,
     json: Json = False,
 ) -> None:
-    """Show what was found, the gravest first; of a single run with the passages and figures that show it."""
+    """Show the findings, gravest first; for a single run with the passages and figures behind them."""
     with reading_state(context) as database:
         _say_all(database, run_ids_of(database, experiment, runs), json=json)
 
@@ -378,7 +376,7 @@ def review(
     finding: Annotated[str, typer.Argument(metavar="FINDING", help="The finding's key, as 'show' names it.")],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is disclosed in the row.")],
     cleared: Annotated[
-        bool, typer.Option("--clear/--confirm", help="It says nothing against the run, or it does.")
+        bool, typer.Option("--clear/--confirm", help="Whether the finding is harmless, or confirmed.")
     ] = True,
     json: Json = False,
 ) -> None:
@@ -399,7 +397,7 @@ def import_dolos(
     runs: Runs = None,
     json: Json = False,
 ) -> None:
-    """Take in what Dolos says of runs; it must have read their code in the attempts' own directories."""
+    """Import Dolos' report on runs; it must have read their code in the attempts' own directories."""
     from console.cli.engine import engine_for
     from engine.integrity import plagiarism
     from engine.integrity.material import subjects
@@ -425,12 +423,12 @@ def fetch_kernels(
     context: typer.Context,
     competition_id: CompetitionIds = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Ask again for those that were not to be had.")
+        bool, typer.Option("--again", help="Try again to download those that could not be downloaded.")
     ] = False,
     kernels_dir: KernelsDir = None,
     json: Json = False,
 ) -> None:
-    """Download public kernels by your own Kaggle account; what is here already is left out."""
+    """Download public kernels with your own Kaggle account; those already here are skipped."""
     from collections import Counter
 
     from engine.integrity.kernels import fetch, known_kernels
@@ -459,7 +457,7 @@ def list_kernels(
     kernels_dir: KernelsDir = None,
     json: Json = False,
 ) -> None:
-    """List how many kernels are known of each competition, and how many are here."""
+    """List how many kernels of each competition are known, and how many are downloaded."""
     from engine.integrity.kernels import fetched, known_kernels
 
     folder = _kernels_dir(context, kernels_dir)
@@ -485,7 +483,7 @@ def _kernels_dir(context: typer.Context, given: Path | None) -> Path:
 
 
 def _competitions_with_kernels(chosen: Collection[str] | None) -> list[str]:
-    """Return the competitions of which kernels are known: those chosen, or all.
+    """Return the competitions with known kernels: the chosen ones, or all.
 
     Raises:
         UsageProblem: of one of them none is known.
@@ -540,7 +538,7 @@ def run_ids_of(database: Database, experiment: str | None, runs: Collection[int]
 def take_in(
     places: Places, looked_at: Iterable[LookedAt], total: int, layer: Layer, *, at_once: int = _AT_ONCE
 ) -> None:
-    """Have the engine take into the state what was found, some runs at a time, and show how far it is."""
+    """Have the engine store the findings, some runs at a time, and show the progress."""
     from engine.control import ask
     from engine.options.requests import RecordIntegrity
 
@@ -586,14 +584,14 @@ def _say_all(database: Database, run_ids: Collection[int], *, json: bool) -> Non
 
 
 def _gravest(known: RunIntegrity) -> str:
-    """The gravest finding that nobody has cleared, and how many there are beside it."""
+    """Return the gravest finding that is not cleared, and the number of others."""
     flags = known.flags()
     more = f" (and {len(flags) - 1} more)" if len(flags) > 1 else ""
     return f"{flags[0].statement}{more}" if flags else ""
 
 
 def _say_run(known: RunIntegrity, run: Run) -> None:
-    """Write all of one run: each detector's findings, with passages and figures."""
+    """Print all findings of one run by detector, with passages and figures."""
     say(f"run {run.id}  {run.competition_id}, seed {run.seed}  {known.severity}")
     for result in known.results:
         for finding in sorted(result.findings, key=lambda one: -one.severity.rank):

@@ -1,4 +1,4 @@
-"""What commands print: harmless text, tables, JSON, logs that are followed, and the clipboard."""
+"""What commands print: sanitised text, tables, JSON, logs that are followed, and the clipboard."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _NOTHING = ("", "-", "0")
 
 
 def say(text: str = "") -> None:
-    """Write text to standard output, each line made harmless."""
+    """Write text to standard output, sanitised line by line."""
     from console.sanitize import plain_lines
 
     sys.stdout.write("\n".join(plain_lines(text)) + "\n")
 
 
 def say_wrapped(text: str, *, indent: str = "") -> None:
-    """Write one line of text; a narrow terminal has it in several, those that follow further to the right."""
+    """Write one line of text; in a terminal it is wrapped, with further lines indented."""
     from console.sanitize import plain
 
     line = indent + plain(text)
@@ -66,14 +66,14 @@ def say_wrapped(text: str, *, indent: str = "") -> None:
 
 
 def complain(text: str) -> None:
-    """Write text to standard error, likewise."""
+    """Write text to standard error, sanitised line by line."""
     from console.sanitize import plain_lines
 
     sys.stderr.write("\n".join(plain_lines(text)) + "\n")
 
 
 def show_count(doing: str, written: Callable[[int], str] = str) -> Callable[[int, int], None]:
-    """Return what shows how much is done: on one line of a terminal, or else with a line for each tenth."""
+    """Return a function that shows progress: on one line of a terminal, otherwise with a line for each tenth."""
     told = -1
 
     def show(done: int, total: int) -> None:
@@ -100,12 +100,16 @@ def say_table(
     *,
     right: Collection[str] = (),
     limits: Mapping[str, int] | None = None,
+    optional: Mapping[str, str] | None = None,
+    spare: Sequence[str] = (),
 ) -> None:
     """Write rows as columns of harmless text, those named in `right` flush right, none wider than its limit.
 
-    On a terminal that is too narrow for all of them, columns in which no row has anything are left out first, then
-    names are cut, and what still has no room goes below its row, each cell behind its heading. Anything but a terminal
-    has one line for each row, with all of it.
+    A terminal has no column in which every cell is the text that `optional` gives for it. If it is too narrow for the
+    others, empty columns are left out first, then names are cut, then columns named in `spare` are left out in that
+    order, and what still has no room goes below its row, each cell behind its heading if there are several. Anything
+    but a terminal has one line for each row with all columns: programs that read the columns find the same ones every
+    time.
     """
     from rich.cells import cell_len, set_cell_size
 
@@ -115,6 +119,13 @@ def say_table(
         heading: [plain(text(row), limit=(limits or {}).get(heading)) for row in rows]
         for heading, text in columns.items()
     }
+    if sys.stdout.isatty():
+        usual = optional or {}
+        texts = {
+            heading: cells
+            for heading, cells in texts.items()
+            if heading not in usual or any(cell != usual[heading] for cell in cells)
+        }
     widths = {heading: max(map(cell_len, (heading, *cells))) for heading, cells in texts.items()}
     shown, below, tail, left = list(texts), list[str](), None, 0
     if sys.stdout.isatty():
@@ -126,7 +137,11 @@ def say_table(
                 if not rows or any(cell not in _NOTHING for cell in texts[heading])
             ]
         least = {heading: min(widths[heading], _LEAST_NAMES.get(heading, sys.maxsize)) for heading in shown}
-        known, shown = shown, _first_that_fit(shown, least, room)
+        for heading in spare:
+            if heading in least and _taken(least.values()) > room:
+                del least[heading]
+        known = list(least)
+        shown = _first_that_fit(known, least, room)
         excess = _taken(widths[heading] for heading in shown) - room
         while excess > 0 and (widest := _widest_to_cut(shown, widths, least)) is not None:
             widths[widest] -= 1
@@ -149,12 +164,14 @@ def say_table(
         return "  ".join([*cells, written[beside]] if beside is not None else cells).rstrip() + "\n"
 
     sys.stdout.write(line({heading: heading for heading in texts}, tail))
+    if len(below) == 1 and tail is None:
+        sys.stdout.write(f"{' ' * _BELOW}{below[0]}\n")
     for place in range(len(rows)):
         written = {heading: cells[place] for heading, cells in texts.items()}
         beside = tail if tail is not None and cell_len(written[tail]) <= left else None
         sys.stdout.write(line(written, beside))
         more = [
-            f"{heading} {written[heading]}"
+            written[heading] if len(below) == 1 else f"{heading} {written[heading]}"
             for heading in below
             if heading != beside and written[heading] not in _NOTHING
         ]
@@ -163,13 +180,13 @@ def say_table(
 
 
 def _taken(widths: Iterable[int]) -> int:
-    """How many cells columns of these widths take beside each other."""
+    """Return the number of cells that columns of these widths take together."""
     found = list(widths)
     return sum(found) + 2 * (len(found) - 1)
 
 
 def _first_that_fit(headings: Sequence[str], widths: Mapping[str, int], room: int) -> list[str]:
-    """As many of the first columns as fit beside each other, at least one."""
+    """Return as many of the first columns as fit, at least one."""
     shown = list(headings)
     while len(shown) > 1 and _taken(widths[heading] for heading in shown) > room:
         shown.pop()
@@ -177,13 +194,13 @@ def _first_that_fit(headings: Sequence[str], widths: Mapping[str, int], room: in
 
 
 def _widest_to_cut(shown: Sequence[str], widths: Mapping[str, int], least: Mapping[str, int]) -> str | None:
-    """The widest column that may still be cut; what one types to name something comes last."""
+    """Return the widest column that may still be cut; names that people type are cut last."""
     able = [heading for heading in shown if widths[heading] > least[heading]]
     return max(able, key=lambda heading: (heading not in _TYPED_NAMES, widths[heading]), default=None)
 
 
 def _in_lines(texts: Sequence[str], width: int) -> list[str]:
-    """Put harmless texts beside each other on lines of so many cells; one that is longer goes on in the next line."""
+    """Put sanitised texts on lines of this width, several on a line if they fit; longer ones are wrapped."""
     lines: list[str] = []
     for text in texts:
         if lines and len(lines[-1]) + 2 + len(text) <= width:
@@ -198,7 +215,7 @@ _CHECKED = {(True, False): "ok", (True, True): "WARNING", (False, False): "MISSI
 
 
 def say_checks(checks: Sequence[Check]) -> None:
-    """Write what was looked at, one line each, with what to do about it."""
+    """Write checks, one line each, with the next steps of those that are not good."""
     for check in checks:
         say(f"{_CHECKED[check.good, check.warns]:<7}  {check.text}")
         if check.next_step and (check.warns or not check.good):
@@ -269,7 +286,7 @@ def _say_whole_lines(file: LogFile, position: int) -> int:
 
 
 def _run_of(file: LogFile, line: LogLine) -> str | None:
-    """The run that a line is from; None where the log is not merged from several."""
+    """Return the run that a line is from; None if the log is not merged from several."""
     label = file.label_of(line.start)
     return None if label is None else label.text
 

@@ -1,4 +1,4 @@
-"""`placements`: where runs can be placed, how much room is there, and what would keep their jobs from running."""
+"""`placements`: where runs can be placed, how much room is there, and what their jobs lack."""
 
 from __future__ import annotations
 
@@ -43,6 +43,8 @@ def list_(context: typer.Context, json: Json = False) -> None:
         },
         right=("running", "waiting", "room", "of"),
     )
+    for step in dict.fromkeys(one.next_step for one in found if not one.answers and one.next_step):
+        say(step)
 
 
 @app.command()
@@ -53,7 +55,7 @@ def check(
     ] = "slurm",
     json: Json = False,
 ) -> None:
-    """Check everything that jobs of a placement need, without one; exit code 1 where something is missing."""
+    """Check everything that jobs of a placement need, without submitting one; exit code 1 if something is missing."""
     from engine.placements.checks import check_placement
 
     found = tuple(check_placement(places_of(context), placement))

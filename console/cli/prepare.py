@@ -1,4 +1,4 @@
-"""`prepare`: have the engine prepare datasets, with MLE-bench's flags; one failure stops none of the others."""
+"""`prepare`: have the engine prepare datasets, with MLE-bench's flags; a failure does not stop the others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MUCH = 10_000_000_000
 
 @dataclass(frozen=True)
 class PreparationResult:
-    """What became of one dataset."""
+    """The result for one dataset."""
 
     competition_id: str
     edition: str
@@ -42,7 +42,7 @@ def prepare(
     context: typer.Context,
     competition_id: CompetitionIds = None,
     all_: Annotated[bool, typer.Option("--all", "-a", help="All competitions of the benchmark.")] = False,
-    lite: Annotated[bool, typer.Option("--lite", help="The split low, which is Lite.")] = False,
+    lite: Annotated[bool, typer.Option("--lite", help="The split low, MLE-bench Lite.")] = False,
     list_: Annotated[
         Path | None, typer.Option("--list", "-l", metavar="FILE", help="A file with one id per line.")
     ] = None,
@@ -56,7 +56,7 @@ def prepare(
         ),
     ] = None,
     edition: EditionFlag = "v1",
-    keep_raw: Annotated[bool, typer.Option("--keep-raw", help="Keep what was extracted in raw/.")] = False,
+    keep_raw: Annotated[bool, typer.Option("--keep-raw", help="Keep the extracted files in raw/.")] = False,
     discard_zip: Annotated[
         bool,
         typer.Option("--discard-zip", help="Free the zip's space while it is read, or at the end."),
@@ -65,14 +65,14 @@ def prepare(
         bool, typer.Option("--skip-verification", help="Don't compare with the known checksums.")
     ] = False,
     overwrite_checksums: Annotated[
-        bool, typer.Option("--overwrite-checksums", help="Record what is found as the known checksums.")
+        bool, typer.Option("--overwrite-checksums", help="Record the found checksums as the known ones.")
     ] = False,
     overwrite_leaderboard: Annotated[
         bool, typer.Option("--overwrite-leaderboard", help="Refresh the medal cut-offs from Kaggle first.")
     ] = False,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Read every file of what is prepared already and compare it."),
+        typer.Option("--verify", help="Read and compare every file of datasets that are already prepared."),
     ] = False,
     descriptions: Annotated[
         str | None,
@@ -86,7 +86,7 @@ def prepare(
         bool,
         typer.Option(
             "--canary",
-            help="Put a file with an id of its own beside the data, by which copies are known; not in edition v1.",
+            help="Put a file with an id of its own beside the data, which identifies copies; not in edition v1.",
         ),
     ] = False,
     jobs: Annotated[
@@ -94,14 +94,19 @@ def prepare(
         typer.Option("--jobs", "-j", min=1, help="How many at once; the default is in config.toml."),
     ] = None,
     priority: Annotated[
-        int, typer.Option("--priority", metavar="NUMBER", help="Higher ones come first.")
+        int,
+        typer.Option(
+            "--priority", metavar="NUMBER", help="Datasets with a higher number are prepared first."
+        ),
     ] = 0,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Also prepare what is prepared already; refused while runs need it."),
+        typer.Option(
+            "--again", help="Also prepare datasets that are already prepared; refused while runs need them."
+        ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done and what it needs, without doing it.")
+        bool, typer.Option("--dry-run", help="Show what would be done and what it needs, and stop.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -173,7 +178,7 @@ def _say_estimate(
     again: bool,
     json: bool,
 ) -> None:
-    """Say what preparing would take; Kaggle is asked where there are credentials."""
+    """Print what preparing would need; Kaggle is asked if there are credentials."""
     from competitions import registry
     from engine.datasets.estimates import ToDo, estimate, known_sizes, peak_bytes, usual_peak
     from engine.space import free_bytes
@@ -239,7 +244,7 @@ def _say_estimate(
 
 
 def _measured_rates(places: Places) -> Throughput:
-    """How fast it has gone here so far, as far as there is a state that knows."""
+    """Return the rates of earlier preparations, if the state has any."""
     from console.views.datasets import DatasetBoard, dataset_board
     from state import database
 
@@ -305,7 +310,7 @@ def _what_goes_on(places: Places) -> str:
 
 
 def _say_unknown_variables(places: Places) -> None:
-    """Say which credentials are set here that the running engine does not know."""
+    """Print which credentials are set here, but not in the running engine."""
     from engine.control import variables_unknown_to_engine
     from engine.kaggle.credentials import VARIABLES
 
@@ -320,7 +325,7 @@ def _say_unknown_variables(places: Places) -> None:
 def _how_it_differs(
     folder: DatasetFolder, competition_id: str, wanted: dict[str, Any], verify: bool, json: bool
 ) -> str:
-    """Compare what is prepared with its manifest and with what is wanted."""
+    """Compare prepared datasets with their manifests and with the request."""
     from competitions import registry
     from engine.datasets.prepared.verification import check
 
@@ -347,7 +352,7 @@ def _how_it_differs(
 
 
 def _say_other_edition(missing: Sequence[str], base: Path, edition: Edition) -> None:
-    """Say which of what is to be prepared is there in the other edition."""
+    """Print which of the datasets are already prepared in the other edition."""
     from competitions import registry
     from competitions.model import EDITIONS
     from engine.layout import dataset_folder, is_prepared
@@ -361,7 +366,7 @@ def _say_other_edition(missing: Sequence[str], base: Path, edition: Edition) -> 
 
 
 def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
-    """Say what is about to be downloaded, by what is documented, if it is much."""
+    """Print the documented size of the downloads, if it is large."""
     from competitions import registry
     from engine.datasets.estimates import known_sizes, usual_peak
     from engine.layout import dataset_folder

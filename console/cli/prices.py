@@ -12,7 +12,7 @@ app = new_group("Check the prices of models.")
 
 @app.command()
 def check(context: typer.Context, json: Json = False) -> None:
-    """List the models that runs have used and that have no price; code 1 where there are some."""
+    """List the models that runs have used and that have no price; exit code 1 if there are any."""
     from engine.model_costs import spending_of
     from engine.providers import model_prices
     from state.usage import model_calls

@@ -33,7 +33,7 @@ BROKEN_PIPE = 141
 UNEXPECTED = 1
 
 
-# What Typer says of wrong usage, and what we say instead.
+# Typer's messages about wrong usage, and our words for them.
 _IN_OUR_WORDS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -73,7 +73,7 @@ COMMANDS = {
     "serve": Entry("serve", "Show the console in a browser, on this machine only."),
     "engine": Entry("engine", "Start, stop and watch the engine that does the work."),
     "sweep": Entry("sweep", "Launch and steer sweeps: an agent on competitions and seeds."),
-    "runs": Entry("runs", "List, follow, retry, stop and classify runs, and what they failed of."),
+    "runs": Entry("runs", "List, follow, retry, stop and classify runs, and the causes of failures."),
     "placements": Entry(
         "placements", "List and check placements: this host, and the profiles of a batch system."
     ),
@@ -81,7 +81,7 @@ COMMANDS = {
     "images": Entry("images", "Build, list and check container images."),
     "prepare": Entry("prepare", "Prepare datasets: download, verify, extract, split."),
     "datasets": Entry("datasets", "List, check, verify, examine, copy, stop and prune datasets."),
-    "competitions": Entry("competitions", "Show competitions and their defects; begin and check your own."),
+    "competitions": Entry("competitions", "Show competitions and their defects; create and check your own."),
     "grade-sample": Entry("grade:sample_app", "Grade one submission file."),
     "grade": Entry("grade", "Grade many submissions, listed in a JSONL file."),
     "make-submission": Entry(
@@ -95,7 +95,9 @@ COMMANDS = {
     "prices": Entry("prices", "Check the prices of models."),
     "compare": Entry("scoreboard:compare_app", "Compare two experiments by competition."),
     "insight": Entry("scoreboard:insight_app", "Show what an experiment says beyond its row."),
-    "integrity": Entry("integrity", "Look for signs that scores were not earned, show and review them."),
+    "integrity": Entry(
+        "integrity", "Search runs for signs that scores were not earned, show and review them."
+    ),
     "report": Entry("export:report_app", "Write one self-contained HTML page of an experiment."),
     "verify": Entry("verify", "Check a bundle: its files, its scores, its row."),
     "export": Entry("export:export_app", "Export a row, its bundle, MLE-bench run groups, or plots."),
@@ -138,13 +140,14 @@ class Root(typer.core.TyperGroup):
 
 
 def _name_numbers(command: Command) -> None:
-    """Let help call a number N or NUMBER, rather than by the name of its type, and say in words how large it may be."""
+    """Let help call a number N or NUMBER instead of naming its type, and write its range in words."""
     for inner in getattr(command, "commands", {}).values():
         _name_numbers(inner)
     for parameter in command.params:
         kind = parameter.type.name
         if parameter.metavar is None and kind.split()[0] in ("int", "float"):
             parameter.metavar = "N" if kind.startswith("int") else "NUMBER"
+        # Typer has no public way to word a range: help and errors take it from this method of the parameter's type.
         ranged: Any = parameter.type
         if hasattr(ranged, "_describe_range"):
             words = f"{ranged.min:g} or more" if ranged.max is None else f"{ranged.min:g} to {ranged.max:g}"
@@ -200,6 +203,10 @@ def root(
     ] = False,
 ) -> None:
     """Handle the flags before the command; without a command, open the console."""
+    if theme is not None:
+        from console.tui.config import theme_named
+
+        theme_named(theme)
     appearance = Appearance(screen, readonly, ascii_only, theme)
     invocation = Invocation(state_dir, data_dir, config, demo, appearance)
     context.obj = invocation
@@ -267,7 +274,7 @@ def _run(command: Command, arguments: Sequence[str]) -> int:
 
 
 def _usage_error(error: typer.TyperException, command: Command, arguments: Sequence[str]) -> str:
-    """Say in one line what was wrong, in the words of our own messages, and where it is described."""
+    """Return the error of wrong usage in our own words, with the command whose help describes it."""
     context = getattr(error, "ctx", None)
     path = _path_of(command, arguments) if context is None else context.command_path
     text = " ".join(error.format_message().split())

@@ -1,4 +1,4 @@
-"""`runs`: list, follow, retry, stop and classify runs, and what they failed of."""
+"""`runs`: list, follow, retry, stop and classify runs, and the causes of failures."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ _MODEL_WIDTH = 40
 _CAUSE_WIDTH = 80
 _SWEEPS_WIDTH = 40
 _MOST_KEYS = 8
-app = new_group("List, follow, retry, stop and classify runs, and what they failed of.")
+app = new_group("List, follow, retry, stop and classify runs, and the causes of failures.")
 
 RunNames = Annotated[list[str], typer.Argument(metavar="RUN...", help="Numbers, or SWEEP/COMPETITION/SEED.")]
 CauseName = Annotated[
-    str, typer.Argument(metavar="CAUSE", help="Its key, or how that begins; 'runs causes' lists them.")
+    str, typer.Argument(metavar="CAUSE", help="Its key, or the beginning of it; 'runs causes' lists them.")
 ]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="Its number, or SWEEP/COMPETITION/SEED.")]
-NoteText = Annotated[str, typer.Argument(metavar="TEXT", help="What people should know of it.")]
-RemoveNote = Annotated[bool, typer.Option("--remove", help="Take the note away.")]
+NoteText = Annotated[str, typer.Argument(metavar="TEXT", help="The note.")]
+RemoveNote = Annotated[bool, typer.Option("--remove", help="Remove the note.")]
 Tags = Annotated[list[str] | None, typer.Argument(metavar="TAG...", help="Letters, digits, . _ + -")]
-RemoveTags = Annotated[bool, typer.Option("--remove", help="Take these tags off, or all if none is named.")]
+RemoveTags = Annotated[bool, typer.Option("--remove", help="Remove these tags, or all if none is named.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Re-roll agents' own failures without asking.")]
 
 
@@ -75,7 +75,7 @@ def list_(
         typer.Option(
             "--filter",
             metavar="FILTER",
-            help="Words as '/' takes them, such as 'class:infra tag:night', or the name of a saved filter.",
+            help="A filter as typed after '/', such as 'class:infra tag:night', or the name of a saved filter.",
         ),
     ] = "",
     json: Json = False,
@@ -111,12 +111,12 @@ def filters(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A saved filter.")] = "",
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="WORD...", help="What it is to be, such as class:infra.")
+        list[str] | None, typer.Argument(metavar="WORD...", help="Its words, such as class:infra.")
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the filter of this name.")] = False,
     json: Json = False,
 ) -> None:
-    """List saved filters of runs, save one, or remove one; they lie in config.toml, as [filters]."""
+    """List saved filters of runs, save one, or remove one; they are stored in config.toml, as [filters]."""
     from console.views.sweep import checked_filter
     from engine.settings import read_filters, save_filter
 
@@ -147,22 +147,26 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show one run: its attempts, its submissions, what happened."""
     from console.views.run import best_of, read_validations
     from console.views.splits import competition
+    from engine import control
     from engine.model_costs import prices_for, spending_of
     from engine.providers import model_prices
+    from engine.sweeps.waiting import waiting_of
     from state import events, runs, submissions, sweeps
     from state.usage import model_calls, network_use
 
     with reading_state(context) as database:
         found = find_run(database, run)
-        uses, spec = model_calls.of_run(database, found.id), sweeps.get(database, found.sweep_id).spec
+        uses, sweep = model_calls.of_run(database, found.id), sweeps.get(database, found.sweep_id)
         traffic = network_use.of_run(database, found.id)
+        waiting = waiting_of(database, found, sweep, time.time())
         attempts = runs.attempts(database, found.id)
         handed_in = [one for attempt in attempts for one in submissions.of_attempt(database, attempt.id)]
         happened = events.newest(database, run_id=found.id)[::-1]
     state_dir = places_of(context).state_dir
     checks = {attempt.id: read_validations(state_dir / attempt.directory) for attempt in attempts}
-    prices = prices_for(spec, model_prices(places_of(context).config_file))
+    prices = prices_for(sweep.spec, model_prices(places_of(context).config_file))
     spending = spending_of(uses, prices)
+    engine = control.status(places_of(context))
     if json:
         say_json(
             run_facts(found, attempts[-1] if attempts else None)
@@ -181,11 +185,15 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
                 "spending": spending.document(),
                 "network_use": [asdict(use) for use in traffic],
                 "events": [asdict(event) for event in happened],
+                "waits_for": [] if waiting is None else [asdict(hold) for hold in waiting.holds(engine)],
+                "starts": None if waiting is None or waiting.starts is None else asdict(waiting.starts),
             }
         )
         return
     say_runs([found], {found.id: attempts[-1]} if attempts else {})
     say_notes(found)
+    if waiting is not None:
+        say(wording.waiting(waiting, engine, time.time()))
     if uses:
         from console.views.calls import in_words
 
@@ -233,7 +241,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
 
 @app.command()
 def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
-    """Show everything that led to a run's outcome, with hashes; code 1 where files and records do not agree."""
+    """Show everything that led to a run's outcome, with hashes; exit code 1 if files and records differ."""
     from engine.scoreboard.audit import audit_of
 
     with reading_state(context) as database:
@@ -377,7 +385,7 @@ def logs(
 
 
 def _every(seconds: float, look: Callable[[], LogFile | None]) -> Callable[[], LogFile | None]:
-    """Return what looks at most so often."""
+    """Return a function that calls `look` at most once in this interval."""
     looked_at = time.monotonic()
 
     def look_now_and_then() -> LogFile | None:
@@ -455,7 +463,7 @@ def _say_code(found: VersionCode) -> None:
 
 
 def _write_code(found: VersionCode, chosen: Sequence[KeptFile], folder: Path) -> None:
-    """Write files into a folder that is made for them, so that nothing of an agent's leads out of it.
+    """Write files into a new folder, in which no link of an agent can lead elsewhere.
 
     Raises:
         UsageProblem: the folder exists.
@@ -481,7 +489,7 @@ def diff(
     left: Annotated[
         str, typer.Argument(metavar="LEFT", help="RUN, RUN.ATTEMPT, RUN@N, @best, @final, @now.")
     ],
-    right: Annotated[str, typer.Argument(metavar="RIGHT", help="Likewise.")],
+    right: Annotated[str, typer.Argument(metavar="RIGHT", help="The same forms.")],
     stat: Annotated[bool, typer.Option("--stat", help="Only how many lines differ in each file.")] = False,
     json: Json = False,
 ) -> None:
@@ -558,7 +566,7 @@ def version_facts(version: Version) -> dict[str, Any]:
 
 
 def _version(context: typer.Context, text: str) -> Version:
-    """Find what `17`, `17.1`, `17@3` or `sweep/competition/1@best` names."""
+    """Find the version that `17`, `17.1`, `17@3` or `sweep/competition/1@best` names."""
     from console.views.code import Wanted, split_name, version_of
 
     name, attempt, submission = split_name(text)
@@ -570,10 +578,10 @@ def _version(context: typer.Context, text: str) -> Version:
 def causes(
     context: typer.Context,
     sweep: Annotated[str, typer.Option(metavar="SWEEP", help="Only runs of this sweep.")] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Also what is acknowledged.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also acknowledged ones.")] = False,
     json: Json = False,
 ) -> None:
-    """List what needs you in runs, grouped by cause: infrastructure first, agents' own failures last."""
+    """List the runs that need you, grouped by cause: infrastructure first, agents' own failures last."""
     from console.views.concerns import cause_document
     from engine.runs.causes import read_causes
     from state import sweeps
@@ -600,12 +608,15 @@ def acknowledge(
     cause: CauseName,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; consoles show it.")] = "",
     snooze: Annotated[
-        str, typer.Option(metavar="DURATION", help="For so long, such as 8h; else until a new run joins.")
+        str,
+        typer.Option(
+            metavar="DURATION", help="For this long, such as 8h; otherwise until a new run has this cause."
+        ),
     ] = "",
     undo: Annotated[bool, typer.Option("--undo", help="Show it again.")] = False,
     json: Json = False,
 ) -> None:
-    """Put a group of runs with one cause out of the way of those who look, with a reason."""
+    """Acknowledge a group of runs with one cause, with a reason; it is no longer shown as needing you."""
     from console.actions import causes
     from engine.options.sweep import read_duration
     from state import acknowledgements
@@ -637,7 +648,7 @@ def retry(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Queue ended runs again; asks before it re-rolls a seed whose agent itself had failed."""
+    """Queue ended runs again; ask before re-rolling a seed whose agent itself failed."""
     from console.actions import runs
 
     if bool(run) == bool(cause):
@@ -661,7 +672,7 @@ def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
 
 @app.command()
 def regrade(context: typer.Context, run: RunNames, json: Json = False) -> None:
-    """Grade runs again at once whose grading has failed; no agent runs again."""
+    """Grade runs whose grading has failed again at once; no agent runs again."""
     from console.actions import runs
 
     perform(context, runs.regrade(_found(context, run), all_or_none=True), json=json)
@@ -704,7 +715,7 @@ def tag(
     remove: RemoveTags = False,
     json: Json = False,
 ) -> None:
-    """Put tags on runs, by which filters find them; without a tag, show them."""
+    """Put tags on runs, for filters; without a tag, show them."""
     from console.actions import runs
 
     found = _found(context, run.split(","))
@@ -825,7 +836,6 @@ def say_runs(
 ) -> None:
     """Print one line a run; `elsewhere` are the attempts, by run, of those that a batch system may have."""
     now = time.time()
-    whole = not sys.stdout.isatty()  # programs that read the columns find the same ones every time
 
     def why(run: Run) -> str:
         attempt = (elsewhere or {}).get(run.id)
@@ -848,16 +858,13 @@ def say_runs(
             "score": lambda run: wording.score(run.score, SCORE_WIDTH),
             "took": lambda run: wording.duration(_took(run, now)),
             "idle": lambda run: wording.duration(_idle(run, now)),
-            **(
-                {"attempts": lambda run: str(run.attempts)}
-                if whole or any(run.attempts > 1 for run in runs)
-                else {}
-            ),
+            "attempts": lambda run: str(run.attempts),
             "why": why,
-            **({"notes": wording.annotation} if whole or any(run.tags or run.note for run in runs) else {}),
+            "notes": wording.annotation,
         },
         right=("run", "seed", "score", "took", "idle", "attempts"),
         limits={"notes": _NOTES_WIDTH},
+        optional={"attempts": "1", "notes": ""},
     )
 
 
@@ -919,7 +926,7 @@ def _show_notes(subjects: Sequence[Run | Sweep], *, json: bool) -> None:
 
 
 def say_notes(subject: Run | Sweep) -> bool:
-    """Print the note and the tags of a run or a sweep with who put them there; whether there are any."""
+    """Print the note and the tags of a run or a sweep with their authors; return whether there are any."""
     for one in subject.tags:
         say(f"tag   {one.name}, by {one.by}, {wording.date_and_time(one.at)}")
     if subject.note:
@@ -963,7 +970,7 @@ def find_run(database: Database, text: str) -> Run:
 
 
 def find_cause(database: Database, text: str) -> CauseGroup:
-    """Find a group of runs by its key, or by how only this one begins.
+    """Find a group of runs by its key, or by a unique beginning of it.
 
     Raises:
         UsageProblem: no group has such a key, or several have.
@@ -1003,7 +1010,13 @@ def _say_causes(groups: Sequence[CauseGroup], now: float) -> None:
     }
     if any(group.is_acknowledged(now) for group in groups):
         shown["acknowledged"] = said
-    say_table(groups, shown, right=("runs",), limits={"what": _CAUSE_WIDTH, "sweeps": _SWEEPS_WIDTH})
+    say_table(
+        groups,
+        shown,
+        right=("runs",),
+        limits={"what": _CAUSE_WIDTH, "sweeps": _SWEEPS_WIDTH},
+        spare=("splits", "newest", "sweeps"),
+    )
 
 
 def _took(run: Run, now: float) -> float | None:

@@ -118,7 +118,7 @@ def scoreboard(
         names = (view.EXPERIMENT, view.AGENT, view.MODELS)
         splits_of_users = [view.split_column(name, decimals=decimals) for name in user_splits]
         counted = (*view.ROW_COSTS, view.EDITION, *facts)
-        say_columns((*names, view.OWN, *splits, *splits_of_users, *counted), own)
+        say_columns((*names, view.OWN, *splits, *splits_of_users, view.COVERED, *counted), own)
         say()
     if published:
         say("published rows (all of real data)")
@@ -140,7 +140,7 @@ def aggregate(
     num_seeds: Annotated[
         int, typer.Option(metavar="N", help="How many seeds to take; -1 for all.", min=-1)
     ] = -1,
-    by: Annotated[By, typer.Option(help="What to break the row down by.")] = "split",
+    by: Annotated[By, typer.Option(help="How to break the row down.")] = "split",
     json: Json = False,
 ) -> None:
     """Aggregate runs, grading reports or a table of outcomes: percentages as mean ± SEM over seeds."""
@@ -193,7 +193,7 @@ def aggregate(
 def _aggregated(
     evidence: Evidence, split: list[str] | None, by: By, *, pad: bool, seeds: int
 ) -> list[tuple[str, str, Mapping[Measure, Cell], Costs | None]]:
-    """Names, what there are runs of, measures, and by competition what model calls have come to."""
+    """Return the columns: names, numbers of runs, measures, and by competition the costs of model calls."""
     from competitions import registry
     from engine.scoreboard.aggregation import by_category, by_competition, measures_on, row_of
 
@@ -236,7 +236,7 @@ def compare(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Compare two experiments by competition, with an exact permutation test and what decides."""
+    """Compare two experiments by competition, with an exact permutation test and the competitions that decide."""
     from console.views import scoreboard as view
     from engine import scoreboard
 
@@ -363,7 +363,7 @@ def remove_import(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Which import.")],
     json: Json = False,
 ) -> None:
-    """Take an imported experiment off the scoreboard; own runs are not touched."""
+    """Remove an imported experiment from the scoreboard; own runs are not changed."""
     from engine.scoreboard import reports
 
     reports.remove_import(places_of(context).state_dir, name)

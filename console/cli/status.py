@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -92,11 +91,11 @@ def status(context: typer.Context, json: Json = False) -> None:
         say()
         say_sweeps(known, now)
     else:
-        say("sweeps  none yet; 'mlebench-console sweep launch --help' tells how to launch one")
+        say("sweeps  none yet; 'mlebench-console sweep launch --help' shows how to launch one")
 
 
 def datasets_text(found: Totals) -> str:
-    """Say how far the requested datasets are together, in one line; empty when there are none."""
+    """Return the progress of all requested datasets in one line; empty without any."""
     if not found.busy:
         return ""
     whole = found.downloaded + found.to_download
@@ -113,7 +112,7 @@ def datasets_text(found: Totals) -> str:
 
 
 def say_sweeps(lines: Sequence[SweepLine], now: float) -> None:
-    """Print one line a sweep."""
+    """Print one line for each sweep."""
     numbers = ("total", "queued", "live", "finished", "failed", "retrying", "stopped")
 
     def number(name: str, line: SweepLine) -> str:
@@ -130,35 +129,32 @@ def say_sweeps(lines: Sequence[SweepLine], now: float) -> None:
             "ends": lambda line: wording.expected_end(line.ends, now).removeprefix("ends "),
             "created": lambda line: wording.date_and_time(line.sweep.created_at),
             "": _mark,
-            # Programs that read the columns find the same ones every time.
-            **({"notes": _annotation} if any(map(_annotation, lines)) or not sys.stdout.isatty() else {}),
+            "notes": lambda line: wording.annotation(line.sweep),
         },
         right=numbers,
         limits={"notes": 60},
+        optional={"": "", "notes": ""},
+        spare=("created",),
     )
 
 
 def _medals(line: SweepLine) -> str:
-    """Return a sweep's figure, or before it is final what bounds it."""
+    """Return a sweep's medal rate, or its bounds while it is not final."""
     forms = wording.medals(line.interim, line.any_medal, "±")
     if line.interim is None or line.interim.is_final:
         return forms[0].removeprefix("any medal ")
     return forms[2].replace(" medals of ", " of ").replace(" medal of ", " of ")
 
 
-def _annotation(line: SweepLine) -> str:
-    return wording.annotation(line.sweep)
-
-
 def _mark(line: SweepLine) -> str:
-    """Return why a sweep's runs are no results; empty where they are."""
+    """Return why a sweep's runs are not results; empty if they are."""
     if line.sweep.spec.replay_of is not None:
         return f"replay of run {line.sweep.spec.replay_of}"
     return "demo data, not a result" if line.counts.demo else ""
 
 
 def sweep_facts(line: SweepLine) -> dict[str, Any]:
-    """Return the fields of a sweep's record, its counts, what it has earned so far, and when it ends."""
+    """Return the fields of a sweep's record, its counts, its medals so far, and its expected end."""
     return asdict(line.sweep) | {
         "counts": asdict(line.counts),
         "demo": bool(line.counts.demo),

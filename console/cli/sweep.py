@@ -85,7 +85,7 @@ def _default(option: Option) -> str:
 
 
 def _given(flags: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The values of the flags that were given, as options have them."""
+    """Return the values of the given flags, by option."""
     for name, value in flags.items():
         if name == "competitions":
             value = [piece.strip() for text in value or () for piece in text.split(",") if piece.strip()]
@@ -114,7 +114,7 @@ def launch(
     json: Json = False,
     **flags: Any,
 ) -> None:
-    """Launch a sweep: an agent on competitions, some seeds each."""
+    """Launch a sweep: an agent on competitions, with several seeds each."""
     from engine.options.sweep import read_toml, resolve
 
     options = SweepOptions(**dict(_given(flags)))
@@ -146,6 +146,10 @@ def _say_forecast(launch: Launch, found: Forecast) -> None:
         f" at most {wording.duration(spec.time_limit_seconds)} each: {launch.run_count} runs"
     )
     say(_time_text(found))
+    if room := wording.room_left(found):
+        say(f"WARNING  {room}")
+        say(f"         --concurrency {found.fit_at_once} uses it.")
+    say(wording.launch_cost(found, launch))
     say()
     if found.jobs is not None:
         for line in wording.jobs_forecast(found.jobs, time.time()):
@@ -175,7 +179,7 @@ def _say_forecast(launch: Launch, found: Forecast) -> None:
 
 
 def _time_text(found: Forecast) -> str:
-    """How long it all takes, and what bounds that."""
+    """Return how long the sweep takes, and what limits the runs at once."""
     if not found.planned:
         return f"no run can ever start: there are too few {found.bound_by}"
     at_once = f"{found.at_once} at once, bound by {found.bound_by}"
@@ -203,7 +207,7 @@ def import_groups(
     experiment: Annotated[str, typer.Option(metavar="NAME", help="The leaderboard row it belongs to.")] = "",
     json: Json = False,
 ) -> None:
-    """Import run groups of MLE-bench as a sweep: what agents left is copied, and graded anew."""
+    """Import run groups of MLE-bench as a sweep: the agents' files are copied and graded again."""
     from engine.control import ask
     from engine.rungroups import METADATA, folders_without_metadata
     from engine.sweeps.imports import agent_of_group, staged
@@ -360,13 +364,13 @@ def timeline(
 
 @app.command()
 def pause(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
-    """Start no more runs of a sweep; live ones go on."""
+    """Start no more runs of a sweep; live ones continue."""
     _change(context, "sweep.pause", sweep_id, json=json)
 
 
 @app.command()
 def resume(context: typer.Context, sweep_id: SweepId, json: Json = False) -> None:
-    """Let a paused sweep go on."""
+    """Resume a paused sweep."""
     _change(context, "sweep.resume", sweep_id, json=json)
 
 
@@ -387,7 +391,7 @@ def retry(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Queue failed runs of a sweep again; asks before it re-rolls a seed whose agent itself had failed."""
+    """Queue failed runs of a sweep again; ask before re-rolling a seed whose agent itself failed."""
     from console.actions.runs import relaunch
     from state import runs, sweeps
 
@@ -439,7 +443,7 @@ def budget(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show or change the budget of model calls that runs share; 0 takes a limit away, what is not given stays."""
+    """Show or change the budget of model calls that runs share; 0 removes a limit, others stay."""
     from engine.runs.budgets import standings
     from state import sweeps
     from state.usage import budgets
@@ -498,7 +502,7 @@ def assign(
     experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT", help="The leaderboard row's name.")],
     json: Json = False,
 ) -> None:
-    """Let a sweep belong to an experiment, whose sweeps make one leaderboard row."""
+    """Assign a sweep to an experiment, whose sweeps together make one leaderboard row."""
     _change(context, "experiment.assign", sweep_id, json=json, experiment_id=experiment)
 
 
@@ -531,7 +535,7 @@ def remove(
 
 
 def _change(context: typer.Context, kind: str, sweep_id: str, *, json: bool, **values: object) -> None:
-    """Ask the engine for a change of a sweep, which may be named by a beginning."""
+    """Ask the engine to change a sweep, named in full or by a beginning."""
     from state import sweeps
 
     with reading_state(context) as database:

@@ -1,4 +1,4 @@
-"""`verify`: check what others hand in."""
+"""`verify`: check a bundle that others have sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def bundle(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Grade its submissions anew with the data that are prepared here, and make its row anew; code 1 on differences."""
+    """Grade its submissions again with the data prepared here, and compute its row; exit code 1 on differences."""
     from engine.scoreboard.verification import verify
 
     found = verify(folder, data_dir_of(context, data_dir), at_once=at_once or os.cpu_count() or 1)

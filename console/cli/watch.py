@@ -34,7 +34,7 @@ _MOST_CONCERNS = 10
 
 @dataclass(frozen=True)
 class WatchReport:
-    """How everything was at one look; what could not be read is missing, and why is in `problem`."""
+    """One reading of the state; parts that could not be read are missing, and `problem` says why."""
 
     now: float
     engine: EngineStatus | None
@@ -78,7 +78,7 @@ def watch(
 
 
 def _look(places: Places) -> WatchReport:
-    """One look; a state that can't be read is told and looked at again the next time."""
+    """Read the state once; a state that can't be read is reported, and read again the next time."""
     from console.views.concerns import concerns
     from console.views.datasets import totals_of
     from console.views.overview import overview
@@ -102,7 +102,7 @@ def _look(places: Places) -> WatchReport:
                 kaggle = datasets.kaggle(opened)
                 failing = tuple(outages.current(opened))
                 preparing = totals_of(opened, places, engine)
-            listed = concerns(found, (), now)
+            listed = concerns(found.troubles, (), now)
             sweeps, needed = found.sweeps, (*listed.needed, *listed.own)
     except Problem as told:
         problem = " ".join(str(told).splitlines())
@@ -110,7 +110,7 @@ def _look(places: Places) -> WatchReport:
 
 
 def _say(seen: WatchReport, told: Set[str]) -> None:
-    """Print a summary; of the sweeps that are over those that were `told` already are only counted."""
+    """Print a summary; ended sweeps that were `told` before are only counted."""
     from console.cli.status import datasets_text
 
     say(f"{wording.date_and_time(seen.now)}  {_engine(seen.engine)}")
@@ -141,7 +141,7 @@ def _say(seen: WatchReport, told: Set[str]) -> None:
 
 
 def _group(group: CauseGroup, now: float) -> str:
-    """Write a group of runs in a line; of a single run which one it is."""
+    """Write a group of runs in one line; for a single run with its competition and seed."""
     from console.views.concerns import group_text, splits_of
 
     text = group_text(group, now)

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
-from console.logs.reader import Extent, Label, LogFile
+from console.logs.reader import Extent, Label, LogFile, TimeIndex
 from environment.runner import protocol
 from state import runs
 from state.database import Database
+from state.records import Run
 
 # The chunks of a stretch if each log prints something each second; and how many stretches are kept in memory.
 _CHUNKS = 2048
@@ -35,6 +36,16 @@ class Source:
     label: str
     log: Path
     grows: bool = field(default=True, compare=False)
+    run_id: int = 0
+    run: Run | None = field(default=None, compare=False)
+
+    @property
+    def has_times(self) -> bool:
+        """Whether it is known when its lines were printed, so that it can be merged; waits for the disk."""
+        try:
+            return TimeIndex.path_of(self.log).stat().st_size > 0
+        except OSError:
+            return False
 
 
 @dataclass(frozen=True)
@@ -90,7 +101,7 @@ def sources(database: Database, run_ids: Sequence[int]) -> tuple[Source, ...]:
         if attempt is not None:
             log = database.path.parent / attempt.directory / protocol.LOG
             grows = attempt.ended_at is None
-            found.append(Source(f"{run.competition_id} s{run.seed}", log, grows))
+            found.append(Source(f"{run.competition_id} s{run.seed}", log, grows, run_id, run))
     return tuple(found)
 
 

@@ -79,10 +79,15 @@ class TimeIndex:
     """The file with the times at which bytes of a log were printed; two megabytes a day, so it is searched on disk."""
 
     def __init__(self, log: Path) -> None:
-        self._path = log.with_suffix(".times")
+        self._path = self.path_of(log)
         self._descriptor: int | None = None
         self._read: tuple[tuple[int, int], list[tuple[int, int, float]]] = ((0, 0), [])
         self.size = 0
+
+    @staticmethod
+    def path_of(log: Path) -> Path:
+        """Return the path of a log's index."""
+        return log.with_suffix(".times")
 
     def refresh(self) -> None:
         """Update its length, in whole lines."""

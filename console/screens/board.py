@@ -7,34 +7,38 @@ from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
-
 from console import wording
 from console.sanitize import plain
 from console.tui.keys import key_names
 from console.tui.list_screen import DetailedScreen
-from console.tui.painting import Line, Piece, Pieces, cut, fit, fitting, foreign, heading, width_of
+from console.tui.painting import Line, Pieces, cut, fit, foreign, heading
 from console.tui.screen import Queries, Query
 from console.tui.session import SessionValues
 from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import TitleClicked
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table, column_of
+from console.tui.widgets.trial_cell import trial_text
 from console.views.lists import SortOrder, words_accept
 from console.views.scoreboard import (
     COSTS,
+    COVERED,
     DATE,
     LIMIT,
     MODELS,
     NAME,
     SEEDS,
-    MissingSeeds,
+    Comparability,
+    CompetitionSeeds,
     Scoreboard,
     Subject,
+    comparability,
+    comparability_texts,
     costs_text,
+    covers_all,
     is_ours,
-    missing_seeds,
     notes_of,
     scoreboard,
+    seeds_by_competition,
     subject_of,
 )
 from engine.scoreboard import COLUMNS, Measure, Row, Standing, published_rows
@@ -53,12 +57,12 @@ _NOTE_ADDITIONAL = (
 
 
 class BoardScreen(DetailedScreen):
-    """A sorted table of rows; a cell of a partly covered split shows the number of competitions covered.
+    """A sorted table of rows; a split that is only partly covered has no percentage, and one that runs has bounds.
 
-    The pane shows details of the row under the cursor: measures by split, conditions, and missing seeds.
+    The pane shows details of the row under the cursor: measures by split, conditions, and seeds.
     """
 
-    LIST_WIDTH = 190
+    LIST_WIDTH = 145
 
     CONTEXTS = ("board", "list", "matrix")
     MODE = "board"
@@ -71,8 +75,8 @@ class BoardScreen(DetailedScreen):
         self._sorting = SortOrder("all")
         self._marked: tuple[Subject, ...] = ()
         self._pad = False
-        # The missing seeds of the pane's row, with the row's subject.
-        self._missing: tuple[Subject, tuple[MissingSeeds, ...] | Problem] | None = None
+        # The seeds of the pane's row by competition, with the row's subject.
+        self._seeds: tuple[Subject, tuple[CompetitionSeeds, ...] | Problem] | None = None
 
     def queries(self) -> Queries:
         """All rows."""
@@ -117,26 +121,28 @@ class BoardScreen(DetailedScreen):
         return self.line_list.key
 
     def detail_query(self, key: tuple[Subject, str, str]) -> Query:
-        """Return the query for the missing seeds of an experiment; published rows have none."""
+        """Return the query for the seeds of an experiment; published rows have none."""
         subject = key[0]
 
-        def ask(database: Database) -> tuple[Subject, tuple[MissingSeeds, ...] | Problem]:
-            return subject, missing_seeds(database, subject) if subject.table in ("own", "imported") else ()
+        def ask(database: Database) -> tuple[Subject, tuple[CompetitionSeeds, ...] | Problem]:
+            return subject, seeds_by_competition(database, subject) if subject.table in (
+                "own",
+                "imported",
+            ) else ()
 
-        return ask, self._take_missing
+        return ask, self._take_seeds
 
     def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
-        """Return full names, measures by split, conditions, and competitions with missing seeds."""
+        """Return full names, measures by split, conditions, places, and the seeds of each competition."""
         row = self._row()
         if row is None:
             return ()
-        known = self._missing is not None and self._missing[0] == subject_of(row)
-        return _row_lines(
-            row, self._missing[1] if known and self._missing else None, width, height, self.app.signs
-        )
+        known = self._seeds is not None and self._seeds[0] == subject_of(row)
+        seeds = self._seeds[1] if known and self._seeds else None
+        return _row_lines(row, self._board.rows, seeds, width, height, self.app.signs)
 
-    def _take_missing(self, answer: tuple[Subject, tuple[MissingSeeds, ...] | Problem]) -> None:
-        self._missing = answer
+    def _take_seeds(self, answer: tuple[Subject, tuple[CompetitionSeeds, ...] | Problem]) -> None:
+        self._seeds = answer
 
     def on_title_clicked(self, message: TitleClicked) -> None:
         """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
@@ -241,12 +247,13 @@ class BoardScreen(DetailedScreen):
         return None if row is None else subject_of(row)
 
 
-_PANE_MEASURES = {Measure.GOLD: "gold", Measure.ABOVE_MEDIAN: "> median", Measure.VALID: "valid"}
+_PANE_MEASURES = {Measure.GOLD: "gold", Measure.ABOVE_MEDIAN: ">med.", Measure.VALID: "valid"}
 
 
 def _row_lines(
     row: Row,
-    missing: tuple[MissingSeeds, ...] | Problem | None,
+    rows: Sequence[Row],
+    seeds: tuple[CompetitionSeeds, ...] | Problem | None,
     width: int,
     height: int,
     signs: Signs,
@@ -256,6 +263,7 @@ def _row_lines(
     def wrapped(text: str, role: Role) -> list[Pieces]:
         return [((f" {part}", role),) for part in textwrap.wrap(plain(text.replace("\n", " ")), width - 2)]
 
+    width -= 1  # apart from the edge
     lines = wrapped(NAME.text(row), "strong")
     lines += wrapped(row.llms, "text")
     if row.conflict:
@@ -274,24 +282,46 @@ def _row_lines(
     covered = [(name, standing) for name, standing in standings if standing is not None]
     measured = [each for each in _PANE_MEASURES if any(each in one.measures for _name, one in covered)]
     measures = Table(_pane_measures(measured, width >= _PANE_WIDE, signs), covered, width, signs)
-    lines += [heading("results, %", width, signs), measures.heading().pieces]
+    lines += [(), heading("results, %", width, signs), measures.heading().pieces]
     lines += [measures.line(one).pieces for one in covered]
+    if is_ours(row):
+        lines += _pane_places(comparability(row, rows), width, signs)
     for note in notes_of(row):
         lines += wrapped(note, "dim")
-    if isinstance(missing, Problem):
-        return lines + wrapped(str(missing), "bad")
-    if missing:
-        lines.append(
-            heading("seeds that are missing", width, signs, note=wording.plural(len(missing), "competition"))
+    if isinstance(seeds, Problem):
+        return lines + wrapped(str(seeds), "bad")
+    if seeds:
+        lines += _pane_seeds(row, seeds, width, height - len(lines), signs)
+    return lines
+
+
+def _pane_seeds(
+    row: Row, seeds: Sequence[CompetitionSeeds], width: int, height: int, signs: Signs
+) -> list[Pieces]:
+    """Return the competitions with the sign of each seed, those with missing seeds first, as far as they fit."""
+    planned = row.seeds_planned or 0
+    short = [one for one in seeds if one.counted < max(planned, len(one.trials))]
+    note = f"{len(short)} with missing seeds" if short else "no seed is missing"
+    whole = [one for one in seeds if one not in short]
+    room = max(1, height - 3)
+    shown = [*short, *whole] if len(seeds) <= room else [*short, *whole][: room - 1]
+
+    def signs_of(one: CompetitionSeeds) -> Pieces:
+        drawn = [trial_text(trial, signs) for trial in one.trials]
+        missing: Pieces = ((signs.queued, "dim"),) * (planned - len(drawn))
+        return tuple(
+            (f"{text} ", role) for text, role in (*((text[0], role) for text, role in drawn), *missing)
         )
-        room = max(1, height - len(lines))
-        shown = missing if len(missing) <= room else missing[: room - 1]
-        names = Table(_pane_missing(row, signs), shown, width, signs)
-        lines += [names.line(one).pieces for one in shown]
-        if len(shown) < len(missing):
-            lines.append(((f"  and {len(missing) - len(shown)} more", "dim"),))
-    elif missing is not None and is_ours(row) and not row.running:
-        lines.append(((f" {signs.done} no seed is missing", "good"),))
+
+    columns = [
+        Column[CompetitionSeeds]("", lambda one: one.competition_id, 20, grows=56),
+        Column[CompetitionSeeds]("", signs_of, 2 * max(planned, *(len(one.trials) for one in seeds))),
+    ]
+    table = Table(columns, shown, width, signs)
+    lines: list[Pieces] = [(), heading("seeds by competition", width, signs, note=note)]
+    lines += [table.line(one).pieces for one in shown]
+    if len(shown) < len(seeds):
+        lines.append(((f"  and {len(seeds) - len(shown)} more: {signs.enter} shows all", "dim"),))
     return lines
 
 
@@ -303,43 +333,46 @@ _PANE_FACTS = (
 )
 
 
+def _pane_places(found: Comparability, width: int, signs: Signs) -> list[Pieces]:
+    """Return the places among the published rows with the rows above and below, or why there are none."""
+    lines: list[Pieces] = [(), heading("among published rows", width, signs)]
+    if found.obstacle:
+        return [*lines, cut(((f" {signs.failed} no: {found.obstacle}", "warn"),), width, signs.ellipsis)]
+    for column, place in found.places.items():
+        text = f"place {place.number} of {place.of}"
+        lines.append(((f" {column.capitalize():<8}", "dim"), (text, "strong")))
+        for label, row in (("behind", place.ahead), ("ahead of", place.behind)):
+            cell = None if row is None else row.columns[column].cell
+            if row is not None and cell is not None:
+                who = foreign(f"{row.name}, {row.llms}", width - 19, ellipsis=signs.ellipsis)
+                lines.append(((f"  {label:<9}", "dim"), (who, "text"), (f" {cell.mean:5.1f}", "text")))
+    return lines
+
+
 def _pane_measures(
     measured: Sequence[Measure], wide: bool, signs: Signs
 ) -> list[Column[tuple[str, Standing]]]:
     def any_medal(row: tuple[str, Standing]) -> str:
         cell = row[1].cell
-        if cell is not None:
-            return f"{cell.mean:.1f} {signs.plus_minus}{cell.sem:.1f}"
-        return f"{row[1].covered} of {row[1].of}" if row[1].covered else wording.UNKNOWN
+        return wording.UNKNOWN if cell is None else cell.figures(1, signs.plus_minus)
 
     def column(measure: Measure) -> Column[tuple[str, Standing]]:
         def text(row: tuple[str, Standing]) -> str:
             known = row[1].measures.get(measure)
             if known is None:
                 return wording.UNKNOWN
-            return f"{known.mean:.1f}{f' {signs.plus_minus}{known.sem:.1f}' if wide else ''}"
+            return known.figures(1, signs.plus_minus) if wide else f"{known.mean:.1f}"
 
-        room = 10 + len(signs.plus_minus) if wide else 8
-        return Column(_PANE_MEASURES[measure], text, room, right=True, gap=1)
+        room = 10 + len(signs.plus_minus) if wide else 5
+        return Column(
+            _PANE_MEASURES[measure], text, room, right=True, gap=1 + wide, drop=measured.index(measure) + 1
+        )
 
     return [
-        Column("split", lambda row: row[0], 8),
+        Column("split", lambda row: row[0], 7),
+        Column("covers", lambda row: f"{row[1].covered} of {row[1].of}", 8, right=True, gap=1),
         Column("any medal", any_medal, 10 + len(signs.plus_minus), right=True, gap=1),
         *map(column, measured),
-    ]
-
-
-def _pane_missing(row: Row, signs: Signs) -> list[Column[MissingSeeds]]:
-    planned = f" of {row.seeds_planned}" if row.seeds_planned else ""
-
-    def why(one: MissingSeeds) -> Pieces:
-        running: Pieces = ((f"  {signs.running} {one.running}", "running"),) if one.running else ()
-        return (*running, *(((f"  {signs.failed} {one.lost}", "bad"),) if one.lost else ()))
-
-    return [
-        Column("", lambda one: one.competition_id, 20, grows=56),
-        Column("", lambda one: f"{one.counted}{planned}", 6, right=True, gap=1),
-        Column("", why, 10, gap=0),
     ]
 
 
@@ -414,9 +447,9 @@ def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[
         return Column(
             column.capitalize(),
             lambda row: _standing(row, column, wide=wide, signs=signs),
-            9 + len(signs.plus_minus) if wide else 7,
+            9 + len(signs.plus_minus) if wide else 6,
             right=True,
-            gap=1,
+            gap=2 if wide else 1,
             by=column,
             chosen=True,
         )
@@ -425,12 +458,13 @@ def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[
         Column(NAME.title, name, 20, grows=42, by="name", chosen=True),
         column_of(MODELS, 12, grows=60, drop=1, role="dim", by="models", chosen=True),
         *map(split, COLUMNS),
+        Column(COVERED.title, _covered, 5, right=True),
         column_of(LIMIT, 7, role="dim", gap=1, by="hours", chosen=True),
         column_of(DATE, 10, drop=2, role="dim", by="date", chosen=True),
         Column(
             SEEDS.title,
             lambda row: _seeds(row, footnotes, signs),
-            15,
+            10,
             grows=44,
             role="dim",
             by="seeds",
@@ -439,27 +473,30 @@ def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[
     ]
 
 
+def _covered(row: Row) -> Pieces:
+    """Return how many of the benchmark's competitions a row is over; few of them make it stand out."""
+    role: Role = "dim" if not is_ours(row) else "text" if covers_all(row) else "warn"
+    return ((COVERED.text(row), role),)
+
+
 def _standing(row: Row, column: str, *, wide: bool, signs: Signs) -> Pieces:
     standing = row.columns[column]
     if standing.cell is not None:
         figures = standing.cell.figures(1, signs.plus_minus) if wide else f"{standing.cell.mean:.1f}"
         return ((figures, "text"),)
-    if not standing.covered or not is_ours(row):
-        return ((wording.UNKNOWN, "dim"),)
-    if standing.covered == standing.of and standing.interim is not None:
+    if is_ours(row) and standing.covered == standing.of and standing.interim is not None:
         return ((f"{standing.interim.low:.0f}-{standing.interim.high:.0f}", "dim"),)
-    return ((f"{standing.covered}{' of ' if wide else '/'}{standing.of}", "dim"),)
+    return ((wording.UNKNOWN, "dim"),)
 
 
 def _seeds(row: Row, footnotes: Sequence[str], signs: Signs) -> Cell:
-    """Return the cell with the number of seeds and their reliability, or the source of a published row."""
+    """Return the cell with the number of seeds and their reliability; that of a published row has only footnotes."""
     if row.conflict:
         return Rest(((row.conflict, "bad"),))
     numbers = ",".join(str(footnotes.index(note) + 1) for note in notes_of(row))
     marks: Pieces = ((f" [{numbers}]", "accent"),) if numbers else ()
     if not is_ours(row):
-        text = SEEDS.text(row)
-        return Forms((((text, "dim"), *marks), ((f"{text[:4]}.", "dim"), *marks)))
+        return marks
     done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
     head: Pieces = (("demo ", "warn"), (done, "dim")) if row.demo else ((done, "dim"),)
     running: Pieces = ((", running", "running"),) if row.running else ()
@@ -467,7 +504,8 @@ def _seeds(row: Row, footnotes: Sequence[str], signs: Signs) -> Cell:
     short: Pieces = ((f" +{row.rerolled}", "warn"),) if row.rerolled else ()
     sign: Pieces = ((f" {signs.running}", "running"),) if row.running else ()
     tails = ((*running, *rerolled), (*running, *short), (*sign, *short), short, ())
-    return Forms([(*head, *tail, *marks) for tail in tails])
+    shortest: Pieces = (*head[:-1], (done.replace(" of ", "/"), "dim"), *sign, *marks)
+    return Forms([*((*head, *tail, *marks) for tail in tails[:-1]), shortest, (*head, *marks)])
 
 
 def _key(row: Row) -> tuple[Subject, str, str]:
@@ -481,44 +519,40 @@ def _has_words(row: Row, words: str) -> bool:
 
 # At most this many experiments have a summary line above the table; the others are counted.
 _MOST_SUMMARIES = 6
-# The usual width of a summary line without the name.
-_SUMMARY = 64
 
 
 def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...]:
-    """Return summaries of own experiments on exactly the competitions that they cover, demo data last."""
+    """Return a line for each own experiment: whether published rows compare, and its medals; demo data last."""
     ours = sorted((row for row in rows if row.own is not None), key=lambda row: row.demo)
-    longest = max((cell_len(row.name) for row in ours[:_MOST_SUMMARIES]), default=0)
-    names = max(20, min(longest, width - _SUMMARY))
-    lines = [
-        line
-        for row in ours[:_MOST_SUMMARIES]
-        if row.own is not None
-        for line in _summary_lines(row, row.own, names, width, signs)
+    shown = ours[:_MOST_SUMMARIES]
+
+    def comparable(row: Row) -> Cell:
+        found = comparability(row, rows)
+        whole = "all" in found.places and not found.caution
+        role: Role = "warn" if found.obstacle else "good" if whole else "text"
+        return Forms([((text, role),) for text in comparability_texts(found)])
+
+    def medals(row: Row) -> Cell:
+        if row.own is None:
+            return ""
+        of = row.own.of
+        ends = (f" on its own {wording.plural(of, 'competition')}", f" on its own {of}", "")
+        texts = wording.medals(row.own.interim, row.own.cell, signs.plus_minus)
+        return Forms([((f"{text}{end}", "text"),) for text in texts for end in ends])
+
+    columns = [
+        Column[Row]("", lambda row: ((row.name, "strong"),), 16, grows=30),
+        Column[Row]("", comparable, 24, grows=48),
+        Column[Row]("", medals, 18, grows=100),
     ]
+    table = Table(columns, shown, width, signs)
+    lines: list[Pieces] = []
+    for row in shown:
+        lines.append(table.line(row).pieces)
+        costs = costs_text(row.costs)
+        if costs:
+            lines.append(cut(((f"    models: {costs}", "dim"),), width))
     more = len(ours) - _MOST_SUMMARIES
     if more > 0:
-        lines.append(((f" and {wording.plural(more, 'more experiment')}, in the table below", "dim"),))
+        lines.append(((f"  and {wording.plural(more, 'more experiment')}, in the table below", "dim"),))
     return tuple(lines)
-
-
-def _summary_lines(row: Row, standing: Standing, names: int, width: int, signs: Signs) -> list[Pieces]:
-    """Return an experiment's medals and the costs of its model calls, in one line or two."""
-    demo: Pieces = (("  demo data, not a result", "warn"),) if row.demo else ()
-    head: Piece = (f" {foreign(row.name, names)} ", "strong")
-    role: Role = "dim"
-    own = f"on its own {wording.plural(standing.of, 'competition')}: "
-    short = f"its own {standing.of}: "
-    forms: list[Pieces] = [
-        (head, (text, role), (earned, "text"), *demo)
-        for earned in wording.medals(standing.interim, standing.cell, signs.plus_minus)
-        for text in (own, short)
-    ]
-    line, costs = fitting(forms, width), costs_text(row.costs)
-    if not costs:
-        return [line]
-    beside: Pieces = (*line, (f"   models: {costs}", role))
-    indent = " " * width_of((head,))
-    return (
-        [beside] if width_of(beside) <= width else [line, cut(((f"{indent}models: {costs}", role),), width)]
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import zip_longest
 
@@ -12,10 +12,24 @@ from textual.widget import Widget
 from console import wording
 from console.sanitize import plain
 from console.screens.logs import FileScreen
+from console.tui.keys import Key, key_names
 from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Piece, Pieces, cells_of, cut, fit, foreign, heading, spread, width_of
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    cells_of,
+    cut,
+    fit,
+    fitting,
+    foreign,
+    heading,
+    spread,
+    width_of,
+)
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
+from console.tui.widgets.log_view import code_pieces, lexer_for
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.run_cell import outcome_role
 from console.tui.widgets.table import REST, Column, Table
@@ -27,8 +41,10 @@ from console.views.code import (
     VersionCode,
     VersionDifference,
     Wanted,
+    by_importance,
     code_of,
     compare,
+    entry_of,
     find_versions,
 )
 from environment.runner.code_snapshots import KeptFile, LeftOut
@@ -41,6 +57,7 @@ _TAB = 4
 _MOST_LINES = 3
 # The number of bytes read for the preview of a file below the list.
 _PREVIEWED = 1 << 15
+_PREVIEWED_LINES = 200
 _LONGEST = 4000
 # The most rows shown for all files together; the command line shows more.
 _MOST_ROWS = 5000
@@ -57,10 +74,10 @@ class CodeScreen(ListScreen):
         self._wanted = wanted
         self._version: Version | None = None
         self._found: VersionCode | Problem | None = None
-        # The previewed file, its code, and the lines shown.
+        # The previewed file, its code, and its first lines.
         self._preview: tuple[KeptFile, VersionCode] | None = None
-        self._lines: tuple[str, ...] = ()
-        # The file under the cursor, on which the cursor is put again at another submission.
+        self._lines: tuple[Pieces, ...] = ()
+        # The file on which the cursor is put: the entry script, and at another submission the file it was on.
         self._path: Hashable = None
 
     def body(self) -> Iterable[Widget]:
@@ -77,7 +94,10 @@ class CodeScreen(ListScreen):
         shown, found, width = self.line_list, self._found, self.line_list.line_width
         if isinstance(found, Problem):
             self.header.show(*(_named(self._version, "", width, self.app.signs) if self._version else ()))
-            shown.show(list(_problem(found, width)))
+            after = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("code.after")
+            hint = f"{after} goes to the submissions after it, and then to the code as it is now"
+            can = self._version is not None and self._version.neighbour(1) is not None
+            shown.show(list(_problem(found, width, hint if can else found.next_step)))
         elif found is not None:
             self.header.show(*_named(found.version, found.note, width, self.app.signs))
             lines = _files(found, width, self.app.signs)
@@ -113,7 +133,20 @@ class CodeScreen(ListScreen):
             self._preview, self._lines = (kept, found), ()
             self.in_background(partial(_first_lines, found, kept), self._take_preview, latest="preview")
 
-    def _take_preview(self, lines: tuple[str, ...]) -> None:
+    def label_of(self, key: Key) -> str:
+        """Return the word for what a key would do now; empty if it would do nothing."""
+        return super().label_of(key) if self._can_do(key) else ""
+
+    def _can_do(self, key: Key) -> bool:
+        """Return whether there is a file to open, or another submission."""
+        version = self._version
+        if key.id in ("code.before", "code.diff"):
+            return version is not None and version.neighbour(-1) is not None
+        if key.id == "code.after":
+            return version is not None and version.neighbour(1) is not None
+        return key.id != "code.open" or isinstance(self._found, VersionCode)
+
+    def _take_preview(self, lines: tuple[Pieces, ...]) -> None:
         self._lines = lines
         self._draw_preview()
 
@@ -123,12 +156,8 @@ class CodeScreen(ListScreen):
             preview.show()
             return
         title = heading(foreign(kept.path, max(10, width - 12)).rstrip(), width, self.app.signs)
-        room = max(10, width - 8)
-        lines: list[Pieces] = [
-            ((f"{number:>5}  ", "dim"), (foreign(text.expandtabs(_TAB), room).rstrip(), "text"))
-            for number, text in enumerate(self._lines, start=1)
-        ]
-        preview.show(title, *lines[: self.size.height])
+        lines = self._lines[: self.size.height]
+        preview.show(title, *(cut(line, width - 1, self.app.signs.ellipsis) for line in lines))
 
     def action_open(self) -> None:
         """Open the file under the cursor."""
@@ -172,7 +201,11 @@ class CodeScreen(ListScreen):
 
     def _take_code(self, found: VersionCode | Problem) -> None:
         self._found = found
+        if isinstance(found, VersionCode) and self._path is None:
+            entry = entry_of(found.files)
+            self._path = None if entry is None else entry.path
         self.draw()
+        self.refresh_frame()
 
 
 class DiffScreen(ListScreen):
@@ -201,7 +234,7 @@ class DiffScreen(ListScreen):
         width, signs = shown.line_width, self.app.signs
         if isinstance(found, Problem):
             self.header.show()
-            shown.show(list(_problem(found, width)))
+            shown.show(list(_problem(found, width, found.next_step)))
         elif found is None:
             self.header.show(*_pair(self._versions, width, signs) if self._versions else ())
             shown.show([Line((("  comparing", "dim"),))])
@@ -212,6 +245,21 @@ class DiffScreen(ListScreen):
             if self._drawn[0] != about:
                 self._drawn = (about, list(_differences(found, width, signs, beside=beside, wrap=self._wrap)))
             shown.show(self._drawn[1])
+
+    def label_of(self, key: Key) -> str:
+        """Return the word for what a key would do now; empty if it would do nothing."""
+        return super().label_of(key) if self._can_do(key) else ""
+
+    def _can_do(self, key: Key) -> bool:
+        """Return whether files differ, for the keys that go to their lines."""
+        found = self._found
+        if key.id in ("diff.open", "diff.next", "diff.beside", "diff.wrap"):
+            return isinstance(found, VersionDifference) and bool(found.files)
+        return True
+
+    def toggled_on(self) -> Collection[str]:
+        """Return the key of the versions side by side."""
+        return ("diff.beside",) if self._is_beside() else ()
 
     def action_open(self) -> None:
         """Go from the file under the cursor to its changed lines."""
@@ -244,6 +292,7 @@ class DiffScreen(ListScreen):
         """Show the two side by side, or one below the other."""
         self._beside = not self._is_beside()
         self.redraw()
+        self.refresh_frame()
 
     def action_wrap(self) -> None:
         """Wrap long lines, or cut them."""
@@ -269,6 +318,7 @@ class DiffScreen(ListScreen):
     def _take_difference(self, found: VersionDifference) -> None:
         self._found = found
         self.draw()
+        self.refresh_frame()
 
 
 def _read(version: Version) -> VersionCode | Problem:
@@ -282,18 +332,27 @@ def _is_of(key: object, kind: str) -> bool:
     return isinstance(key, tuple) and bool(key) and key[0] == kind
 
 
-def _first_lines(code: VersionCode, kept: KeptFile) -> tuple[str, ...]:
-    """Return the first lines of a file, or why they can't be read."""
+def _first_lines(code: VersionCode, kept: KeptFile) -> tuple[Pieces, ...]:
+    """Return the first lines of a file with their numbers, highlighted, or why they can't be read."""
     try:
         content = code.read(kept)
     except Problem as problem:
-        return tuple(str(problem).splitlines())
-    return tuple(content[:_PREVIEWED].decode("utf-8", "replace").removesuffix("\n").split("\n"))
+        return tuple(((f"  {text}", "warn"),) for text in str(problem).splitlines())
+    lexer = lexer_for(kept.path)
+    lines = content[:_PREVIEWED].decode("utf-8", "replace").removesuffix("\n").split("\n")
+    found: list[Pieces] = []
+    for number, text in enumerate(lines[:_PREVIEWED_LINES], start=1):
+        harmless = plain(text.expandtabs(_TAB), limit=_LONGEST)
+        pieces: list[Piece] = [(harmless, "text")] if lexer is None else code_pieces(harmless, lexer)
+        found.append(((f"{number:>5}  ", "dim"), *((part.rstrip("\n"), role) for part, role in pieces)))
+    return tuple(found)
 
 
-def _problem(problem: Problem, width: int) -> Iterator[Line]:
-    for text in str(problem).splitlines():
-        yield from (Line(((f"  {part}", "warn"),)) for part in cells_of(plain(text), max(20, width - 4)))
+def _problem(problem: Problem, width: int, hint: str) -> Iterator[Line]:
+    what = f"{problem.what}: {problem.why}" if problem.why else problem.what
+    parts: tuple[Piece, ...] = ((what, "warn"), (hint, "dim"))
+    for text, role in parts:
+        yield from (Line(((f"  {part}", role),)) for part in cells_of(plain(text), max(20, width - 4)))
 
 
 def _named(version: Version, note: str, width: int, signs: Signs) -> tuple[Pieces, ...]:
@@ -304,20 +363,34 @@ def _named(version: Version, note: str, width: int, signs: Signs) -> tuple[Piece
         right.append((f"{wording.score(handed_in.score, 9)} ", "text"))
     if handed_in is not None and handed_in.standing is not None:
         right.append((f"{wording.OUTCOME_WORDS[handed_in.standing]} ", outcome_role(handed_in.standing)))
-    words = f" ({version.words})" if version.words else ""
-    where = f"  {version.run.competition_id} s{version.run.seed}, {version.run.sweep_id}"
+    attempt = f", attempt {version.attempt.number}" if version.attempt.number != version.run.attempts else ""
+    what = f"submission {handed_in.sequence}, " if handed_in is not None else ""
+    where = f"  {foreign(version.run.competition_id, 60).rstrip()} s{version.run.seed}"
+    when = f", {wording.elapsed(handed_in.elapsed_seconds)} into the run" if handed_in is not None else ""
     title: Pieces = (
-        (f" {version.name}", "strong"),
-        (words, "accent"),
+        (f" {what}run {version.run.id}{attempt}", "strong"),
+        (f" ({version.words})" if version.words else "", "accent"),
     )
     room = max(20, width - width_of((*title, *right)) - 1)
-    explained = f"{where}, submission {handed_in.sequence} of run {version.run.id}" if handed_in else where
-    where = explained if cell_len(explained) <= room else where
-    title += ((foreign(where, room, ellipsis=signs.ellipsis).rstrip(), "dim"),)
-    lines: list[Pieces] = [spread(title, tuple(right), width)]
+    forms: list[Pieces] = [
+        ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}{when}, {version.name} for short", "dim"),),
+        ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}, {version.name} for short", "dim"),),
+        ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}", "dim"),),
+        ((fit(where, min(room, cell_len(where)), ellipsis=signs.ellipsis), "dim"),),
+    ]
+    lines: list[Pieces] = [spread((*title, *fitting(forms, room)), tuple(right), width)]
     if note:
         lines.append(((f" {foreign(note, width - 2).rstrip()}", "warn"),))
     return tuple(lines)
+
+
+def _column_title(version: Version, other: Version) -> str:
+    """Return what distinguishes a version from the other one, in few words."""
+    if version.run.id != other.run.id:
+        return f"run {version.run.id}"
+    if version.attempt.id != other.attempt.id:
+        return f"attempt {version.attempt.number}"
+    return version.words if version.submission is None else f"submission {version.submission.sequence}"
 
 
 def _pair(versions: Sequence[Version], width: int, signs: Signs) -> tuple[Pieces, ...]:
@@ -381,11 +454,12 @@ def _differences(
     yield Line()
     same = f"{_differing(len(found.files))}, {found.same_files:,} the same"
     yield Line(heading("files", width, signs, note=same))
-    table = Table(_CHANGES, found.files, width, signs)
-    for change in found.files:
+    changes = by_importance(found.files)
+    table = Table(_CHANGES, changes, width, signs)
+    for change in changes:
         yield table.line(change, key=("file", change.path))
     shown = 0
-    for change in found.files:
+    for change in changes:
         yield Line()
         yield _head(change, width, signs)
         if change.note:
@@ -416,8 +490,8 @@ def _head(change: FileChange, width: int, signs: Signs) -> Line:
 def _settings(found: VersionDifference) -> Sequence[Column[SettingChange]]:
     return (
         Column("", lambda each: each.name, 18, role="dim"),
-        Column(found.left.name, lambda each: each.left or "none", 14, grows=60),
-        Column(found.right.name, lambda each: each.right or "none", 14, grows=REST),
+        Column(_column_title(found.left, found.right), lambda each: each.left or "none", 14, grows=60),
+        Column(_column_title(found.right, found.left), lambda each: each.right or "none", 14, grows=REST),
     )
 
 

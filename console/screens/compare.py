@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from textwrap import wrap
 
+from rich.cells import cell_len
+
 from console.sanitize import plain
 from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Pieces, bar, cells_of, fitting, foreign, heading
+from console.tui.painting import Line, Pieces, bar, cells_of, fit, fitting, foreign, heading
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.table import Column, Table, column_of
@@ -26,8 +29,12 @@ from engine.scoreboard.comparison import SIGNIFICANT
 from foundation.problems import Problem
 
 _CAUTION = " caution: "
+# The cells of the first line that are not for names and the measure.
+_BESIDE_NAMES = 35
 # The most lines for a caution.
 _MOST_LINES = 2
+# The lines of the differences by split, below the competitions.
+_SPLIT_LINES = 7
 # The width of the bar for a difference of 100 points.
 _BAR = 8
 # Narrower screens have no room for scores, nor for costs.
@@ -59,6 +66,10 @@ class CompareScreen(ListScreen):
         )
         return {"comparison": (ask, self._take)}
 
+    def toggled_on(self) -> Collection[str]:
+        """Return the key of the list of all competitions."""
+        return ("compare.everything",) if self._everything else ()
+
     def redraw(self) -> None:
         """Draw the comparison."""
         shown, header = self.line_list, self.header
@@ -68,7 +79,7 @@ class CompareScreen(ListScreen):
             header.show(*(((f" {foreign(text, width - 2).rstrip()}", "bad"),) for text in texts))
             shown.show((Line(),))
         elif self._found is not None:
-            header.show(*_header(self._found, width))
+            header.show(*_header(self._found, width, self.app.signs))
             height = shown.size.height
             shown.show(_lines(self._found, width, height, self.app.signs, everything=self._everything))
 
@@ -82,6 +93,7 @@ class CompareScreen(ListScreen):
         """Show all competitions, or those that decide."""
         self._everything = not self._everything
         self.redraw()
+        self.refresh_frame()
 
     def action_swap(self) -> None:
         """Swap the two."""
@@ -92,36 +104,46 @@ class CompareScreen(ListScreen):
         self._found = found
 
 
-def _header(found: Comparison, width: int) -> tuple[Pieces, ...]:
-    """Return the names of both, the measure, and the differences in their conditions."""
-    half = max(12, min(36, (width - 44) // 2))
+def _header(found: Comparison, width: int, signs: Signs) -> tuple[Pieces, ...]:
+    """Return the names of both, who is ahead, by split too, and the differences in their conditions."""
+    by = f"   by {found.measure.words}"
+    room = max(24, width - _BESIDE_NAMES - len(by))
+    first_name, second_name = (plain(name.replace("\n", " ")) for name in (found.first, found.second))
+    half = max(room // 2, room - cell_len(second_name))
+    first_name = fit(first_name, half, ellipsis=signs.ellipsis).rstrip()
+    second_name = fit(second_name, room - cell_len(first_name), ellipsis=signs.ellipsis).rstrip()
     two: Pieces = (
         (" A ", "accent"),
-        (foreign(found.first, half).rstrip(), "strong"),
+        (first_name, "strong"),
+        (f" {found.overall.first:.1f} %", "text"),
         ("   against   ", "dim"),
         ("B ", "accent"),
-        (foreign(found.second, half).rstrip(), "strong"),
+        (second_name, "strong"),
+        (f" {found.overall.second:.1f} %", "text"),
     )
-    by = f"   by {found.measure.words}"
     first = fitting([(*two, (f"{by}, paired by competition", "dim")), (*two, (by, "dim"))], width)
+    lines: list[Pieces] = [first]
+    lines += [((f" {part}", "strong"),) for part in wrap(found.verdict, max(20, width - 3))]
+    by_split = [part for part in differences_of(found) if part[1] is not found.overall]
+    if by_split:
+        parts = (
+            f"{name} {part.points:+.1f} on {part.competitions} (p = {part.p_value:.3f})"
+            for name, part in by_split
+        )
+        lines += [((f" {part}", "text"),) for part in cells_of(f"  {signs.dot} ".join(parts), width - 2)]
+    lines += [((f" {part}", "text"),) for part in wrap(found.worth_of_names, max(20, width - 3))]
     room = width - len(_CAUTION) - 1
-    cautions: list[Pieces] = [
+    lines += [
         ((f"{'' if place else _CAUTION:<{len(_CAUTION)}}{part}", "warn"),)
         for text in found.caveats
         for place, part in enumerate(cells_of(foreign(text, _MOST_LINES * room).rstrip(), room))
     ]
-    return (first, *cautions, ())
+    return (*lines, ())
 
 
 def _lines(found: Comparison, width: int, height: int, signs: Signs, *, everything: bool) -> list[Line]:
-    """Return the differences by split, then competitions; even ones are included if all fit."""
-    differences = differences_of(found)
-    by_split = Table(_difference_columns(), differences, width, signs)
-    lines = [by_split.heading(), *map(by_split.line, differences)]
-    lines += [Line(), Line(((f"  {found.verdict}", "text"),))]
-    lines += [Line(((f"  {part}", "text"),)) for part in wrap(found.worth_of_names, max(20, width - 3))]
-    lines += [Line(((f"  {foreign(text, width - 3).rstrip()}", "dim"),)) for text in compared_costs(found)]
-    lines.append(Line())
+    """Return the competitions, those that decide first, then the differences by split and the costs."""
+    lines: list[Line] = []
     shown = found.duels if everything else found.deciding
     even = () if everything else tuple(duel for duel in found.duels if not duel.difference)
     duels = Table(_duel_columns(found, signs, wide=width >= _WIDE), found.duels, width, signs)
@@ -131,9 +153,14 @@ def _lines(found: Comparison, width: int, height: int, signs: Signs, *, everythi
         lines += [duels.heading(), *(duels.line(duel, key=duel.competition_id) for duel in shown)]
     else:
         lines.append(Line((("  every competition comes out even", "dim"),)))
-    if even and len(lines) + len(even) + 2 <= height:
+    if even and len(lines) + len(even) + 2 + _SPLIT_LINES <= height:
         lines += [Line(), Line(heading("competitions that come out even", width, signs, note=str(len(even))))]
         lines += [duels.line(duel, key=duel.competition_id) for duel in even]
+    differences = differences_of(found)
+    by_split = Table(_difference_columns(), differences, width, signs)
+    lines += [Line(), Line(heading("differences by split", width, signs))]
+    lines += [by_split.heading(), *map(by_split.line, differences)]
+    lines += [Line(((f"  {foreign(text, width - 3).rstrip()}", "dim"),)) for text in compared_costs(found)]
     if found.left_out:
         text = plain(f"only one has results of: {', '.join(found.left_out)}")
         names = wrap(text, max(20, width - 3), break_on_hyphens=False)
@@ -169,7 +196,7 @@ def _duel_columns(found: Comparison, signs: Signs, *, wide: bool) -> list[Column
 
     return [
         column_of(competition, 16, grows=48),
-        column_of(split, 6, role="dim"),
+        *([column_of(split, 6, role="dim")] if len({duel.complexity for duel in found.duels}) > 1 else []),
         column_of(first, 4),
         Column("", lambda duel: _bars(duel.difference, signs), 2 * _BAR + 1, gap=1),
         column_of(second, 4, gap=1),

@@ -14,9 +14,9 @@ from textual.widget import Widget
 from competitions.model import edition_named
 from console import wording
 from console.actions import datasets
-from console.actions.action import Action
+from console.actions.action import Action, applies
 from console.sanitize import plain
-from console.tui.keys import key_names
+from console.tui.keys import Key, key_names
 from console.tui.list_screen import DetailedScreen, ListScreen, MarkedScreen
 from console.tui.painting import (
     Line,
@@ -33,7 +33,7 @@ from console.tui.painting import (
     width_of,
 )
 from console.tui.screen import Queries
-from console.tui.theme import Role, Signs
+from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.inputs import FilePaths, Prompt
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views.datasets import (
@@ -51,6 +51,7 @@ from console.views.datasets import (
 )
 from console.views.lists import words_accept
 from console.views.rates import Pace, Rates
+from console.views.splits import competition
 from engine.datasets.sources.access import AccessState
 from engine.datasets.steps import DOWNLOAD
 from foundation.problems import Problem
@@ -124,6 +125,21 @@ class _DatasetsScreen(ListScreen):
         """Return the datasets that actions apply to."""
         row = self.row()
         return [] if row is None else [row]
+
+    def label_of(self, key: Key) -> str:
+        """Return the word for what a key would do now; empty if it would do nothing."""
+        return super().label_of(key) if self._can_do(key) else ""
+
+    def _can_do(self, key: Key) -> bool:
+        """Return whether a key applies to any of the chosen datasets; for each state one of those that prepare them."""
+        chosen, what = self.chosen(), key.id.partition(".")[2]
+        if what == "copy_url":
+            return any(row.access is AccessState.RULES for row in chosen)
+        if what in ("prepare", "retry"):
+            # What Kaggle refuses is checked again.
+            states = {row.state for row in chosen if not applies(datasets.check, [row])}
+            return (DatasetState.ABSENT if what == "prepare" else DatasetState.FAILED) in states
+        return what not in _PLANS or applies(_PLANS[what], chosen)
 
     def take(self, board: DatasetBoard) -> None:
         """Store the datasets, and measure the pace of running steps."""
@@ -247,6 +263,11 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         """The competitions and editions that the filter lets through."""
         return [row.key for row in self._shown()]
 
+    def on_line_list_cursor_moved(self) -> None:
+        """Update the details, and the keys for another dataset."""
+        super().on_line_list_cursor_moved()
+        self.refresh_frame()
+
     def redraw(self) -> None:
         """Draw the list."""
         board, shown, free, signs = self.board, self._shown(), self._free(), self.app.signs
@@ -340,7 +361,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         detail = _Detail(
             row, self.detail, self.paces, self.app.signs, keys, width, most=most, text_lines=text_lines
         )
-        return (title, *detail.lines())
+        return (title, *detail.lines(height - 1 if self.has_detail else 0))
 
     def draw_detail(self) -> None:
         """Draw the details beside or below the list; a low terminal shows one line."""
@@ -404,7 +425,8 @@ class DatasetScreen(_DatasetsScreen):
         width = lines.line_width
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         detail = _Detail(row, self.detail, self.paces, signs, keys, width, most=1000, text_lines=10)
-        lines.show([Line(line, key=place, selectable=True) for place, line in enumerate(detail.lines())])
+        shown = enumerate(detail.lines(max(1, lines.size.height)))
+        lines.show([Line(line, key=place, selectable=bool(line)) for place, line in shown])
 
 
 _ACCESS_ROLES: dict[AccessState, Role] = {
@@ -536,12 +558,8 @@ def _columns(paces: Paces, signs: Signs, *, with_bars: bool) -> list[Column[Data
     def step(row: DatasetRow) -> Cell:
         if row.problem and not row.is_verifying:
             calm = row.state in (DatasetState.WAITING, DatasetState.PREPARED)
-            # The line contains the name already.
-            problem = row.problem.removeprefix(f"{row.competition_id}: ").removeprefix(
-                f"{row.competition_id} "
-            )
             # The details show the full problem, so names need not be cut for it.
-            return Rest(((problem, "warn" if calm else _state(row, signs)[1]),), least=_PROBLEM)
+            return Rest(((row.problem_in_short, "warn" if calm else _state(row, signs)[1]),), least=_PROBLEM)
         going = _going(row)
         if going is not None:
             return going.name
@@ -559,7 +577,7 @@ def _columns(paces: Paces, signs: Signs, *, with_bars: bool) -> list[Column[Data
         return (
             (full, "running"),
             (empty, "faint"),
-            (f"{share:6.0%}" if with_bars else f"{share:4.0%}", "text"),
+            (f"{share:5.0%}" if with_bars else f"{share:4.0%}", "text"),
         )
 
     def pace(row: DatasetRow) -> tuple[str, str]:
@@ -580,10 +598,10 @@ def _columns(paces: Paces, signs: Signs, *, with_bars: bool) -> list[Column[Data
         Column("access", access, 6, drop=1),
         Column("step", step, 9, grows=9),
         Column("", count, 3, drop=2, gap=1),
-        Column("", done, 14 if with_bars else 4, gap=1),
+        Column("", done, 13 if with_bars else 4, gap=1),
         Column("rate", lambda row: pace(row)[0], 9, drop=3, right=True, gap=1, role="dim"),
         Column("left", lambda row: pace(row)[1], 5, right=True, gap=1),
-        Column("", note, 16, grows=REST, drop=4, role="dim"),
+        Column("", note, 8, grows=REST, drop=4, role="dim"),
     ]
 
 
@@ -625,9 +643,11 @@ def _about(row: DatasetRow | None, keys: Callable[[str], str], width: int) -> Pi
         return ()
     copy, check = keys("data.copy_url"), keys("data.check")
     if row.access is AccessState.RULES:
-        long = f" accept the rules in a browser: {copy} copies the address, then {check} checks again"
+        url = next(iter(datasets.rules_urls([row])), "")
+        where = f" accept the rules at {url}" if url else " accept the rules in a browser"
+        long = f"{where}: {copy} copies it, then {check} checks again"
         short = f" accept the rules: {copy} copies the URL, {check} checks again"
-        return fitting([((long, "warn"),), ((short, "warn"),)], width)
+        return fitting([((text, "warn"),) for text in (long, where, short)], width)
     if row.access is AccessState.GONE:
         text = "no longer on Kaggle; it counts in every denominator"
         return cut(((f" {text}   {check} checks again", "warn"),), width)
@@ -663,28 +683,65 @@ class _Detail:
     most: int = 3
     text_lines: int = 2
 
-    def lines(self) -> tuple[Pieces, ...]:
-        """Everything, the most urgent first."""
-        lines = [*self._problem(), *map(self._step, self.row.steps)]
+    def lines(self, height: int = 0) -> tuple[Pieces, ...]:
+        """Everything, the most urgent first; with a height also the competition, and empty lines if they fit."""
+        parts = [[*self._problem()], [self._step(each) for each in self.row.steps]]
         if self.found is not None:
-            lines += [*self._log(self.found), *self._sums(self.found), *self._files(self.found)]
             # The last two parts tell which; the whole, which may be longer than a line, is copied by key.
             place = f"{self.found.folder.parent.name}/{self.found.folder.name}"
-            lines.append(
-                self._labelled("folder", place, "text", f"{self.keys('data.copy_folder')} copies its path")
+            folder = self._labelled(
+                "folder", place, "text", f"{self.keys('data.copy_folder')} copies its path"
             )
+            files = [*self._files(self.found), folder]
+            parts += [[*self._log(self.found)], [*self._sums(self.found)], files]
+        if height:
+            parts.append([*self._competition()])
+        parts = [part for part in parts if part]
+        lines = [line for part in parts for line in part]
+        if len(lines) + len(parts) <= height:
+            lines = [line for part in parts for line in ((), *part)][1:]
         return tuple(cut(line, self.width) for line in lines)
 
+    def _competition(self) -> Iterator[Pieces]:
+        """Yield what is fixed about the competition: its task, metric, cut-offs and known defects."""
+        found = competition(self.row.competition_id)
+        if found is None:
+            return
+        cuts = found.thresholds
+        arrow = better_arrow(cuts, self.signs)
+        facts = (
+            ("title", found.name),
+            ("task", f"{found.category.lower()}, {found.complexity} split"),
+            ("metric", f"{found.metric.name}, {wording.better(cuts)} {arrow}"),
+        )
+        for name, text in facts:
+            for place, part in enumerate(self._wrapped(text, 0)):
+                yield _label("" if place else name), (part, "text")
+        medals: tuple[tuple[str, float, Role], ...] = (
+            ("gold", cuts.gold, "gold"),
+            ("silver", cuts.silver, "silver"),
+            ("bronze", cuts.bronze, "bronze"),
+            ("median", cuts.median, "dim"),
+        )
+        told: list[Piece] = [(f"{name} {wording.score(value, 9)}  ", role) for name, value, role in medals]
+        if cuts.num_teams:
+            told.append((f"of {cuts.num_teams:,} teams", "dim"))
+        together = _LABEL + 3 + width_of(told) <= self.width
+        for place, row in enumerate([told] if together else [told[:2], told[2:4], told[4:]]):
+            yield _label("" if place else "cut-offs"), *row
+        for place, text in enumerate(found.defects_in(edition_named(self.row.edition))):
+            for number, part in enumerate(self._wrapped(text, 0)):
+                yield _label("" if place or number else "defects"), (part, "warn")
+
     def _problem(self) -> Iterator[Pieces]:
-        if self.row.problem:
-            for place, part in enumerate(self._wrapped(self.row.problem, 0)):
-                yield (_label("" if place else "problem"), (part, "bad"))
         if self.found is not None and self.found.rules_url and self.row.access is AccessState.RULES:
             keys = f"{self.keys('data.copy_url')} copies it, {self.keys('data.check')} checks again"
             line = self._labelled("accept at", self.found.rules_url, "accent", keys)
             yield line
             if not line[-1][0].endswith(keys):  # no room beside the address
                 yield (_label(""), (keys, "dim"))
+        for place, part in enumerate(self._wrapped(self.row.problem, 0)):
+            yield (_label("" if place else "problem"), (part, "bad"))
 
     def _step(self, step: DatasetStep) -> Pieces:
         sign, role = _steps(self.signs)[step.state]
@@ -712,6 +769,7 @@ class _Detail:
             moment = f"{wording.date_and_time(event.at)}  "
             # The edition is named in the heading; what happened to another one is told with its name.
             text = event.text.removeprefix(f"edition {self.row.edition} ").removeprefix("is ")
+            text = text.replace("refused by Kaggle: Kaggle refuses", "Kaggle refuses")
             for place, part in enumerate(self._wrapped(text, len(moment))):
                 before = fit("" if place else moment, len(moment))
                 yield (_label("" if number or place else "log"), (before, "dim"), (part, "text"))

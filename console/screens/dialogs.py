@@ -1,9 +1,12 @@
-"""Dialogs over a screen: help, a yes-or-no question, correcting a failure's class, rebinding a key."""
+"""Dialogs over a screen: help, a question, correcting a failure's class, choosing a filter, rebinding a key."""
 
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -17,19 +20,32 @@ from textual.widgets import Input
 from console import wording
 from console.actions import runs
 from console.actions.action import NotApplicable, Question
+from console.logs.reader import last_lines
+from console.sanitize import plain
 from console.tui.keys import TABLE, Context, bindings, hidden_by, key_name, key_names, rebound_keys
-from console.tui.painting import Piece, Pieces, foreign
+from console.tui.painting import Piece, Pieces, cells_of, foreign, width_of
 from console.tui.screen import fit_to_terminal
 from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Prompt, TypingLine
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.run_cell import outcome_role, outcome_sign
+from console.tui.widgets.run_cell import (
+    IDLE_LETTER,
+    LATE_LETTER,
+    UNGRADABLE_LETTER,
+    outcome_role,
+    outcome_sign,
+)
 from console.views.lists import words_accept
+from console.views.splits import split_of
+from console.views.sweep import FILTER_FIELDS, parse_filter
+from engine.runs.causes import lasting_cause
+from engine.settings import FILTERS
 from foundation.problems import Problem
 from state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
+    from console.views.run import RunFacts
     from state.records import Run
 
 # The cells around the lines of a question: the screen's margin, the box's border and padding.
@@ -39,11 +55,25 @@ _WIDEST_NAME = 46
 _MOST_ITEMS = 8
 # The greatest share of the screen (in percent) for a box, the rows of its frame, and the rows of the answers.
 _BOX_SHARE, _BOX_FRAME, _ANSWERS = 90, 4, 2
+# Filters that most operators want, below their own ones; only so many have a number.
+_USUAL_FILTERS = (
+    ("failed", "state:failed"),
+    ("lost to infrastructure", "class:infra"),
+    ("running", "state:live"),
+    ("with a medal", "standing:medal"),
+    ("all", ""),
+)
+_MOST_NUMBERED = 9
+# The width of the box for classes, what of it is around its lines, and how many lines of evidence it shows.
+_WIDEST_CLASSIFY, _AROUND_EVIDENCE = 120, 6
+_FEWEST_EVIDENCE, _MOST_EVIDENCE = 4, 16
 _CLASS_WIDTH = max(len(words) for words in wording.FAILURE_WORDS.values())
 # How wide the help is, what of that is around its lines, and how much room the names of keys and signs have.
 _WIDEST_HELP = 84
 _AROUND_HELP = 10
-_NAMES_WIDTH = 16
+_NAMES_WIDTH = 12
+# From this width of the terminal on the help has two columns, and how wide the left one is.
+_WIDE_TERMINAL, _HELP_COLUMN = 180, 80
 # Titles of contexts whose names are not clear enough.
 _TITLES: dict[str, str] = {
     "app": "Everywhere",
@@ -61,6 +91,7 @@ _TITLES: dict[str, str] = {
     "help": "In this help",
     "confirm": "Confirmation",
     "classify": "Correcting a class",
+    "filters": "Choosing a filter",
 }
 _MEANS = {
     FailureClass.INFRASTRUCTURE: "not the agent's fault; relaunching is free",
@@ -150,9 +181,9 @@ class HelpScreen(Dialog[None]):
             for sign, role, meaning in sign_meanings(app.signs)
         ]
         room = min(_WIDEST_HELP, 9 * app.size.width // 10) - _AROUND_HELP - _NAMES_WIDTH
-        lines: list[Pieces] = []
-        if self._words:
-            lines += [(("/ ", "accent"), (foreign(self._words, 60).rstrip(), "text"))]
+        is_wide = app.size.width >= _WIDE_TERMINAL
+        self.set_class(is_wide, "-wide")
+        blocks: list[list[Pieces]] = []
         for title, found in (*parts, ("Signs", signs)):
             kept = [
                 line
@@ -161,10 +192,13 @@ class HelpScreen(Dialog[None]):
             ]
             if kept:
                 wrapped = [part for line in kept for part in _wrapped_help(line, max(10, room))]
-                lines += [(), ((title, "strong"),), *wrapped]
-        if self._words and len(lines) == 1:
-            lines += [(), (("  no key and no sign has these words", "dim"),)]
-        return lines if self._words else lines[1:]
+                blocks.append([((title, "strong"),), *wrapped, ()])
+        if not blocks:
+            blocks.append([(("  no key and no sign has these words", "dim"),)])
+        lines: list[Pieces] = []
+        if self._words:
+            lines += [(("/ ", "accent"), (foreign(self._words, 60).rstrip(), "text")), ()]
+        return [*lines, *(_in_two_columns(blocks) if is_wide else chain(*blocks))]
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
         """Search while typing."""
@@ -197,6 +231,15 @@ class HelpScreen(Dialog[None]):
             self.dismiss()
 
 
+def _in_two_columns(blocks: Sequence[Sequence[Pieces]]) -> Iterable[Pieces]:
+    """Put blocks of lines beside each other: the first ones up to half of all lines on the left."""
+    half, left, right = sum(map(len, blocks)) / 2, list[Pieces](), list[Pieces]()
+    for block in blocks:
+        (left if not right and (not left or len(left) + len(block) / 2 <= half) else right).extend(block)
+    for one, other in zip_longest(left, right, fillvalue=()):
+        yield (*one, (" " * max(1, _HELP_COLUMN - width_of(one)), "text"), *other)
+
+
 def _wrapped_help(line: Pieces, room: int) -> list[Pieces]:
     """Return a name and its meaning, wrapped to several lines if needed."""
     name, (meaning, role) = line
@@ -217,6 +260,21 @@ def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:
             "starting, running, or being collected or graded; a dataset: being prepared",
         ),
         ("[S]", "running", f"what a live run would get now, here silver; [{signs.dot}]: nothing graded yet"),
+        (
+            f"{signs.running} idle 3h",
+            "warn",
+            f"running, but no sign of life for that long; {IDLE_LETTER} where there is no room",
+        ),
+        (
+            f"{signs.running} 1h left",
+            "warn",
+            f"running without a valid submission, little time is left; {LATE_LETTER} where there is no room",
+        ),
+        (
+            f"{signs.running} no grade",
+            "warn",
+            f"its submission can't be graded; {UNGRADABLE_LETTER} where there is no room",
+        ),
         (signs.queued, "dim", "queued, or waiting"),
         (signs.failed, "bad", "failed; behind it the class of the failure:"),
         *(
@@ -252,35 +310,48 @@ def context_title(context: str) -> str:
     return _TITLES.get(context, context.capitalize())
 
 
-class ConfirmScreen(Dialog[bool]):
-    """Asks for confirmation of an action that can't be undone; Enter takes the chosen answer, at first no."""
+class ConfirmScreen(Dialog[str]):
+    """Asks for confirmation of an action that can't be undone; Enter takes the chosen answer, at first no.
+
+    The answer is `no`, `yes` or, if it is offered, `fewer`.
+    """
 
     BINDINGS = bindings("confirm")
 
-    def __init__(self, title: str, lines: tuple[Pieces, ...], yes: str) -> None:
+    def __init__(self, title: str, lines: tuple[Pieces, ...], yes: str, fewer: str = "") -> None:
         super().__init__(title)
         self._lines = lines
-        self._yes = yes
-        self._chosen = False
+        self._answers = {"no": "no, leave it", **({"fewer": fewer} if fewer else {}), "yes": yes}
+        self._chosen = "no"
+
+    @classmethod
+    def of(cls, question: Question, size: Size, fewer: str = "") -> ConfirmScreen:
+        """Return the dialog for the question of an action, drawn for a size of the terminal."""
+        lines = question_lines(question, size, below=_ANSWERS + 2 * bool(fewer))
+        return cls(question.title, lines, question.yes, fewer)
 
     def lines(self) -> Iterable[Pieces]:
-        """Return what the action changes, and the answers."""
-        no = self._answer("confirm.no", "no, leave it", chosen=not self._chosen)
-        yes = self._answer("confirm.yes", self._yes, chosen=self._chosen)
-        return (*self._lines, (), (*no, ("      ", "text"), *yes))
-
-    def _answer(self, key: str, text: str, *, chosen: bool) -> Pieces:
+        """Return what the action changes, and the answers: two on one line, three below one another."""
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
-        sign: Piece = (self.app.signs.cursor, "accent") if chosen else (" ", "text")
-        return (sign, (f" {keys(key)} ", "accent"), (text, "strong" if chosen else "dim"))
+        answers: list[Pieces] = []
+        for answer, text in self._answers.items():
+            is_chosen = answer == self._chosen
+            sign: Piece = (self.app.signs.cursor if is_chosen else " ", "accent")
+            key: Piece = (f" {keys(f'confirm.{answer}')} ", "accent")
+            answers.append((sign, key, (text, "strong" if is_chosen else "text")))
+        if len(answers) == 2:
+            answers = [(*answers[0], ("      ", "text"), *answers[1])]
+        return (*self._lines, (), *answers)
 
-    def action_answer(self, answer: bool) -> None:
+    def action_answer(self, answer: str) -> None:
         """Answer and go back."""
-        self.dismiss(answer)
+        if answer in self._answers:
+            self.dismiss(answer)
 
-    def action_choose(self) -> None:
-        """Choose the other answer."""
-        self._chosen = not self._chosen
+    def action_choose(self, step: int) -> None:
+        """Choose the next or previous answer."""
+        known = list(self._answers)
+        self._chosen = known[(known.index(self._chosen) + step) % len(known)]
         self.draw()
 
     def action_take(self) -> None:
@@ -298,8 +369,13 @@ def question_lines(question: Question, screen: Size, *, below: int = _ANSWERS) -
     return next((lines for lines in tried if len(lines) <= room), _question_lines(question, screen.width, 0))
 
 
+def question_width(screen_width: int) -> int:
+    """Return how wide the lines of a question may be on a screen."""
+    return min(screen_width - _AROUND, _WIDEST)
+
+
 def _question_lines(question: Question, screen_width: int, most: int) -> tuple[Pieces, ...]:
-    width = min(screen_width - _AROUND, _WIDEST)
+    width = question_width(screen_width)
     details = [len(detail) for affected in question.affected for _name, detail in affected.items]
     names = min(_WIDEST_NAME, width - max(details, default=0) - 4)
     lines: list[Pieces] = []
@@ -328,7 +404,7 @@ def open_classify(app: ConsoleApp, chosen: Sequence[Run]) -> None:
 
 
 class ClassifyScreen(Dialog[None]):
-    """Asks for the right failure class, and for a note that is kept with the attempts."""
+    """Asks for the right failure class, with the evidence, and for a note that is kept with the attempts."""
 
     BINDINGS = bindings("classify")
 
@@ -337,6 +413,9 @@ class ClassifyScreen(Dialog[None]):
         self._question = question
         self._failed = failed
         self._chosen = list(FailureClass).index(failed[0].failure_class or FailureClass.UNKNOWN)
+        # How the first of them ended, and the last lines of its log; read after the dialog has opened.
+        self._ended = ""
+        self._printed: Sequence[str] = ()
 
     def compose(self) -> ComposeResult:
         """Compose the box with a hint about its keys."""
@@ -346,15 +425,25 @@ class ClassifyScreen(Dialog[None]):
         self._hint = f"{up} {down} choose, {enter} confirms, {leave} cancels"
         yield from super().compose()
 
+    def on_mount(self) -> None:
+        """Draw what is known, and read how the first run ended."""
+        from console.views.run import run_facts
+
+        super().on_mount()
+        wanted, config_file, now = self._failed[0].id, self.app.places.config_file, self.app.now()
+        self.app.read_state(lambda database: run_facts(database, wanted, config_file, now), self._take)
+
     def fields(self) -> Iterable[Widget]:
         """Return the field for the note."""
         yield TypingLine(placeholder="why (kept with the attempt)", id="note")
 
     def lines(self) -> Iterable[Pieces]:
-        """Return the affected runs and the choices."""
+        """Return the affected runs, their causes, how the first one ended, and the choices."""
+        width, height = (_BOX_SHARE * cells // 100 for cells in self.app.size)
+        width = min(width, _WIDEST_CLASSIFY) - _AROUND_EVIDENCE
         # The classes, an empty line before and after them, and the note.
-        below = len(FailureClass) + 3
-        yield from question_lines(self._question, self.app.size, below=below)
+        room = height - _BOX_FRAME - len(FailureClass) - 3
+        yield from self._evidence(width, room)
         yield ()
         for place, kind in enumerate(FailureClass):
             chosen = place == self._chosen
@@ -366,6 +455,54 @@ class ClassifyScreen(Dialog[None]):
                 (_MEANS[kind], "dim"),
             )
         yield ()
+
+    def _evidence(self, width: int, room: int) -> list[Pieces]:
+        """Return what is known of the failures: by cause the number of runs, then of the first run its last lines."""
+        first = self._failed[0]
+        causes = Counter(lasting_cause(run)[1] or run.failure_text for run in self._failed).most_common()
+        ellipsis = self.app.signs.ellipsis
+        before = "the first, " if len(self._failed) > 1 else ""
+        room_of_name = max(16, width - len(f"{before} seed {first.seed}  {self._ended}"))
+        competition = foreign(first.competition_id, room_of_name, ellipsis=ellipsis).rstrip()
+        name: Piece = (f"{competition} seed {first.seed}", "strong")
+        lines: list[Pieces] = []
+        if len(self._failed) > 1:
+            shown = causes[: max(1, room - _FEWEST_EVIDENCE)]
+            for cause, count in shown:
+                text = foreign(
+                    f"{count:>4,}{self.app.signs.times}  {cause}", width, ellipsis=self.app.signs.ellipsis
+                )
+                lines.append(((text.rstrip(), "text"),))
+            if len(causes) > len(shown):
+                lines.append(
+                    ((f"      and {wording.plural(len(causes) - len(shown), 'other cause')}", "dim"),)
+                )
+            lines.append(((before, "dim"), name, (f"  {self._ended}", "dim")))
+        else:
+            lines.append((name, (f"  {self._ended}", "dim")))
+            text = plain(first.failure_text.replace("\n", " "), limit=2 * width)
+            lines += [((part, "bad"),) for part in cells_of(text, width)[:2]]
+        left = max(0, min(room - len(lines), _MOST_EVIDENCE))
+        printed = self._printed[-left:] if left else ()
+        return lines + [((f"  {foreign(text, width - 2).rstrip()}", "dim"),) for text in printed]
+
+    def _take(self, facts: RunFacts) -> None:
+        """Show how the first run ended, and read the end of its log."""
+        attempt = facts.attempt
+        if attempt is None or not self.is_attached:
+            return
+        # That it exited is in the code, and at 80 columns the name needs the room.
+        self._ended = wording.how_it_ended(attempt).removeprefix("exited, ")
+        if attempt.ended_at is not None and attempt.started_at is not None:
+            self._ended += f" after {wording.span(attempt.ended_at - attempt.started_at)}"
+        self.draw()
+        if facts.log is not None:
+            self.app.in_background(partial(last_lines, facts.log, _MOST_EVIDENCE), self._take_printed)
+
+    def _take_printed(self, printed: Sequence[str]) -> None:
+        if self.is_attached:
+            self._printed = [text for text in printed if text.strip()]
+            self.draw()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Correct the class."""
@@ -381,6 +518,105 @@ class ClassifyScreen(Dialog[None]):
     def action_leave(self) -> None:
         """Close the dialog without a change."""
         self.dismiss()
+
+
+class FiltersScreen(Dialog[None]):
+    """Chooses a filter of the runs: the saved ones first, then usual ones; below them what a filter can say."""
+
+    BINDINGS = bindings("filters")
+
+    def __init__(self) -> None:
+        super().__init__("Show only some runs")
+        self._place = 0
+        # How many of the shown sweep's runs each filter lets through, counted once.
+        self._counts: dict[str, int] = {}
+
+    def compose(self) -> ComposeResult:
+        """Compose the box with a hint about its keys."""
+        keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        take, leave = keys("filters.take"), keys("filters.leave")
+        own = "" if self.app.readonly else f"{keys('filters.save')} saves, {keys('filters.remove')} removes, "
+        self._hint = f"1-9 or {take} shows, {own}{leave} leaves"
+        yield from super().compose()
+
+    def lines(self) -> Iterable[Pieces]:
+        """Return the filters with their numbers, and the words that a filter knows."""
+        app, signs = self.app, self.app.signs
+        width = min(_BOX_SHARE * app.size.width // 100, _WIDEST + _AROUND_EVIDENCE) - 2 * _AROUND_EVIDENCE
+        listed = self._listed()
+        names = max(len(name) for name, _text in listed)
+        saved = len(app.settings.filters)
+        keys = key_names(app.settings.keys, ascii_only=app.settings.ascii_only)
+        if saved:
+            yield (("saved", "strong"),)
+        else:
+            how = f"{keys('sweep.filter')} filters, then {keys('sweep.saved')} {keys('filters.save')} saves that"
+            yield (("none saved yet: ", "dim"), (how, "dim"))
+        for place, (name, text) in enumerate(listed):
+            if place == saved:
+                yield from ((), (("usual", "strong"),))
+            is_chosen = place == self._place
+            count = f"{self._count(text):>6,}"
+            number = f"{place + 1}" if place < _MOST_NUMBERED else " "
+            shown = foreign(text or "all of them", max(8, width - names - 12), ellipsis=signs.ellipsis)
+            yield (
+                (f"{signs.cursor if is_chosen else ' '} ", "accent"),
+                (f"{number} ", "accent"),
+                (f"{name:<{names}}  ", "strong" if is_chosen else "text"),
+                (shown, "dim"),
+                (count, "text"),
+            )
+        known = " ".join(f"{field}:" for field in FILTER_FIELDS)
+        typed = f"{keys('filters.type')} types one: words that must all be there, !word must not, {known}"
+        yield ()
+        yield from (((part, "dim"),) for part in textwrap.wrap(typed, max(20, width + _AROUND_EVIDENCE)))
+
+    def on_key(self, event: events.Key) -> None:
+        """Show the filter with a number."""
+        if event.key.isdecimal() and 0 < int(event.key) <= min(_MOST_NUMBERED, len(self._listed())):
+            event.stop()
+            self._place = int(event.key) - 1
+            self.action_take()
+
+    def action_choose(self, step: int) -> None:
+        """Choose the next or previous filter."""
+        self._place = (self._place + step) % len(self._listed())
+        self.draw()
+
+    def action_take(self) -> None:
+        """Filter by the chosen one."""
+        _name, text = self._listed()[self._place]
+        self.dismiss()
+        self.app.call_later(self.app.filter_runs, text)
+
+    def action_type(self, text: str = "") -> None:
+        """Type a filter, or the name under which the present one is saved."""
+        self.dismiss()
+        self.app.call_later(self.app.action_command_line, f"filter {text}")
+
+    def action_remove(self) -> None:
+        """Forget the chosen saved filter."""
+        name, _text = self._listed()[self._place]
+        if name not in self.app.settings.filters:
+            self.app.say("the usual filters can't be removed")
+        elif not self.app.refuses():
+            self.app.change_setting(FILTERS, name, None)
+            self._place = min(self._place, len(self._listed()) - 1)
+            self.draw()
+
+    def action_leave(self) -> None:
+        """Close the dialog without a change."""
+        self.dismiss()
+
+    def _listed(self) -> list[tuple[str, str]]:
+        return [*self.app.settings.filters.items(), *_USUAL_FILTERS]
+
+    def _count(self, text: str) -> int:
+        if text not in self._counts:
+            chosen = parse_filter(text)
+            found = self.app.known_runs
+            self._counts[text] = sum(chosen.accepts(run, split_of(run.competition_id)) for run in found)
+        return self._counts[text]
 
 
 class RebindScreen(Dialog[str | None]):

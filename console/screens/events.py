@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
 
 from console import wording
 from console.sanitize import plain
 from console.tui.keys import key_names
 from console.tui.list_screen import DescribedScreen
-from console.tui.painting import Line, Piece, Pieces, cut, foreign, heading
+from console.tui.painting import Line, Piece, Pieces, cut, foreign, heading, joined, told_apart
 from console.tui.reader import StateHealth
 from console.tui.screen import Queries
-from console.tui.theme import Role, Signs
+from console.tui.theme import Signs
+from console.tui.widgets.event_cell import event_sign, event_words
 from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.run_cell import outcome_role
-from console.tui.widgets.table import Column, Table
-from console.views.events import EventFilter, ListedEvent, Severity, listed_events, parse_event_filter
+from console.tui.widgets.table import Column, Forms, Table
+from console.views.events import (
+    EventFilter,
+    ListedEvent,
+    Severity,
+    joined_steps,
+    listed_events,
+    parse_event_filter,
+)
 
 # The number of newest events that are filtered and drawn; more would delay keys.
 MOST_EVENTS = 5000
 MOST_LINES = 1000
-_ROLES: dict[Severity, Role] = {
-    Severity.BAD: "bad",
-    Severity.WARNING: "warn",
-    Severity.GOOD: "good",
-    Severity.NOTE: "dim",
-}
+# The least width of sweep names.
+_SHORTEST_SWEEP = 12
 # The screens opened for events without a run, sweep or dataset, by the first part of their kind.
 _PLACES = {"engine": "host", "samples": "host", "experiment": "board"}
 
@@ -40,6 +45,8 @@ class EventsScreen(DescribedScreen):
     def __init__(self) -> None:
         super().__init__()
         self._events: tuple[ListedEvent, ...] | None = None
+        # Those that pass the filter, with one for all steps of a beginning or an end.
+        self._shown: list[ListedEvent] = []
         self._drawn: tuple[object, ...] = ()
 
     def queries(self) -> Queries:
@@ -59,8 +66,9 @@ class EventsScreen(DescribedScreen):
         if drawn == self._drawn:
             return  # the change of the state was not an event
         self._drawn = drawn
-        found = [one for one in self._events if chosen.accepts(one)]
-        self.header.show(self._header(chosen, len(found), len(self._events)))
+        accepted = [one for one in self._events if chosen.accepts(one)]
+        self._shown = found = joined_steps(accepted)
+        self.header.show(self._header(chosen, accepted, len(self._events)))
         if not found:
             back = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("events.back")
             text = f"no event matches this filter: {back} clears it" if chosen else "nothing has happened yet"
@@ -68,7 +76,7 @@ class EventsScreen(DescribedScreen):
             self._draw_about()
             return
         newest = found[:MOST_LINES]
-        table = Table(_columns(signs), newest, shown.line_width, signs)
+        table = Table(_columns(newest, signs), newest, shown.line_width, signs)
         lines: list[Line] = []
         for day, of_day in groupby(newest, key=_day):
             lines.append(Line(heading(day, shown.line_width, signs)))
@@ -103,30 +111,38 @@ class EventsScreen(DescribedScreen):
         else:
             self.app.show(_PLACES.get(event.kind.partition(".")[0], "overview"))
 
-    def _header(self, chosen: EventFilter, left: int, known: int) -> Pieces:
+    def _header(self, chosen: EventFilter, left: Sequence[ListedEvent], known: int) -> Pieces:
         newest = "newest " if known == MOST_EVENTS else ""
-        count = f"{left:,} of {known:,}" if chosen else f"{known:,}"
-        pieces: list[Piece] = [(f" {count} {newest}events", "dim")]
+        count = f"{len(left):,} of {known:,}" if chosen else f"{known:,}"
+        parts: list[Pieces] = [((f" {count} {newest}events", "text"),)]
+        severities = Counter(one.severity for one in left)
+        if bad := severities[Severity.BAD]:
+            parts.append(((f"{bad:,} bad", "bad"),))
+        if warnings := severities[Severity.WARNING]:
+            parts.append(((wording.plural(warnings, "warning"), "warn"),))
         if chosen.text:
-            pieces.append((f"   / {foreign(chosen.text, 60).rstrip()}", "accent"))
+            parts.append(((f"/ {foreign(chosen.text, 60).rstrip()}", "accent"),))
         if chosen.unknown:
-            pieces.append((f"   unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}", "warn"))
-        return tuple(pieces)
+            parts.append(((f"unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}", "warn"),))
+        if len(self._shown) < len(left):
+            parts.append((("a run's beginning is one line, its end another", "dim"),))
+        signs = self.app.signs
+        return joined(parts, (f" {signs.dot} ", "faint"), self.line_list.line_width)
 
     def _take(self, found: tuple[ListedEvent, ...]) -> None:
         self._events = found
 
     def _chosen(self) -> ListedEvent | None:
         key = self.line_list.key
-        return next((one for one in self._events or () if one.event.id == key), None)
+        return next((one for one in self._shown if one.event.id == key), None)
 
     def _draw_about(self) -> None:
         """Draw the event under the cursor in full: columns may be cut or left out."""
         one, signs = self._chosen(), self.app.signs
         pieces: list[Piece] = []
         if one is not None:
-            pieces = [(" ", "text"), *_what(one)]
-            for known in (one.event.sweep_id, one.event.kind):
+            pieces = [(" ", "text"), *event_words(one)]
+            for known in (one.ended, one.event.sweep_id, one.event.kind):
                 pieces += [(f" {signs.dot} ", "faint"), (known, "dim")] if known else []
         harmless: Pieces = tuple((plain(text.replace("\n", " ")), role) for text, role in pieces)
         self.about.show(cut(harmless, self.line_list.line_width, signs.ellipsis))
@@ -136,30 +152,33 @@ def _day(one: ListedEvent) -> str:
     return wording.day(one.event.at)
 
 
-def _what(one: ListedEvent) -> Pieces:
-    if one.outcome is not None:
-        return ((one.event.text, outcome_role(one.outcome)),)
-    role = _ROLES[one.severity]
-    return ((one.event.text, "text" if role == "dim" else role),)
+def _in_list(one: ListedEvent, signs: Signs) -> Forms:
+    """Return what happened, and where there is room how; the class of a failure is in its sign."""
+    ((text, role),) = event_words(one)
+    short = text.partition(": ")[2] if one.failure is not None else ""
+    ended = f" {signs.dot} {one.ended}" if one.ended else ""
+    forms: list[Pieces] = [((text, role), (ended, "dim"))] if ended else []
+    return Forms([*forms, ((text, role),), *([((short, role),)] if short else [])])
 
 
-def _columns(signs: Signs) -> list[Column[ListedEvent]]:
-    drawn = {
-        Severity.BAD: signs.failed,
-        Severity.WARNING: "?",
-        Severity.GOOD: signs.done,
-        Severity.NOTE: signs.dot,
-    }
+def _columns(found: Sequence[ListedEvent], signs: Signs) -> list[Column[ListedEvent]]:
+    sweeps = sorted({one.event.sweep_id for one in found if one.event.sweep_id})
 
-    def sign(one: ListedEvent) -> Pieces:
-        return ((drawn[one.severity], _ROLES[one.severity]),)
+    def competition(one: ListedEvent) -> Pieces:
+        return ((one.event.competition_id or "", "dim" if one.is_routine else "text"),)
+
+    def sweep(one: ListedEvent) -> Forms:
+        forms = told_apart(one.event.sweep_id or "", sweeps, _SHORTEST_SWEEP, signs.ellipsis)
+        return Forms([((text, "dim"),) for text in forms])
 
     return [
         Column("time", lambda one: wording.clock_seconds(one.event.at), 8, role="dim"),
-        Column("", sign, 1, gap=1),
-        Column("competition", lambda one: one.event.competition_id or "", 22, grows=56),
-        Column("seed", lambda one: "" if one.seed is None else f"s{one.seed}", 4, gap=1),
-        Column("what happened", _what, 30, grows=90),
-        Column("sweep", lambda one: one.event.sweep_id or "", 14, grows=22, drop=1, role="dim"),
-        Column("kind", lambda one: one.event.kind, 17, drop=2, role="dim"),
+        Column("", lambda one: event_sign(one, signs), 3, gap=1),
+        Column("sweep", sweep, _SHORTEST_SWEEP, grows=40, gap=1),
+        Column("competition", competition, 19, grows=56, gap=1),
+        Column(
+            "seed", lambda one: "" if one.seed is None else str(one.seed), 4, right=True, gap=1, role="dim"
+        ),
+        Column("what happened", lambda one: _in_list(one, signs), 24, grows=110),
+        Column("kind", lambda one: one.event.kind, 17, drop=1, role="dim"),
     ]

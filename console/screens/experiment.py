@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from competitions import registry
 from console import wording
 from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Piece, Pieces, bar, cells_of, cut, fit, foreign, heading, joined
+from console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    cells_of,
+    cut,
+    fit,
+    foreign,
+    heading,
+    joined,
+    width_of,
+)
 from console.tui.screen import Queries
-from console.tui.theme import Role, Signs
-from console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
-from console.tui.widgets.table import REST, Column, Table
+from console.tui.theme import Role, Signs, better_arrow
+from console.tui.widgets.run_cell import OUTCOME_ROLES
+from console.tui.widgets.table import Column, Table
+from console.tui.widgets.trial_cell import trial_text
 from console.views.calls import many, money
 from console.views.scoreboard import Experiment, Subject, experiment
 from console.views.splits import ORDER, split_of
-from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing, Trial
-from engine.scoreboard.insight import ending_of
+from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
+from engine.scoreboard.insight import Insight
 from engine.scoreboard.plots import Plot, Series
 from foundation.problems import Problem
-from state.lifecycle import FailureClass, Outcome
+from state.lifecycle import Outcome
 
 # A trial's sign and score.
 _CELL = 11
 # On narrower screens costs by competition are left out, since names would be cut.
 _WIDE = 110
-# How wide the names of facts are, and those of bars.
-_FACT = 29
+# Terminals of this height have a blank line below the header.
+_HIGH = 36
+# The widths of the measures, of the competitions without their seeds, and of their costs.
+_MEASURES, _NAMES, _COSTS = 84, 74, 34
+# How wide the names of bars and of their series are.
 _LABEL = 26
+_SERIES = 16
 # The colours of series by name, the same as on all screens; other series are failures.
 _SERIES_ROLES: dict[str, Role] = {
     "any medal": "running",
@@ -39,7 +57,7 @@ _SERIES_ROLES: dict[str, Role] = {
 
 
 class ExperimentScreen(ListScreen):
-    """An experiment's measures, competitions and plots for one column of the scoreboard."""
+    """An experiment's measures, competitions and statistics for one column of the scoreboard."""
 
     CONTEXTS = ("experiment", "list", "matrix")
     MODE = "board"
@@ -49,7 +67,6 @@ class ExperimentScreen(ListScreen):
         self._subject = subject
         self._column = column
         self._found: Experiment | Problem | None = None
-        self._as_plots = False
 
     def queries(self) -> Queries:
         """The experiment."""
@@ -65,11 +82,9 @@ class ExperimentScreen(ListScreen):
             header.show(((f" {foreign(text, width - 2).rstrip()}", "bad"),))
             shown.show((Line(),))
         elif self._found is not None:
-            header.show(*_header(self._found, self._column, width, self.app.signs))
-            if self._as_plots:
-                shown.show(_plot_lines(self._found.plots, width, self.app.signs))
-            else:
-                shown.show(_lines(self._found, self._column, width, self.app.signs))
+            below: tuple[Pieces, ...] = ((),) if self.size.height >= _HIGH else ()
+            header.show(*_header(self._found, self._column, width, self.app.signs), *below)
+            shown.show(_lines(self._found, self._column, width, self.app.signs))
 
     def action_open(self) -> None:
         """Open the run under the cursor."""
@@ -84,12 +99,8 @@ class ExperimentScreen(ListScreen):
             self.app.say("there is no run of it here")
 
     def action_plots(self) -> None:
-        """Draw its plots, or list its competitions again."""
-        self._as_plots = not self._as_plots
-        shown = self.line_list
-        shown.show(())
-        shown.scroll_to(y=0, animate=False)
-        self.redraw()
+        """Draw its plots."""
+        self.app.push_screen(PlotsScreen(self._subject))
 
     def action_export(self) -> None:
         """Preview the export of its row."""
@@ -113,6 +124,56 @@ class ExperimentScreen(ListScreen):
         self._found = found
 
 
+class PlotsScreen(ListScreen):
+    """The plots of an experiment, all of them in one scale."""
+
+    CONTEXTS = ("plots", "list")
+    MODE = "board"
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__()
+        self._subject = subject
+        self._found: Experiment | Problem | None = None
+
+    def queries(self) -> Queries:
+        """The experiment."""
+        ask = partial(experiment, subject=self._subject, config_file=self.app.places.config_file)
+        return {"experiment": (ask, self._take)}
+
+    def redraw(self) -> None:
+        """Draw the plots."""
+        shown, header, signs = self.line_list, self.header, self.app.signs
+        width = shown.line_width
+        if isinstance(self._found, Problem):
+            text = " ".join(str(self._found).splitlines())
+            header.show(((f" {foreign(text, width - 2).rstrip()}", "bad"),))
+            shown.show((Line(),))
+        elif self._found is not None:
+            header.show(*_plots_header(self._found, width, signs), ())
+            shown.show(_plot_lines(self._found.plots, width, signs))
+
+    def action_export(self) -> None:
+        """Preview the export of its row."""
+        from console.screens.export import ExportScreen
+
+        self.app.push_screen(ExportScreen(self._subject))
+
+    def _take(self, found: Experiment | Problem) -> None:
+        self._found = found
+
+
+def _plots_header(found: Experiment, width: int, signs: Signs) -> tuple[Pieces, ...]:
+    """Return whose plots they are, and what bars and signs mean."""
+    runs, competitions = len(found.evidence.trials), len(found.evidence.competitions)
+    of = f"{wording.plural(runs, 'run')} of {wording.plural(competitions, 'competition')}"
+    name = foreign(found.evidence.name, max(16, width - 30 - len(of)), ellipsis=signs.ellipsis).rstrip()
+    first: Pieces = ((f" {name}", "strong"), (f"  plots of {of}", "text"))
+    parts: list[Pieces] = [((" a whole bar is 100 %, or 100 points; other units say theirs", "dim"),)]
+    if found.row.seeds_done != 1:
+        parts.append(((f"{signs.plus_minus} standard error over seeds", "dim"),))
+    return first, joined(parts, (f" {signs.dot} ", "faint"), width)
+
+
 def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[Pieces, ...]:
     """Return the name and conditions of the experiment."""
     evidence, row = found.evidence, found.row
@@ -123,7 +184,7 @@ def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[P
     first: list[Pieces] = [
         ((f" {foreign(evidence.name, 40).rstrip()}", "strong"),),
         ((f"{done} {'seed' if done == '1' else 'seeds'} complete", "text"),),
-        (("all 75" if column == "all" else f"split {column}", "accent"),),
+        (("every split" if column == "all" else f"split {column}", "accent"),),
         ((f"agent {foreign(agent or wording.UNKNOWN, 40).rstrip()}", "dim"),),
     ]
     second: list[Pieces] = [
@@ -142,10 +203,16 @@ def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[P
 
 def _lines(found: Experiment, column: str, width: int, signs: Signs) -> list[Line]:
     """Return the measures, the competitions of a column by split, and the insights."""
+    seeds = max((len(found.trials_of(name)) for name in found.evidence.competitions), default=0)
+    # In wide terminals the statistics are beside the competitions.
+    needed = max(_MEASURES, _NAMES + seeds * (_CELL + 1)) + (
+        _COSTS if found.insight.model_costs_by_competition else 0
+    )
+    beside = width - needed if width >= needed + _BLOCK + 6 else 0
+    whole, width = width, width - beside
     lines = _measures(found, width, signs)
     members = set(registry.splits()[COLUMNS[column]])
     shown = [name for name in found.evidence.competitions if name in members or column == "all"]
-    seeds = max((len(found.trials_of(name)) for name in shown), default=0)
     trials = Table(_trial_columns(found, seeds, width, signs), shown, width, signs)
     for split in ORDER:
         names = [name for name in shown if split_of(name) == split]
@@ -154,18 +221,104 @@ def _lines(found: Experiment, column: str, width: int, signs: Signs) -> list[Lin
             lines += [trials.line(name, key=name) for name in names]
     if not shown:
         lines += [Line(), Line((("  it has no runs of this split", "dim"),))]
-    facts = found.insight.facts()
-    if facts:
-        lines += [Line(), Line(heading("statistics", width, signs))]
-        room = max(20, width - _FACT - 5)
-        parts = [
-            (name if not at else "", part)
-            for name, text in facts
-            for at, part in enumerate(cells_of(text, room))
-        ]
-        table = Table(_FACT_COLUMNS, parts, width, signs)
-        lines += [table.line(part) for part in parts]
+    return _with_statistics(lines, found.insight, whole, beside, signs)
+
+
+def _with_statistics(
+    lines: list[Line], insight: Insight, width: int, beside: int, signs: Signs
+) -> list[Line]:
+    """Add the statistics: beside the lines where `beside` cells are free, otherwise below them."""
+    room = beside or width
+    title = Line(heading("statistics", room - bool(beside), signs))
+    drawn = [title.pieces, *_statistics(insight, room)]
+    if len(drawn) == 1:
+        return lines
+    if not beside:
+        return [*lines, Line(), *map(Line, drawn)]
+    lines += [Line()] * (len(drawn) - len(lines))
+    left = width - beside
+    made = []
+    for place, line in enumerate(lines):
+        gap = " " * max(0, left - width_of(line.pieces))
+        added = drawn[place] if place < len(drawn) else ()
+        made.append(replace(line, pieces=(*cut(line.pieces, left), (gap, "text"), *added)))
+    return made
+
+
+def _statistics(insight: Insight, width: int) -> list[Pieces]:
+    """Return the statistics as small tables side by side, then what has only words."""
+    blocks = [block for block in _blocks(insight) if len(block) > 1]
+    count = max(1, min(len(blocks), (width - 2) // (_BLOCK + 2)))
+    columns: list[list[Pieces]] = [[] for _ in range(count)]
+    for block in blocks:
+        shortest = min(columns, key=len)
+        shortest += [(), *block] if shortest else block
+    lines: list[Pieces] = []
+    for place in range(max(map(len, columns), default=0)):
+        line: Pieces = (("  ", "text"),)
+        for column in columns:
+            pieces = cut(column[place] if place < len(column) else (), _BLOCK)
+            line = (*line, *pieces, (" " * (_BLOCK + 2 - width_of(pieces)), "text"))
+        lines.append(line)
+    told = [(name, text) for name, text in insight.facts() if name in _IN_WORDS]
+    for name, text in told:
+        lines += [(), ((f"  {name}", "dim"),)] if name == told[0][0] else [((f"  {name}", "dim"),)]
+        lines += [((f"    {part}", "text"),) for part in cells_of(text, max(20, width - 6))]
     return lines
+
+
+# The width of a small table, and the statistics that have only words.
+_BLOCK = 37
+_IN_WORDS = ("cost", "model calls", "tokens", "cost of models", "medals for 100 dollars")
+
+
+def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
+    """Yield the small tables: a title, then lines of a name and a number."""
+
+    def pair(name: str, text: str) -> Pieces:
+        return (f"{name:<{_BLOCK - 16}}", "dim"), (f"{text:>16}", "text")
+
+    yield [
+        (("pass@k: a medal in one of k seeds, %", "strong"),),
+        *(pair(f"k = {one.k}", f"{one.percent:.1f}") for one in insight.pass_at_k),
+    ]
+    yield [
+        (("had the limit been shorter, medals %", "strong"),),
+        *(
+            pair(f"{one.hours:.3g} h{', as it was' if one.full else ''}", one.cell.figures(1, "±"))
+            for one in insight.shorter_limits
+        ),
+    ]
+    stability = insight.stability
+    if stability is not None:
+        yield [
+            (("any medal by seed, %", "strong"),),
+            *(
+                pair(f"seed {place}", f"{rate:.1f}")
+                for place, rate in enumerate(stability.seed_rates, start=1)
+            ),
+            pair("deviation of a seed", f"{stability.seed_deviation:.1f}"),
+            pair("some seeds only", f"{len(stability.flipping)} of {stability.competitions}"),
+        ]
+        yield [
+            (("difference that could be seen, points", "strong"),),
+            *(
+                pair(wording.plural(one.seeds, "seed") + " each", f"{one.points:.1f}")
+                for one in stability.detectable
+            ),
+            (("5 % significance, 80 % power", "dim"),),
+        ]
+    effort = insight.effort
+    if effort.runs:
+        hours = (
+            ("run-hours a medal", effort.run_hours_per_medal),
+            ("GPU-hours a medal", effort.gpu_hours_per_medal),
+        )
+        yield [
+            (("effort", "strong"),),
+            pair(f"hours in {wording.plural(effort.runs, 'run')}", f"{effort.run_hours:,.1f}"),
+            *(pair(name, f"{value:,.1f}") for name, value in hours if value),
+        ]
 
 
 def _measures(found: Experiment, width: int, signs: Signs) -> list[Line]:
@@ -179,20 +332,24 @@ def _measures(found: Experiment, width: int, signs: Signs) -> list[Line]:
             title.capitalize(), lambda measure: _measured(standing, measure, signs), room, right=True, gap=1
         )
 
-    columns = [Column[Measure]("mean, %", lambda measure: measure.words, 8, grows=18)]
+    columns = [Column[Measure]("mean, %", lambda measure: measure.words, 12, grows=18)]
     columns += [column(title, standing) for title, standing in standings]
     table = Table(columns, MEASURES_BY_INTEREST, width, signs)
-    return [table.heading(), *map(table.line, MEASURES_BY_INTEREST)]
+    covered = [
+        "-" if standing is None else f"{standing.covered} of {standing.of}" for _name, standing in standings
+    ]
+    counts = table.line_of([(("competitions", "dim"),), *(((text, "dim"),) for text in covered)])
+    return [table.heading(), counts, *map(table.line, MEASURES_BY_INTEREST)]
 
 
 def _measured(standing: Standing | None, measure: Measure, signs: Signs) -> str:
     known = None if standing is None else standing.measures.get(measure)
     if known is not None:
         return known.figures(1, signs.plus_minus)
-    if standing is not None and standing.covered and measure is Measure.ANY_MEDAL:
-        if standing.covered == standing.of and standing.interim is not None:
-            return f"{standing.interim.low:.1f}-{standing.interim.high:.1f}"
-        return f"{standing.covered} of {standing.of}"
+    if standing is None or measure is not Measure.ANY_MEDAL or standing.interim is None:
+        return wording.UNKNOWN
+    if standing.covered == standing.of:
+        return f"{standing.interim.low:.1f}-{standing.interim.high:.1f}"
     return wording.UNKNOWN
 
 
@@ -200,7 +357,7 @@ def _trial_columns(found: Experiment, seeds: int, width: int, signs: Signs) -> l
     def seed(place: int) -> Column[str]:
         def trial(name: str) -> Pieces:
             trials = found.trials_of(name)
-            return (_trial_text(trials[place], signs),) if place < len(trials) else ()
+            return (trial_text(trials[place], signs),) if place < len(trials) else ()
 
         return Column(f"seed {place + 1}", trial, _CELL, gap=1, chosen=True)
 
@@ -216,63 +373,84 @@ def _trial_columns(found: Experiment, seeds: int, width: int, signs: Signs) -> l
             return ""
         return "unknown cost" if costs.per_run is None else f"{money(costs.per_run)} a run"
 
+    def medals(name: str) -> Pieces:
+        counted = [trial for trial in found.trials_of(name) if trial.earned is not None]
+        won = sum(trial.has(Measure.ANY_MEDAL) for trial in counted)
+        role: Role = "good" if won and won == len(counted) else "text" if won else "dim"
+        return ((f"{won}/{len(counted)}" if counted else wording.UNKNOWN, role),)
+
     columns: list[Column[str]] = [Column("competition", str, 14, grows=48), *map(seed, range(seeds))]
+    columns.append(Column("medals", medals, 6, drop=1, right=True))
+    columns.append(Column("bronze", partial(_bronze, signs=signs), 10, drop=2, right=True, role="dim"))
     if by_name and width >= _WIDE:
-        columns.append(Column("", cost, 16, drop=1, right=True, role="dim"))
-        columns.append(Column("", tokens, 14, drop=2, right=True, role="dim"))
+        columns.append(Column("", cost, 16, drop=3, right=True, role="dim"))
+        columns.append(Column("", tokens, 14, drop=4, right=True, role="dim"))
     return columns
 
 
-_FACT_COLUMNS = (
-    Column[tuple[str, str]]("", lambda fact: fact[0], _FACT, role="dim"),
-    Column[tuple[str, str]]("", lambda fact: fact[1], 20, grows=REST),
-)
-
-
-def _trial_text(trial: Trial, signs: Signs) -> Piece:
-    """Return the cell of a trial: its sign and its score, or why it has none."""
-    reroll = signs.reroll if trial.rerolls else ""
-    if not trial.ended:
-        return f"{signs.running} not ended", "running"
-    if trial.failure:
-        kind = FailureClass(trial.failure)
-        return f"{signs.failed} {wording.FAILURE_LETTERS[kind]} {wording.FAILURE_SHORT[kind]}{reroll}", "bad"
-    if trial.earned is None:
-        return f"{signs.stopped} no result", "dim"
-    outcome = Outcome(ending_of(trial).replace(" ", "_"))
-    score = wording.score(trial.score) if trial.score is not None else wording.OUTCOME_SHORT[outcome]
-    return f"{outcome_sign(outcome, signs)} {score}{reroll}", OUTCOME_ROLES[outcome]
+def _bronze(competition: str, signs: Signs) -> str:
+    """Return the score that bronze needs, with an arrow towards better ones."""
+    cuts = registry.get(competition).thresholds
+    return f"{wording.score(cuts.bronze, 8)} {better_arrow(cuts, signs)}"
 
 
 def _plot_lines(plots: Sequence[Plot], width: int, signs: Signs) -> list[Line]:
-    """Return every plot with its title: a bar and a number for each value."""
+    """Return every plot: a bar and a number for each value, in one column or two."""
     if not plots:
         return [Line((("  there are no numbers to draw yet", "dim"),))]
-    lines: list[Line] = []
+    two = width >= _TWO_COLUMNS and len(plots) > 1
+    room = (width - 2) // 2 if two else width
+    columns: list[list[Line]] = [[], []] if two else [[]]
     for plot in plots:
-        if lines:
-            lines.append(Line())
-        lines.append(Line(heading(plot.title, width, signs), key=plot.key, selectable=True))
-        lines.append(
-            Line(
-                ((f"  {fit(plot.x_label, _LABEL)} {fit(plot.y_label, max(10, width - _LABEL - 6))}", "dim"),)
-            )
-        )
-        lines += _plot(plot, width, signs)
+        shortest = min(columns, key=len)
+        shortest += [*([Line()] if shortest else []), *_plot(plot, room, signs)]
+    if not two:
+        return columns[0]
+    left, right = columns
+    lines = []
+    for place in range(max(len(left), len(right))):
+        line = left[place] if place < len(left) else Line()
+        beside = right[place].pieces if place < len(right) else ()
+        gap: Piece = (" " * (room + 2 - width_of(line.pieces)), "text")
+        lines.append(replace(line, pieces=(*line.pieces, gap, *beside)))
     return lines
 
 
+# From this width on plots are in two columns.
+_TWO_COLUMNS = 170
+
+
 def _plot(plot: Plot, width: int, signs: Signs) -> list[Line]:
+    """Return a plot: its title, its unit with what a whole bar is, and its bars."""
     values = [y for series in plot.series for _x, y in series.points]
-    # Percentages are scaled to 100, other values to the largest one.
-    top = 100.0 if "%" in plot.y_label else max(values, default=0.0)
+    ends: dict[float, float] = {}
+    for series in plot.series:
+        for x, y in series.points:
+            ends[x] = ends.get(x, 0.0) + y
+    percent = "%" in plot.y_label or "points" in plot.y_label
+    stacked = plot.kind == "stacked"
+    top = max(values, default=0.0)
+    unit = plot.y_label
+    if not percent:
+        unit += f", a whole bar: {f'all {plot.y_label}' if stacked else f'{top:,.4g}'}"
     several = len(plot.series) > 1
-    lines: list[Line] = []
-    for x in sorted({x for series in plot.series for x, _y in series.points}):
+    lines = [
+        Line(heading(plot.title, width, signs), key=plot.key, selectable=True),
+        Line(
+            cut(
+                ((f"  {fit(plot.x_label, _LABEL)} {' ' * _SERIES}", "dim"), (unit, "dim")),
+                width,
+                signs.ellipsis,
+            )
+        ),
+    ]
+    room = max(8, min(60, width - _LABEL - _SERIES - 19))
+    for x in sorted(ends):
         label = plot.ticks[round(x)] if plot.ticks else f"{x:.4g}"
+        whole = 100.0 if percent else ends[x] if stacked else top
         for series in plot.series:
             role = _SERIES_ROLES.get(series.name, "bad") if several else "running"
-            drawn = _bar(series, x, top, width, signs, several=several, role=role)
+            drawn = _bar(series, x, whole, room, signs, role=role, several=several, with_share=stacked)
             if drawn:
                 lines.append(Line(cut(((f"  {fit(label, _LABEL)} ", "text"), *drawn), width)))
                 label = ""
@@ -280,21 +458,30 @@ def _plot(plot: Plot, width: int, signs: Signs) -> list[Line]:
 
 
 def _bar(
-    series: Series, x: float, top: float, width: int, signs: Signs, *, several: bool, role: Role
+    series: Series,
+    x: float,
+    whole: float,
+    room: int,
+    signs: Signs,
+    *,
+    role: Role,
+    several: bool,
+    with_share: bool,
 ) -> Pieces:
+    """Return the bar of a series at x with its number, and for parts of a whole its percentage."""
     found = next((place for place, (at, _y) in enumerate(series.points) if at == x), None)
     if found is None:
         return ()
     value = series.points[found][1]
-    if not value and series.name and several and top != 100.0:
+    if with_share and not value:
         return ()  # kinds of endings that did not occur are left out
     error = f" {signs.plus_minus}{series.errors[found]:.1f}" if series.errors else ""
-    name = 16 if several else 0
-    full, empty = bar(value / top if top else 0.0, max(8, min(60, width - _LABEL - name - 20)), signs)
-    number = f"{value:.1f}".removesuffix(".0") if top != 100.0 else f"{value:.1f}"
+    share = value / whole if whole else 0.0
+    full, empty = bar(share, room, signs)
+    number = f"{value:.0f} {100 * share:5.1f} %" if with_share else f"{value:,.1f}{error}"
     return (
-        (fit(series.name, name), role if several else "dim"),
+        (fit(series.name if several else "", _SERIES), role),
         (full, role),
         (empty, "faint"),
-        (f" {number}{error}", "text"),
+        (f" {number}", "text"),
     )

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from textual.widget import Widget
 
-from console.sanitize import plain_lines
+from console import wording
+from console.sanitize import plain, plain_lines
+from console.tui.keys import key_names
 from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign, joined
+from console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign, heading
 from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.log_view import MOST_COPIED
+from console.tui.widgets.table import Cell, Column, Table
 from console.views.scoreboard import (
     ExportRequest,
     ExportResult,
     Subject,
     export,
     or_problem,
-    seeds_text,
     standing_text,
 )
-from engine.scoreboard import Row, RowFormat
-from engine.scoreboard.export import write_bundle
+from engine.scoreboard import Row, RowFormat, Standing
+from engine.scoreboard.export import Shortcoming, write_bundle
 from foundation.problems import Problem
 
 _NAMES = {
@@ -80,12 +82,22 @@ class ExportScreen(ListScreen):
                 [Line(((f"  {foreign(text, max(20, width - 3)).rstrip()}", role),)) for text in told]
             )
             return
-        shown = [
+        result, form, signs = self._result, self._request.form, self.app.signs
+        mend = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        lines = _missing_lines(result.shortcomings, mend, width)
+        lines += [
+            Line(),
+            Line(heading("figures, any medal in %", width, signs)),
+            *_figures(result.row, width, signs),
+        ]
+        title = f"the row as {_NAMES[form]}, as it is copied and written"
+        lines += [Line(), Line(heading(title, width, signs))]
+        lines += [
             Line(((" ", "text"), *pieces), key=(place, at), selectable=True)
-            for place, text in enumerate(self._result.text(self._request.form).splitlines())
+            for place, text in enumerate(result.text(form).splitlines())
             for at, pieces in enumerate(_preview("".join(plain_lines(text)), max(20, width - 2)))
         ]
-        preview.show(shown)
+        preview.show(lines)
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
         """Ignore changes: only Enter has an effect."""
@@ -183,20 +195,17 @@ class ExportScreen(ListScreen):
         self.draw()
 
     def _choices(self, width: int) -> tuple[Pieces, ...]:
-        pieces: list[Piece] = [(f" {foreign(self._request.subject.name, 30).rstrip()}   ", "strong")]
-        for form, name in _NAMES.items():
-            pieces += [(name, "accent" if form is self._request.form else "dim"), ("  ", "text")]
+        """Return the formats, whether the row could be handed in, and why the last file was not written."""
+        beside = 4 + sum(len(title) + 2 for title in _NAMES.values()) + 8 * self._request.pad_missing
+        name = foreign(self._request.subject.name, max(20, width - beside), ellipsis=self.app.signs.ellipsis)
+        pieces: list[Piece] = [(f" {name.rstrip()}   ", "strong")]
+        for form, title in _NAMES.items():
+            pieces += [(title, "accent" if form is self._request.form else "dim"), ("  ", "text")]
         if self._request.pad_missing:
             pieces.append((" padded", "warn"))
         lines: list[Pieces] = [cut(tuple(pieces), width)]
-        row = self._result.row if self._result is not None else None
-        if row is not None:
-            lines.append(joined(_figures(row, self.app.signs), ("  ", "text"), width))
-        if row is not None and row.conflict:
-            text = foreign(row.conflict, max(10, width - 18)).rstrip()
-            lines.append(((f" does not make a row: {text}", "bad"),))
-        elif row is not None and row.running:
-            lines.append(((" still running: only complete seeds count", "warn"),))
+        if self._result is not None:
+            lines.append(_readiness(len(self._result.shortcomings), self.app.signs))
         if self._not_written:
             lines += [
                 ((f" {part}", "bad"),)
@@ -204,19 +213,62 @@ class ExportScreen(ListScreen):
                     foreign(f"not written: {self._not_written}", 3 * width).rstrip(), width - 2
                 )
             ]
-        return (*lines, ())
+        return tuple(lines)
 
 
-def _figures(row: Row, signs: Signs) -> Iterator[Pieces]:
-    """Return the main figures of the row, which the formats surround with other text."""
-    standings = (("its own", row.own), *row.columns.items())
-    for place, (name, standing) in enumerate(standings):
-        if standing is not None:
-            cell = standing.cell
-            text = standing_text(standing) if cell is None else cell.figures(1, signs.plus_minus)
-            role: Role = "dim" if cell is None else "strong"
-            yield ((f"{'' if place else ' %  '}{name.capitalize()} ", "dim"), (text, role))
-    yield ((seeds_text(row) + " seeds", "dim"),)
+def _readiness(missing: int, signs: Signs) -> Pieces:
+    """Return whether a row could be handed in."""
+    if not missing:
+        return ((f" {signs.done} nothing is missing: it can be handed in", "good"),)
+    count = wording.plural(missing, "thing is", "things are")
+    return ((f" {signs.failed} not ready to be handed in: {count} missing", "warn"),)
+
+
+# The keys that mend what a row lacks.
+_MENDED_BY = {
+    "agent": ("export.agent", "types it"),
+    "models": ("export.models", "types them"),
+    "integrity": ("experiment.integrity", "on its experiment"),
+}
+_ABOUT = 14
+
+
+def _missing_lines(found: Sequence[Shortcoming], key_name: Callable[[str], str], width: int) -> list[Line]:
+    """Return what the row lacks before it could be handed in."""
+    lines = []
+    for one in found:
+        action, does = _MENDED_BY.get(one.about, ("", ""))
+        text = f"{one.text}: {key_name(action)} {does}" if action else one.text
+        parts = cells_of(plain(text.replace("\n", " ")), max(20, width - _ABOUT - 5))
+        lines += [
+            Line(
+                ((f"   {'' if place else one.about:<{_ABOUT}}", "dim"), (part, "text")),
+                key=(one, place),
+                selectable=True,
+            )
+            for place, part in enumerate(parts)
+        ]
+    return lines
+
+
+def _figures(row: Row, width: int, signs: Signs) -> list[Line]:
+    """Return the figures of the row by split, with what they are over."""
+    standings = [("its own", row.own), *row.columns.items()]
+    known = [(name, standing) for name, standing in standings if standing is not None]
+
+    def figure(one: tuple[str, Standing]) -> Cell:
+        cell = one[1].cell
+        text = standing_text(one[1]) if cell is None else cell.figures(1, signs.plus_minus)
+        return ((text, "dim" if cell is None else "strong"),)
+
+    columns = [
+        Column[tuple[str, Standing]]("split", lambda one: one[0], 8),
+        Column("any medal", figure, 14, right=True),
+        Column("competitions", lambda one: f"{one[1].covered} of {one[1].of}", 12, right=True),
+        Column("seeds", lambda one: "" if one[1].cell is None else f"{one[1].cell.n or '-'}", 5, right=True),
+    ]
+    table = Table(columns, known, width, signs)
+    return [table.heading(), *map(table.line, known)]
 
 
 def _preview(text: str, width: int) -> Iterator[Pieces]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,16 +18,17 @@ from textual.widgets import Input
 from competitions import registry
 from competitions.model import Competition, Edition
 from console import wording
+from console.sanitize import plain
 from console.tui.keys import key_names
-from console.tui.painting import Line, Piece, Pieces, cells_of, fitting, foreign, foreign_end, heading
+from console.tui.painting import Line, Piece, Pieces, cells_of, fitting, foreign, foreign_path, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.inputs import Field, FilePaths, LabelledField
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.ruler import medal_role, ruler
+from console.tui.widgets.ruler import medal_role, ruler, to_next
 from console.tui.widgets.run_cell import outcome_role, outcome_sign
-from console.tui.widgets.table import REST, Cell, Column, Forms, Table
+from console.tui.widgets.table import Cell, Column, Forms, Table
 from console.views.grading import (
     GradedFile,
     PastGrading,
@@ -84,7 +85,8 @@ class GradeScreen(ConsoleScreen):
         self._seen_as: Signature = None
 
     def body(self) -> Iterable[Widget]:
-        """Return the fields, the matching competitions, the report, and the history."""
+        """Return the report, the fields, the matching competitions, and the history."""
+        yield Painted(id="verdict")
         yield Vertical(
             LabelledField(
                 "competition",
@@ -101,7 +103,6 @@ class GradeScreen(ConsoleScreen):
             id="form",
         )
         yield Painted(id="metric")
-        yield Painted(id="verdict")
         yield LineList(id="history")
         yield Painted(id="about")
 
@@ -186,11 +187,21 @@ class GradeScreen(ConsoleScreen):
             self.draw()
             return
         self._waiting.add(asked)
-        self._asked, self._found = asked, None
+        if not self._is_about(asked):
+            self._found = None
+        self._asked = asked
         self.draw()
         self.in_background(
             partial(_graded_or_problem, asked, self.app.places.data_dir, self._waiting),
             partial(self._take, asked),
+        )
+
+    def _is_about(self, asked: _Asked) -> bool:
+        """Return whether the report shown is about the same file, and so stays until the next one has come."""
+        found = self._found
+        return isinstance(found, GradedFile) and (found.competition.id, found.report.submission_path) == (
+            asked.competition_id,
+            str(asked.path),
         )
 
     def action_watch(self) -> None:
@@ -201,6 +212,7 @@ class GradeScreen(ConsoleScreen):
             self._watched, self._graded_as, self._seen_as = self._asked_for(), None, None
             self._look()
         self.draw()
+        self.refresh_frame()
 
     def action_edition(self) -> None:
         """Grade by the other edition."""
@@ -222,6 +234,10 @@ class GradeScreen(ConsoleScreen):
             self.query(each) for each in ("#path", "#competition", "#history", "#about")
         )
 
+    def toggled_on(self) -> Collection[str]:
+        """Return the key of watching."""
+        return ("grade.watch",) if self._watched is not None else ()
+
     def redraw(self) -> None:
         """Draw the matching competitions, the report, and the history."""
         width, signs = self.size.width, self.app.signs
@@ -237,13 +253,16 @@ class GradeScreen(ConsoleScreen):
         watching: tuple[Pieces, ...] = ()
         if self._watched is not None:
             path, of = str(self._watched.path), f" for {self._watched.competition_id}"
-            after = ": graded again when it changes"
+            stop = key_names(self.app.settings.keys)("grade.watch")
+            after = f": graded again when it changes, {stop} stops"
             room = width - len(f" watching {of}{after}") - 1
             if room < 12:
                 of, room = "", room + len(of)  # the first field, or the history, shows the competition
-            ends = foreign_end(path, max(10, room), ellipsis=signs.ellipsis).strip()
+            ends = foreign_path(path, max(10, room), ellipsis=signs.ellipsis).strip()
             watching = (_line(f"watching {ends}{of}{after}", "running", width), ())
-        self.query_one("#verdict", Painted).show(*watching, *self._hint(width), *self._result(width))
+        verdict = self.query_one("#verdict", Painted)
+        verdict.show(*watching, *self._hint(width), *self._result(width))
+        verdict.display = bool(verdict.text)
         history = self.query_one("#history", LineList)
         has_room = self._asked is None and self._found is None
         history.show(_history(self._past, history.line_width, self.app.now(), signs, explains=has_room))
@@ -287,14 +306,21 @@ class GradeScreen(ConsoleScreen):
         if self._asked is not None:
             key = key_names(self.app.settings.keys)("grade.back")
             text = f"grading {self._asked.path.name}   {key} {key} waits no longer"
-            return (_line(text, "running", width),)
+            return (_line(text, "running", width), *self._report())
         if isinstance(self._found, Problem):
-            first, *more = str(self._found).splitlines()
-            return (
-                *_lines(first, "bad", width),
-                *(line for text in more for line in _lines(text, "dim", width)),
-            )
-        return () if self._found is None else _report(self._found, self.size, self.app.signs)
+            problem, failed = self._found, self.app.signs.failed
+            told = _listed(f"{failed} not graded", [problem.what], "bad", width)
+            told += _listed("cause", filter(None, [problem.why]), "warn", width)
+            return (*told, *_listed("next", filter(None, [problem.next_step]), "text", width))
+        return self._report()
+
+    def _report(self) -> tuple[Pieces, ...]:
+        """Return the report shown last, if it is of the same file still."""
+        if not isinstance(self._found, GradedFile):
+            return ()
+        name = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        again = f"{name('grade.run')} grades it again, {name('grade.watch')} whenever it changes"
+        return _report(self._found, self.size, self.app.signs, f"mend the file; {again}")
 
     def _take(self, asked: _Asked, found: GradedFile | Problem) -> None:
         if asked is not self._asked:
@@ -368,8 +394,6 @@ _MOST_LINES = 4
 _HIGH = 32
 # From this width on the history has dates beside times.
 _WIDE = 100
-# The lengths to which too long paths are cut, keeping their ends.
-_PATH_ROOMS = (80, 64, 52, 44, 36, 32, 28, 24, 20, 16, 12, 8)
 _PURPOSE = (
     "Grades one CSV file against the answers of a prepared dataset, as the submission of a run is graded; no agent "
     "sees the score. What was graded is listed here."
@@ -394,39 +418,56 @@ def _metric_line(found: Competition, edition: Edition, signs: Signs, width: int)
     return _labelled("metric", (f"{name}{which}", "dim"))
 
 
-def _report(graded: GradedFile, size: Size, signs: Signs) -> tuple[Pieces, ...]:
-    """Return the lines of the report: validity, problem, score, and its position among the cut-offs."""
+def _report(graded: GradedFile, size: Size, signs: Signs, mend: str) -> tuple[Pieces, ...]:
+    """Return the lines of the report: the result, its place among the cut-offs, and for a refused file what to do."""
     width, height = size
     report, cuts = graded.report, graded.competition.thresholds
-    took = f"{wording.size(graded.bytes)}, graded in {graded.seconds:.1f} s, edition {report.edition}"
-    room = max(20, width - _LABEL - len(took) - 5)
-    path = foreign_end(report.submission_path, room, ellipsis=signs.ellipsis)
-    lines: list[Pieces] = [_labelled("file", (path, "text"), (f"   {took}", "dim"))]
+    lines: list[Pieces] = [_verdict(graded, width, signs)]
+    ends = [f"   {wording.size(graded.bytes)}, graded in {graded.seconds:.1f} s, edition {report.edition}"]
+    ends.append(f"   edition {report.edition}")
+    took = ends[0] if width >= _WIDE else ends[1]
+    path = foreign_path(
+        report.submission_path, max(20, width - _LABEL - len(took) - 2), ellipsis=signs.ellipsis
+    )
+    file: Pieces = _labelled("file", (path, "text"), (took, "dim"))
     if report.score is None:
-        why = _OUTCOMES.get(report.outcome, report.outcome)
-        lines.append(_labelled("valid", ("no", "bad"), (f"   {why}", "dim")))
         lines += _listed("why", report.message.splitlines(), "warn", width)
         lines += _rows(graded.rows, width)
+        lines += [*_listed("next", [mend], "text", width), file]
     else:
-        earned = report.medal or ("above median" if report.above_median else "below median")
-        letter = outcome_sign(_EARNED[earned], signs)
-        lines.append(_labelled("valid", ("yes", "good")))
-        worth: Piece = (f"     {letter}  {earned}", medal_role(cuts, report.score))
-        lines.append(
-            _labelled(
-                "score", (f"{report.score:.5f}", "strong"), (f" {better_arrow(cuts, signs)}", "dim"), worth
-            )
-        )
-        if report.percentile is not None:
-            lines.append(_labelled("rank", (wording.rank(report.percentile), "text")))
-    lines.append(())
-    lines += [((" ", "text"), *pieces) for pieces in ruler(cuts, report.score, width - 2, signs)]
+        lines.append(file)
+    if report.score is not None or height >= _HIGH:
+        lines.append(())
+        lines += [((" ", "text"), *pieces) for pieces in ruler(cuts, report.score, width - 2, signs)]
     if report.defects:
         lines += [(), _labelled("known defects", (f"of this competition in edition {report.edition}", "dim"))]
         # Leave room for the history below.
         most_lines = _MOST_LINES if height >= _HIGH else 1
         lines += _listed("", report.defects[:_MOST_DEFECTS], "dim", width, most_lines=most_lines)
     return tuple(lines)
+
+
+def _verdict(graded: GradedFile, width: int, signs: Signs) -> Pieces:
+    """Return the result in one line: medal, score, distance to the next medal, rank; or why there is none."""
+    report, cuts = graded.report, graded.competition.thresholds
+    if report.score is None:
+        why = _OUTCOMES.get(report.outcome, report.outcome)
+        return ((f" {f'{signs.invalid} not valid':<{_LABEL}}", "bad"), (why, "bad"))
+    earned = report.medal or ("above median" if report.above_median else "below median")
+    head: Pieces = (
+        (
+            f" {f'{outcome_sign(_EARNED[earned], signs)} {earned}':<{_LABEL - 1}} ",
+            medal_role(cuts, report.score),
+        ),
+        (f"{report.score:.5f}", "strong"),
+        (f" {better_arrow(cuts, signs)}   ", "dim"),
+    )
+    further: Pieces = ((to_next(cuts, report.score), "text"),)
+    forms: list[Pieces] = [(*head, *further)]
+    if report.percentile is not None:
+        ranks = (wording.rank(report.percentile), wording.rank(report.percentile, short=True))
+        forms[:0] = [(*head, *further, ("   ", "text"), (rank, "text")) for rank in ranks]
+    return fitting(forms, width)
 
 
 def _rows(rows: Sequence[SubmissionRow], width: int) -> list[Pieces]:
@@ -472,41 +513,53 @@ def _history(
     if not past:
         parts = _wrapped(_PURPOSE, width - 3) if explains else []
         return [Line(((f"  {part}", "dim"),)) for part in parts]
-    table = Table(_history_columns(now, signs, with_day=width >= _WIDE), past, width, signs)
+    table = Table(_history_columns(past, width, now, signs), past, width, signs)
     title = Line(heading("graded before", width, signs, note=str(len(past))))
-    return [title, *(table.line(each, key=each) for each in past)]
+    return [title, table.heading(), *(table.line(each, key=each) for each in past)]
 
 
 def _past_lines(key: Hashable, width: int) -> tuple[Pieces, ...]:
-    """Return the full path of a line of the history, if it fits, and why it had no score."""
+    """Return the full path of a line of the history, as far as it fits, and why it had no score."""
     if not isinstance(key, PastGrading):
         return ()
-    path = _labelled("path", (foreign_end(key.path, width - _LABEL - 2), "text"))
-    return (path, *(_listed("why", [key.message], "warn", width) if key.message else ()))
+    path = _labelled("path", (foreign_path(key.path, width - _LABEL - 2), "text"))
+    day = _labelled("graded", (f"{wording.date_and_time(key.at)}, edition {key.edition}", "dim"))
+    return (path, day, *(_listed("why", [key.message], "warn", width) if key.message else ()))
 
 
-def _history_columns(now: float, signs: Signs, *, with_day: bool) -> list[Column[PastGrading]]:
-    def when(each: PastGrading) -> str:
-        if with_day:
-            return wording.date_and_time(each.at)
-        # For another day the date is more useful than the time.
-        day = wording.day(each.at)
-        return wording.clock(each.at) if day == wording.day(now) else day.partition("-")[2]
+def _history_columns(
+    past: Sequence[PastGrading], width: int, now: float, signs: Signs
+) -> list[Column[PastGrading]]:
+    # Files of the same name are told apart by what stands before it.
+    longest = max(cell_len(plain(each.path)) for each in past)
 
     def worth(each: PastGrading) -> Cell:
         earned = _EARNED.get(each.medal, Outcome.INVALID)
-        text = each.outcome.replace("_", " ") if each.score is None else wording.score(each.score, 9)
+        short = {"limits_exceeded": "over limits", "grader_error": "grader failed"}
+        text = (
+            short.get(each.outcome, each.outcome.replace("_", " "))
+            if each.score is None
+            else wording.score(each.score, 9)
+        )
         return ((f"{outcome_sign(earned, signs)} {text}", outcome_role(earned)),)
 
     def path(each: PastGrading) -> Cell:
-        # The end of a path is more useful than its beginning.
-        shorter = (foreign_end(each.path, room, ellipsis=signs.ellipsis) for room in _PATH_ROOMS)
-        return Forms([((text, "dim"),) for text in (each.path, *shorter)])
+        rooms = range(max(_SHORTEST_PATH, min(longest, width)), _SHORTEST_PATH - 1, -1)
+        shorter = (foreign_path(each.path, room, ellipsis=signs.ellipsis) for room in rooms)
+        return Forms([((text, "text"),) for text in shorter])
+
+    def edition(each: PastGrading) -> str:
+        return "" if each.edition == "v1" else each.edition
 
     return [
-        Column("", when, 16 if with_day else 5, role="dim"),
+        Column("age", lambda each: wording.age(now - each.at), 4, right=True, role="dim"),
+        Column("graded", lambda each: wording.date_and_time(each.at), 16, drop=1, role="dim"),
         Column("competition", lambda each: each.competition_id, 22, grows=56),
-        Column("worth", worth, 16),
-        Column("edition", lambda each: each.edition, 9, drop=1, role="dim"),
-        Column("file", path, 28, grows=REST),
+        Column("result", worth, 15),
+        Column("edition", edition, 9, drop=2, role="dim"),
+        Column("file", path, _SHORTEST_PATH, grows=max(_SHORTEST_PATH + 1, longest)),
     ]
+
+
+# Paths in the history are not cut below this length.
+_SHORTEST_PATH = 24

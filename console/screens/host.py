@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from console import wording
 from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Pieces, bar, cut, foreign, heading, joined
+from console.tui.painting import Line, Piece, Pieces, bar, cut, foreign, heading, joined, width_of
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.chart import Series, chart
-from console.tui.widgets.table import REST, Column, Table
+from console.tui.widgets.table import REST, Cell, Column, Forms, Table
 from console.views.host import HISTORY_SECONDS, HostUse, LiveRun, host_use
-from engine.control import EngineStatus
+from engine.control import EngineStatus, GpuUse
 from engine.notifications.news import LOW_DISK_SHARE
 from engine.placements.commands import Node
-from state.records import UsageSample
+from state.records import Run, UsageSample
 
 # Older measurements are marked; this is several times the interval of measurements.
 _OLD_SECONDS = 600.0
+# From these widths on bars are longer; from the greater one, charts are beside each other.
+_MIDDLE, _WIDE = 110, 150
+# A GPU whose memory is used by more than this share may soon have too little for its run.
+_FULL_GPU = 0.95
+# A GPU with its place in the driver's list and the live runs that hold it.
+_HeldGpu = tuple[int, GpuUse, list[Run]]
+
+
+@dataclass(frozen=True)
+class _GpuKey:
+    """The key of a GPU's line, which opens the run that holds it."""
+
+    place: int
+    run_id: int
 
 
 class HostScreen(ListScreen):
@@ -30,6 +45,8 @@ class HostScreen(ListScreen):
     def __init__(self) -> None:
         super().__init__()
         self._use = HostUse()
+        # The batch system's node whose runs alone are shown; None: the runs of all.
+        self._node: str | None = None
 
     def queries(self) -> Queries:
         """Return the query for the resource usage."""
@@ -44,16 +61,25 @@ class HostScreen(ListScreen):
         """Draw the machine as it is now."""
         users, now, signs = self.line_list, self.app.now(), self.app.signs
         self.header.show(*_machine(self.app.engine, now, self.size.width, signs))
-        users.show(_lines(self._use, users.line_width, users.size.height, now, signs))
+        gpus = () if self.app.engine is None else self.app.engine.gpu_uses
+        users.show(_lines(self._use, gpus, self._node, users.line_width, users.size.height, now, signs))
 
     def action_open(self) -> None:
-        """Open the run under the cursor on its resources."""
+        """Open the run under the cursor on its resources; on a node, show only its runs, or again those of all."""
         key = self.line_list.key
         if isinstance(key, int):
             self.app.show_run(key, pane="resources")
+        elif isinstance(key, _GpuKey):
+            self.app.show_run(key.run_id, pane="resources")
+        elif isinstance(key, tuple):
+            _, node = key
+            self._node = None if node == self._node else node
+            self.redraw()
 
     def _take(self, use: HostUse) -> None:
         self._use = use
+        if use.nodes is None or all(node.name != self._node for node in use.nodes.nodes):
+            self._node = None
 
 
 def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) -> tuple[Pieces, ...]:
@@ -74,12 +100,13 @@ def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) 
     used_memory = None
     if engine.memory_total is not None and engine.memory_available is not None:
         used_memory = engine.memory_total - engine.memory_available
+    cells = 48 if width >= _WIDE else 32 if width >= _MIDDLE else 16
     gauges = {
-        "slots": _gauge("slots", engine.slots_used, engine.slots, _count, signs),
-        "load": _gauge("load", engine.load1, engine.cpus, _count, signs),
-        "memory": _gauge("memory", used_memory, engine.memory_total, wording.size, signs),
-        "disk: state": _disk("disk: state", engine.state_disk_free, engine.state_disk_total, signs),
-        "disk: data": _disk("disk: data", engine.data_disk_free, engine.data_disk_total, signs),
+        "slots": _gauge("slots", engine.slots_used, engine.slots, _count, cells, signs),
+        "load": _gauge("load", engine.load1, engine.cpus, _count, cells, signs),
+        "memory": _gauge("memory", used_memory, engine.memory_total, wording.size, cells, signs),
+        "disk: state": _disk("disk: state", engine.state_disk_free, engine.state_disk_total, cells, signs),
+        "disk: data": _disk("disk: data", engine.data_disk_free, engine.data_disk_total, cells, signs),
     }
     unknown = [
         *(["GPUs"] if engine.gpus is None else []),
@@ -95,21 +122,23 @@ def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) 
     return (joined(facts, (f" {signs.dot} ", "faint"), width), (), *lines)
 
 
-def _gauge(name: str, used: float | None, of: float | None, number: wording.Number, signs: Signs) -> Pieces:
+def _gauge(
+    name: str, used: float | None, of: float | None, number: wording.Number, cells: int, signs: Signs
+) -> Pieces:
     """Draw how much of a resource is used; empty if unknown."""
     if used is None or not of:
         return ()
-    full, empty = bar(used / of, 16, signs)
+    full, empty = bar(used / of, cells, signs)
     role: Role = "warn" if used > of else "running"
     return (
         (f" {name:<13}", "dim"), (full, role), (empty, "faint"), (f"  {number(used)} of {number(of)}", "text")
     )  # fmt: skip
 
 
-def _disk(name: str, free: int | None, total: int | None, signs: Signs) -> Pieces:
+def _disk(name: str, free: int | None, total: int | None, cells: int, signs: Signs) -> Pieces:
     if free is None or not total:
         return ()
-    full, empty = bar(1 - free / total, 16, signs)
+    full, empty = bar(1 - free / total, cells, signs)
     low = free < LOW_DISK_SHARE * total
     text = f"  {wording.size(free)} free of {wording.size(total)}"
     return (
@@ -120,29 +149,49 @@ def _disk(name: str, free: int | None, total: int | None, signs: Signs) -> Piece
     )
 
 
-def _lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> list[Line]:
-    """Return the runs by usage, the disks by kind of data, and charts of the last hours."""
-    begun = [each for each in use.live if each.run.started_at is not None or not each.attempt.waits_for]
-    waiting = len(use.live) - len(begun)
+def _lines(
+    use: HostUse,
+    gpus: Sequence[GpuUse],
+    node: str | None,
+    width: int,
+    height: int,
+    now: float,
+    signs: Signs,
+) -> list[Line]:
+    """Return nodes and GPUs, the runs by usage (of one node or of all), what fills the disks, and charts."""
+    live = [each for each in use.live if node is None or _where(each) == node]
+    # A suspended job waits, too, but it still holds its node's memory.
+    begun = [each for each in live if each.run.started_at is not None or not each.attempt.waits_for]
+    waiting = sum(wording.waits_in_queue(each.attempt) for each in live)
+    running = len(live) - waiting
     told = [
-        *([f"{len(begun)} running"] if begun else []),
+        *([f"on {foreign(node, 40).rstrip()} alone"] if node is not None else []),
+        *([f"{running} running"] if running else []),
         *([f"{waiting} waiting in Slurm"] if waiting else []),
     ]
-    made = _nodes(use, width, now, signs)
+    made = [*_nodes(use, width, now, signs), *_gpus(gpus, use, width, signs)]
     made.append(Line(heading("runs by what they use", width, signs, note=", ".join(told))))
     with_gpus = any(one.latest is not None and one.latest.gpu_percent is not None for one in begun)
     columns = _columns(now, with_nodes=any(map(_where, begun)), with_gpus=with_gpus)
     table = Table(columns, begun, width, signs)
-    made += [table.heading()] if begun else [Line((("  nothing is running", "dim"),))]
+    made += (
+        [table.heading()]
+        if begun
+        else [Line(((f"  nothing is running{'' if node is None else ' there'}", "dim"),))]
+    )
     made += [table.line(each, key=each.run.id) for each in begun]
     made += [Line(), Line(heading("what fills the disks", width, signs)), *_disk_users(use, signs)]
-    room = max(4, min(14, (height - len(made) - 8) // 2))
-    for name, points, number in (
-        ("processors of all runs together", use.cpu_percent, _cpus),
-        ("memory of all runs together", use.memory_bytes, wording.size),
-    ):
-        if len(points) < 2:
-            continue
+    charts = {
+        "processors": (use.cpu_percent, _cpus),
+        "memory": (use.memory_bytes, wording.size),
+    }
+    known = {name: known for name, known in charts.items() if len(known[0]) > 1}
+    beside = len(known) > 1 and width >= _WIDE
+    lines_left = height - len(made) - (3 if beside else 8)
+    room = max(4, min(24, lines_left) if beside else min(14, lines_left // 2))
+    drawn = []
+    for name, (points, number) in known.items():
+        room_across = width // 2 - 1 if beside else width
         series = Series(
             points=[(at - now + HISTORY_SECONDS, value) for at, value in points],
             span=(0.0, HISTORY_SECONDS),
@@ -151,10 +200,91 @@ def _lines(use: HostUse, width: int, height: int, now: float, signs: Signs) -> l
             floor=0.0,
             ends=(f"{wording.span(HISTORY_SECONDS)} ago", "now"),
         )
-        drawn = chart(series, width - 2, room, signs, ascii_only=signs.bar_parts == " ")
-        title = f"{name}, the last {wording.span(HISTORY_SECONDS)}"
-        made += [Line(), Line(heading(title, width, signs)), *(Line(pieces) for pieces in drawn)]
-    return made
+        title = heading(
+            f"{name} of all runs together, the last {wording.span(HISTORY_SECONDS)}", room_across, signs
+        )
+        drawn.append([title, *chart(series, room_across - 2, room, signs, ascii_only=signs.bar_parts == " ")])
+    if beside:
+        half = width - width // 2 + 1
+        return [
+            *made,
+            Line(),
+            *(
+                Line((*left, (" " * (half - width_of(left)), "text"), *right))
+                for left, right in zip(*drawn, strict=True)
+            ),
+        ]
+    return [*made, *(line for one in drawn for line in (Line(), *map(Line, one)))]
+
+
+def _gpus(gpus: Sequence[GpuUse], use: HostUse, width: int, signs: Signs) -> list[Line]:
+    """Return a line for each GPU: how busy it is, its memory, and the runs that hold it; lost ones first."""
+    live = {each.attempt.id: each.run for each in use.live}
+    runs_of = [[live[attempt] for attempt in gpu.attempts if attempt in live] for gpu in gpus]
+    shown = [
+        (place, gpu, held)
+        for place, (gpu, held) in enumerate(zip(gpus, runs_of, strict=True))
+        if held or not gpu.is_lost
+    ]
+    if not shown:
+        return []
+    shown.sort(key=lambda one: not one[1].is_lost)
+    lost = sum(gpu.is_lost for _place, gpu, _held in shown)
+    free = sum(not held for _place, _gpu, held in shown)
+    names = {gpu.name for _place, gpu, _held in shown if gpu.name}
+    note = [
+        *([next(iter(names))] if len(names) == 1 else []),
+        *([f"{lost} lost"] if lost else []),
+        f"{free} without a run" if free else "all in use",
+    ]
+    cells = 20 if width >= _WIDE else 10 if width >= _MIDDLE else 6
+
+    def gauge(share: float | None, text: str, *, high: bool) -> Pieces:
+        if share is None:
+            return ((f"{' ' * cells} {text}", "dim"),)
+        full, empty = bar(share, cells, signs)
+        return ((full, "warn" if high else "running"), (empty, "faint"), (f" {text}", "text"))
+
+    def busy(one: _HeldGpu) -> Pieces:
+        _place, gpu, _held = one
+        if gpu.is_lost:
+            return (("lost", "bad"),)
+        percent = gpu.busy_percent
+        if percent is None:
+            return gauge(None, "", high=False)
+        return gauge(percent / 100, f"{percent:>3} %", high=False)
+
+    def memory(one: _HeldGpu) -> Pieces:
+        _place, gpu, _held = one
+        if gpu.memory_used is None or not gpu.memory_total:
+            return ()
+        share = gpu.memory_used / gpu.memory_total
+        text = f"{wording.size(gpu.memory_used):>7}"
+        if width >= _MIDDLE:
+            text += f" of {wording.size(gpu.memory_total)}"
+        return gauge(share, text, high=share > _FULL_GPU)
+
+    def holders(one: _HeldGpu) -> Cell:
+        _place, gpu, held = one
+        text = ", ".join(f"{run.competition_id} seed {run.seed}" for run in held)
+        if gpu.is_lost:
+            lost: Piece = (", not listed by the driver any more", "bad")
+            return Forms([((text, "text"), lost), ((text, "text"),)])
+        is_idle = gpu.busy_percent == 0 and bool(held)
+        return (*((("idle: ", "warn"),) if is_idle else ()), (text or "no run", "text" if held else "dim"))
+
+    columns: list[Column[_HeldGpu]] = [
+        Column("GPU", lambda one: str(one[0] if one[1].number is None else one[1].number), 3, right=True),
+        Column("busy", busy, cells + 6),
+        Column("memory", memory, cells + (19 if width >= _MIDDLE else 8), gap=1),
+        Column("run", holders, 16, grows=REST),
+    ]
+    table = Table(columns, shown, width, signs)
+    made = [Line(heading("GPUs", width, signs, note=", ".join(note))), table.heading()]
+    for one in shown:
+        place, _gpu, held = one
+        made.append(table.line(one, key=_GpuKey(place, held[0].id) if held else None))
+    return [*made, Line()]
 
 
 def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[LiveRun]]:
@@ -167,6 +297,8 @@ def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[Li
 
     def since(user: LiveRun) -> str:
         run = user.run
+        if wording.waits_in_queue(user.attempt):
+            return "waits"
         return wording.span(now - run.started_at) if run.started_at else run.state.value[:6]
 
     gpu_columns = [
@@ -195,13 +327,13 @@ def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[Li
 
 
 def _nodes(use: HostUse, width: int, now: float, signs: Signs) -> list[Line]:
-    """Return the batch system's nodes: those with our runs first, then by name."""
+    """Return the batch system's nodes: those that take no jobs first, then those with our runs."""
     if use.nodes_problem:
         return [Line(((f"  nodes: {foreign(use.nodes_problem, width - 12).rstrip()}", "warn"),)), Line()]
     if use.nodes is None:
         return []
     ours = use.runs_of_nodes
-    shown = sorted(use.nodes.nodes, key=lambda node: (-ours.get(node.name, 0), node.name))
+    shown = sorted(use.nodes.nodes, key=lambda node: (not node.is_away, -ours.get(node.name, 0), node.name))
     away = sum(node.is_away for node in shown)
     told = [
         str(len(shown)),

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
+from rich.cells import cell_len
 from textual.widget import Widget
 
 from console import wording
 from console.actions import integrity
 from console.sanitize import plain
 from console.screens.logs import FileScreen
+from console.tui.keys import key_names
 from console.tui.list_screen import FilteredScreen
-from console.tui.painting import Line, Pieces, cells_of, cut, fit, foreign, joined
+from console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign, foreign_path, joined, width_of
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Prompt
@@ -32,9 +34,11 @@ _ROLES: dict[Severity, Role] = {
 }
 # Narrower screens show two passages below each other.
 _SIDE_BY_SIDE = 110
-# Terminals with fewer lines show passages without context.
-_WITHOUT_CONTEXT = 28
-_MOST_BESIDE = 8
+# The lines of the terminal that are not for passages, and the most lines before and after one.
+_OTHER_LINES = 22
+_MOST_BESIDE = 20
+# Terminals with fewer lines have shorter texts, for more lines of passages.
+_LOW = 32
 # The prompts for reasons: sign and hint.
 _REASONS = {
     "clear": ("c", "why it says nothing against the run (kept, and disclosed with the row)"),
@@ -66,6 +70,10 @@ class IntegrityScreen(FilteredScreen):
             yield Prompt(sign, hint, id=name, done=name)
         yield prompt
 
+    def toggled_on(self) -> Collection[str]:
+        """Return the key of the notes."""
+        return ("integrity.notes",) if self._with_notes else ()
+
     def queries(self) -> Queries:
         """The findings."""
         return {"integrity": (partial(integrity_facts, run_ids=self._run_ids), self._take)}
@@ -78,7 +86,8 @@ class IntegrityScreen(FilteredScreen):
         shown, signs = self.line_list, self.app.signs
         found = [one for one in facts.findings if self._is_shown(one)]
         left_out = sum(not _counts(one) for one in facts.findings) if not self._with_notes else 0
-        self.header.show(_header(self._title, facts, self.words, left_out, shown.line_width, signs))
+        notes = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("integrity.notes")
+        self.header.show(_header(self._title, facts, self.words, left_out, notes, shown.line_width, signs))
         table = Table(_COLUMNS, found, shown.line_width, signs)
         if found:
             shown.show([table.line(one, key=one.key) for one in found], heading=table.heading())
@@ -126,6 +135,7 @@ class IntegrityScreen(FilteredScreen):
         """Show notes too, or only findings that need a review."""
         self._with_notes = not self._with_notes
         self.redraw()
+        self.refresh_frame()
 
     def action_review(self, what: str) -> None:
         """Open the prompt for the reason to clear or confirm the finding under the cursor."""
@@ -182,13 +192,27 @@ class IntegrityScreen(FilteredScreen):
             evidence.show()
             return
         known = self._passages
-        shown = known[1] if known is not None and known[0] == one.key else passages(one, 0)
-        evidence.show(*_evidence(one, shown, self.size.width, self.app.signs)[: self.size.height])
+        is_read = known is not None and known[0] == one.key
+        shown = known[1] if known and is_read else tuple(map(Passage, one.finding.excerpts))
+        key = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
+        is_low = self.size.height < _LOW
+        next_step = f"{key('integrity.open')} opens the file at the line"
+        next_step += "" if is_low else f", {key('integrity.log')} the log"
+        if not self.app.readonly:
+            review = f"{key('integrity.clear')} clears it and {key('integrity.confirm')} confirms it"
+            disclosed = "" if is_low else " with a reason that is disclosed with the row"
+            next_step = f"{review}{disclosed}; {next_step}"
+        drawn = _evidence(
+            one, shown, self.size.width, self.app.now(), next_step, self.app.signs, is_low=is_low
+        )
+        evidence.show(*drawn[: self.size.height])
 
     def _read_passages(self) -> None:
-        """Read the context of the passages of the finding under the cursor, as far as there is room."""
-        one, beside = self._current(), (self.size.height - _WITHOUT_CONTEXT) // 4
-        if one is not None and beside > 0 and (self._passages is None or self._passages[0] != one.key):
+        """Read the passages of the finding under the cursor with as many lines around them as there is room for."""
+        one = self._current()
+        if one is not None and (self._passages is None or self._passages[0] != one.key):
+            below = 1 if self.size.width >= _SIDE_BY_SIDE else max(1, len(one.finding.excerpts))
+            beside = max(1, (self.size.height - _OTHER_LINES) // (2 * below))
             read = partial(passages, one, min(beside, _MOST_BESIDE))
             self.in_background(read, partial(self._take_passages, one.key), latest="passages")
 
@@ -202,7 +226,10 @@ def _counts(one: ShownFinding) -> bool:
     return one.finding.severity.is_flag or one.review is not None
 
 
-def _header(title: str, facts: IntegrityFacts, words: str, left_out: int, width: int, signs: Signs) -> Pieces:
+def _header(
+    title: str, facts: IntegrityFacts, words: str, left_out: int, notes: str, width: int, signs: Signs
+) -> Pieces:
+    """Return how many runs were looked at and what was found; `notes` is the key that shows the notes left out."""
     groups: list[Pieces] = [
         ((f" {foreign(title, 40).rstrip()}", "strong"),),
         ((f"{facts.looked_at:,} of {wording.plural(facts.runs, 'run')} looked at", "text"),),
@@ -212,7 +239,7 @@ def _header(title: str, facts: IntegrityFacts, words: str, left_out: int, width:
     if words:
         groups.append(((f"/ {foreign(words, 30).rstrip()}", "accent"),))
     if left_out:
-        groups.append(((f"{wording.plural(left_out, 'note')} not shown", "dim"),))
+        groups.append(((f"{wording.plural(left_out, 'note')} not shown: {notes}", "dim"),))
     groups.append((("people decide: a finding alone excludes no run", "dim"),))
     return joined(groups, (f" {signs.dot} ", "faint"), width)
 
@@ -233,64 +260,96 @@ _COLUMNS = (
 )
 
 
-def _evidence(one: ShownFinding, shown: Sequence[Passage], width: int, signs: Signs) -> list[Pieces]:
-    """Return the evidence of a finding: statement, figures, review, passages."""
+def _evidence(
+    one: ShownFinding,
+    shown: Sequence[Passage],
+    width: int,
+    now: float,
+    next_step: str,
+    signs: Signs,
+    *,
+    is_low: bool,
+) -> list[Pieces]:
+    """Return the evidence of a finding: statement, run, figures, review, what one can do, passages."""
     room = max(20, width - 4)
+
+    def told(label: str, text: str, role: Role, most_lines: int) -> list[Pieces]:
+        parts = cells_of(foreign(text, most_lines * (room - _LABEL)).rstrip(), room - _LABEL)
+        return [
+            ((f" {'' if place else label:<{_LABEL}}", "dim"), (part, role))
+            for place, part in enumerate(parts)
+            if part.strip()
+        ]
+
     lines: list[Pieces] = [((signs.rule * width, "faint"),)]
+    lines += told("found", one.finding.statement, "strong", 4)
     run, outcome = one.run, one.run.outcome
+    sweep = foreign(run.sweep_id, 30).rstrip()
     earned: Pieces = ()
     if outcome is not None:
         score = "" if run.score is None else f" {wording.score(run.score)}"
         words = f"{outcome_sign(outcome, signs)} {wording.outcome(outcome)}{score}"
         earned = ((words, outcome_role(outcome)),)
+    looked = wording.age(now - one.result.looked_at)
+    ago = "now" if looked == "now" else f"{looked} ago"
     groups: tuple[Pieces, ...] = (
-        ((f" run {run.id}, seed {run.seed} of {foreign(run.sweep_id, 30).rstrip()}", "dim"),),
+        (
+            (f" {'run':<{_LABEL}}", "dim"),
+            (f"{run.id}, seed {run.seed} of {sweep}", "text"),
+        ),
         earned,
-        ((f"{one.result.layer}/{one.result.detector}", "dim"),),
+        ((f"by {one.result.layer}/{one.result.detector}, {ago}", "dim"),),
         ((f"finding {one.finding.key}", "dim"),),
     )
     lines.append(joined(filter(None, groups), (f" {signs.dot} ", "faint"), width))
-    lines += [
-        ((f" {part}", "strong"),)
-        for part in cells_of(foreign(one.finding.statement, 4 * room), room)
-        if part.strip()
-    ]
     if one.finding.numbers:
         figures = ", ".join(f"{name} {value:,.4g}" for name, value in one.finding.numbers.items())
-        lines += [((f" {part}", "text"),) for part in cells_of(foreign(figures, 2 * room).rstrip(), room)]
+        lines += told("figures", figures, "text", 1 if is_low else 2)
     if one.review is not None:
         verb = "cleared" if one.is_cleared else "confirmed"
         said = f"{verb} by {one.review.author}, {wording.date_and_time(one.review.at)}: {one.review.reason}"
-        role: Role = "good" if one.is_cleared else "bad"
-        lines += [((f" {part}", role),) for part in cells_of(foreign(said, 3 * room).rstrip(), room)]
+        lines += told("review", said, "good" if one.is_cleared else "bad", 3)
+    lines += [*told("next", next_step, "text", 2), ()]
     if len(shown) == 2 and width >= _SIDE_BY_SIDE:
         half = (width - 3) // 2
         above = max(len(each.before) for each in shown)  # so that both passages begin on the same line
-        left, right = (_passage(each, half, above=above - len(each.before)) for each in shown)
+        left, right = (_passage(each, half, signs, above=above - len(each.before)) for each in shown)
         for place in range(max(len(left), len(right))):
             pair = [side[place] if place < len(side) else () for side in (left, right)]
-            gap = " " * (half - sum(len(text) for text, _ in pair[0])) if not pair[0] else ""
-            lines.append((*pair[0], (f"{gap} {signs.cursor} ", "faint"), *pair[1]))
+            gap = " " * (half - width_of(pair[0]))
+            lines.append((*pair[0], (f"{gap} {signs.axis} ", "faint"), *pair[1]))
     else:
         for each in shown:
-            lines += _passage(each, width - 1)
+            lines += _passage(each, width - 1, signs)
     return lines
 
 
-def _passage(shown: Passage, width: int, *, above: int = 0) -> list[Pieces]:
-    """Return a passage with its source and context, sanitised and cut to a width."""
+_LABEL = 9
+
+
+def _passage(shown: Passage, width: int, signs: Signs, *, above: int = 0) -> list[Pieces]:
+    """Return a passage with its file and the lines around it, cut to a width; its own lines are marked."""
     excerpt = shown.excerpt
-    lines: list[Pieces] = [((fit(f" {foreign(excerpt.place, width - 2).rstrip()}", width), "accent"),)]
-    lines += [((" " * width, "text"),)] * above
-    parts: tuple[tuple[Iterable[str], Role], ...] = (
-        (shown.before, "dim"),
-        (excerpt.text.split("\n") if excerpt.text else (), "text"),
-        (shown.after, "dim"),
-    )
+    when = "" if shown.written_at is None else f"written {wording.date_and_time(shown.written_at)}"
+    facts = "".join(f" {signs.dot} {fact}" for fact in (when, shown.trouble) if fact)
+    place = foreign_path(excerpt.place, max(16, width - 2 - cell_len(facts)), ellipsis=signs.ellipsis)
+    lines: list[Pieces] = [cut(((f" {place}", "accent"), (facts, "dim")), width)]
+    lines += [()] * above
+    hits = excerpt.text.split("\n") if excerpt.text else []
     number = excerpt.first_line - len(shown.before)
-    for texts, role in parts:
+    for texts, is_hit in ((shown.before, False), (hits, True), (shown.after, False)):
         for text in texts:
             label = f"{number:>5} " if excerpt.first_line else "      "
-            lines.append(cut(((label, "dim"), (foreign(text.expandtabs(4), width - 6), role)), width))
+            mark: Piece = (">" if is_hit else " ", "warn")
+            drawn = hit_pieces(text, shown.line) if is_hit else ((plain(text.expandtabs(4)), "dim"),)
+            lines.append(cut((mark, (label, "warn" if is_hit else "dim"), *drawn), width, signs.ellipsis))
             number += 1
     return lines
+
+
+def hit_pieces(text: str, line: str) -> tuple[Piece, ...]:
+    """Return a line of a passage; where the passage is a part of it, that part is highlighted."""
+    begin, found, end = line.partition(text)
+    if not found or not (begin.strip() or end.strip()):
+        return ((plain((line or text).expandtabs(4)), "text"),)
+    return (plain(begin.expandtabs(4)), "text"), (plain(found), "hit"), (plain(end), "text")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from textual.containers import Horizontal, Vertical
+from textual.containers import Container, Horizontal, Vertical
 from textual.suggester import SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Input
@@ -18,11 +18,12 @@ from console import wording
 from console.actions import sweeps
 from console.actions.action import Action
 from console.actions.images import start_build
-from console.screens.dialogs import ConfirmScreen
+from console.sanitize import plain
+from console.screens.dialogs import ConfirmScreen, question_width
 from console.tui.keys import key_names
-from console.tui.painting import Pieces, fit, fitting, foreign, heading
+from console.tui.painting import Piece, Pieces, fit, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
-from console.tui.theme import Signs
+from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Field, FilePaths, LabelledField, Prompt
 from console.tui.widgets.painted import Painted
 from console.views.launch import (
@@ -38,23 +39,37 @@ from engine.checks import Check, Mend
 from engine.control import Answer
 from engine.images import BuildStatus, build_status
 from engine.options.requests import BuildImages
-from engine.options.sweep import FORM_OPTIONS
+from engine.options.sweep import FORM_OPTIONS, FormGroup
+from engine.sweeps.forecast import CONCURRENCY
 from foundation.files import write_text
 from foundation.problems import writing
 
-# With this many free lines below the summary, the dry run is shown without being requested.
-_ROOM_FOR_BOTH = 8
+# With this many free lines below the summary, the dry run is shown without being requested; if it is, it has at least
+# the second number.
+_ROOM_FOR_BOTH, _LEAST_OF_DRY_RUN = 8, 4
+# From this height on groups of fields have titles.
+_TALL_ENOUGH = 40
 # From this width on nearly every field's description fits on one line.
 _WIDE_ENOUGH = 150
-_QUESTION_MARGIN = 16
 _KEYS = {
     Mend.PREPARE: "launch.prepare",
     Mend.ENGINE: "launch.engine",
     Mend.BUILD: "launch.build",
 }
+# A check takes at most so many lines.
+_MOST_OF_CHECK = 3
 _SEED_WIDTH = 9
 _LOOK_SECONDS = 1.0
 _TIME_WIDTH = 14
+# How wide a column of the dry run is.
+_ORDER_WIDTH = 92
+
+
+# The groups of fields, by half of the form and by column of a half.
+_GROUPS = (
+    ((FormGroup.WHAT,), (FormGroup.SCHEDULING, FormGroup.MODELS)),
+    ((FormGroup.WHERE, FormGroup.LIMITS), (FormGroup.BUDGET,)),
+)
 
 
 class LaunchScreen(ConsoleScreen):
@@ -75,14 +90,15 @@ class LaunchScreen(ConsoleScreen):
         self._launched = Draft()
 
     def body(self) -> Iterable[Widget]:
-        """Return the fields in two columns, and the forecast below."""
-        columns: tuple[list[LabelledField], list[LabelledField]] = ([], [])
-        for option in FORM_OPTIONS:
-            assert option.form is not None  # FORM_OPTIONS are those with a field
-            text = self._draft.texts[option.name]
-            field = Field(text, placeholder=option.form.hint, id=option.name, select_on_focus=False)
-            columns[option.form.column].append(LabelledField(option.form.label, field))
-        yield Horizontal(*(Vertical(*rows, classes="column") for rows in columns), id="form")
+        """Return the fields by group, in two columns or beside each other in four, and the forecast below."""
+        halves = (
+            Container(
+                *(Vertical(*_fields(groups, self._draft), classes="column") for groups in half),
+                classes="half",
+            )
+            for half in _GROUPS
+        )
+        yield Horizontal(*halves, id="form")
         yield Painted(id="composed")
         yield Prompt("load", "a sweep as TOML", id="load", done="load it", suggester=FilePaths())
         yield Prompt("save", "a file, such as sweep.toml", id="save", done="save it", suggester=FilePaths())
@@ -97,8 +113,8 @@ class LaunchScreen(ConsoleScreen):
         """Whether the fields exist, which are created after their rows."""
         return (
             super().is_composed()
-            and len(self.query(Field)) == len(FORM_OPTIONS)
-            and bool(self.query("#save"))
+            and sum(1 for _ in self.walk_children(Field)) == len(FORM_OPTIONS)
+            and any(child.id == "save" for child in self.children)
         )
 
     def fill_in(self, *, sweep_id: str = "", file: Path | None = None) -> None:
@@ -144,25 +160,36 @@ class LaunchScreen(ConsoleScreen):
     def redraw(self) -> None:
         """Draw the draft's forecast and checks."""
         width, signs, composed = self.size.width, self.app.signs, self._composed
+        self.set_class(width >= _WIDE_ENOUGH, "-wide")
+        self.set_class(self.size.height >= _TALL_ENOUGH, "-tall")
         for labelled in self.query(LabelledField):
             name = labelled.query_one(Field).id or ""
             labelled.show_problem(composed.wrong.get(name, "") if composed is not None else "")
         place = self.query_one("#composed", Painted)
         room = self.size.height - place.region.y - 1
-        keys = key_names(self.app.settings.keys)
-        lines = self._about(width) or [()]
+        keys, now = key_names(self.app.settings.keys), self.app.now()
+        # The room for the description of a field is that of the dry run.
+        lines = [] if self._dry_run else self._about(width) or [()]
         if self._is_left():
             can_launch = composed is not None and composed.can_launch
             lines = [_left(width, keys, can_launch=can_launch), ()]
-        if not self._dry_run or composed is None:
-            now, left = self.app.now(), room - len(lines)
-            lines += _summary(
-                composed, self._last_good, self._draft, self._build, width, left, signs, keys, now
-            )
-            if room - len(lines) >= _ROOM_FOR_BOTH:
-                lines += [(), *_order(composed, self._last_good, width, room - len(lines) - 1, signs)]
-        else:
-            lines += _order(composed, self._last_good, width, room - len(lines), signs)
+        left = room - len(lines)
+        lines += _summary(
+            composed,
+            self._last_good,
+            self._draft,
+            self._build,
+            width,
+            left - _LEAST_OF_DRY_RUN if self._dry_run else left,
+            signs,
+            keys,
+            now,
+            with_good=not self._dry_run,
+        )
+        left = room - len(lines)
+        if self._dry_run or left >= _ROOM_FOR_BOTH:
+            gap = [()] if left > _ROOM_FOR_BOTH else []
+            lines += [*gap, *_order(composed, self._last_good, width, left - len(gap), signs)]
         place.show(*lines)
 
     def action_launch(self) -> None:
@@ -174,9 +201,13 @@ class LaunchScreen(ConsoleScreen):
             return
         action = sweeps.launch(composed.launch)
         title = f"Launch {wording.plural(composed.launch.run_count, 'run')}?"
-        lines = tuple(_what(composed, self.size.width - _QUESTION_MARGIN, self.app.now()))
+        width, signs = question_width(self.size.width), self.app.signs
+        lines = [*_what(composed, width, self.app.now()), *_price(composed, width)]
+        lines += [
+            line for check in composed.checks if check.warns for line in _check(check, str, width, signs)
+        ]
         self.app.confirm(
-            ConfirmScreen(title, lines, "yes, launch"), partial(self._launch, self._draft, action)
+            ConfirmScreen(title, tuple(lines), "yes, launch"), partial(self._launch, self._draft, action)
         )
 
     def _launch(self, draft: Draft, action: Action) -> None:
@@ -324,8 +355,10 @@ def _summary(
     signs: Signs,
     keys: Callable[[str], str],
     now: float,
+    *,
+    with_good: bool,
 ) -> list[Pieces]:
-    """Draw the forecast and all checks, failed ones first, as many as fit."""
+    """Draw the forecast and the checks, failed ones first, as many as fit; good ones only if asked for."""
     lines: list[Pieces] = [heading("what it comes to", width, signs)]
     if composed is None:
         return lines
@@ -339,8 +372,12 @@ def _summary(
         text = foreign(f"besides, from {draft.source}: {said}", width - 3 - len(clears)).rstrip()
         lines.append(((f"  {text}", "text"), (clears, "dim")))
     lines += _building(composed, build, width, keys)
-    for check in sorted(composed.checks, key=lambda check: (check.good, not check.warns)):
-        lines += _check(check, keys, width, signs)
+    for check in composed.checks:
+        lines += [] if check.good else _check(check, keys, width, signs)
+    lines += _price(composed, width)
+    for check in sorted(composed.checks, key=lambda check: not check.warns):
+        if check.good and (with_good or check.warns):
+            lines += _check(check, keys, width, signs)
     return lines[: max(1, room)]
 
 
@@ -395,7 +432,8 @@ def _what(composed: Composed, width: int, now: float) -> list[Pieces]:
     at_once = f"{forecast.at_once} at once"
     about = f"about {wording.span(forecast.seconds)} judging by earlier runs, " if forecast.measured else ""
     told: Pieces = ((f"  {runs}, {about}{at_most} in all", "text"),)
-    bound = f", {at_once}, bound by {forecast.bound_by}"
+    limited = "as asked" if forecast.bound_by == CONCURRENCY else f"bound by {forecast.bound_by}"
+    bound = f", {at_once}, {limited}"
     lines.append(fitting([(*told, (bound, "dim")), (*told, (f", {at_once}", "dim")), told], width))
     if forecast.jobs is not None:
         lines += [
@@ -403,6 +441,18 @@ def _what(composed: Composed, width: int, now: float) -> list[Pieces]:
             for text in wording.jobs_forecast(forecast.jobs, now)
         ]
     return lines
+
+
+def _price(composed: Composed, width: int) -> list[Pieces]:
+    """Draw what a higher concurrency would change, and what it may cost."""
+    launch, forecast = composed.launch, composed.forecast
+    if launch is None or forecast is None or not forecast.planned:
+        return []
+    more, cost = (
+        textwrap.wrap(text, max(20, width - 3))
+        for text in (wording.room_left(forecast), wording.launch_cost(forecast, launch))
+    )
+    return [*(((f"  {line}", "warn"),) for line in more), *(((f"  {line}", "dim"),) for line in cost)]
 
 
 def _order(
@@ -417,21 +467,38 @@ def _order(
     planned = shown.forecast.planned
     if not planned:
         return [*lines, (("  nothing would start", "warn"),)]
-    most = max(1, room - len(lines) - 1)
+    columns = max(1, min(width // _ORDER_WIDTH, -(-len(planned) // max(1, room - 2))))
+    rows = max(1, room - len(lines) - 1)
     name = min(50, width - _SEED_WIDTH - 2 * _TIME_WIDTH - 4)
-    for run in planned[:most]:
+    drawn: list[Pieces] = []
+    apart: Piece = (" " * (width // columns - name - _SEED_WIDTH - 2 * _TIME_WIDTH - 2), "text")
+    for run in planned[: rows * columns]:
         takes = f"{'about' if run.measured else 'at most'} {wording.span(run.seconds)}"
         starts = "now" if not run.starts_after else f"after {wording.span(run.starts_after)}"
-        lines.append(
+        drawn.append(
             (
                 ("  " + fit(starts, _TIME_WIDTH), "dim"),
                 (foreign(run.competition_id, name, ellipsis=signs.ellipsis), "text"),
                 (fit(f"  seed {run.seed}", _SEED_WIDTH), "dim"),
                 (fit(takes, _TIME_WIDTH, right=True), "dim"),
+                apart,
             )
         )
-    more = len(planned) - most
+    rows = min(rows, -(-len(drawn) // columns))
+    lines += [tuple(piece for line in drawn[row::rows] for piece in line) for row in range(rows)]
+    more = len(planned) - len(drawn)
     return [*lines, ((f"  and {more} more", "dim"),)] if more > 0 else lines
+
+
+def _fields(groups: Iterable[FormGroup], draft: Draft) -> Iterable[Widget]:
+    """Return the fields of some groups, each group with its title."""
+    for place, group in enumerate(groups):
+        yield Painted(((f" {group}", "strong"),), classes="group -later" if place else "group")
+        for option in FORM_OPTIONS:
+            if option.form is not None and option.form.group is group:
+                text = draft.texts[option.name]
+                field = Field(text, placeholder=option.form.hint, id=option.name, select_on_focus=False)
+                yield LabelledField(option.form.label, field)
 
 
 def _check(check: Check, keys: Callable[[str], str], width: int, signs: Signs) -> list[Pieces]:
@@ -439,8 +506,18 @@ def _check(check: Check, keys: Callable[[str], str], width: int, signs: Signs) -
     sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
     mend = f"   {keys(_KEYS[check.mend])} fixes it" if check.mend is not None and not check.good else ""
     told = f"warning: {check.text}" if check.warns else check.text
-    text = foreign(told, width - 5 - len(mend), ellipsis=signs.ellipsis).rstrip()
-    line: Pieces = (*sign, (text, "text" if good else "warn"), (mend, "accent"))
-    if good or mend or not check.next_step:
-        return [line]
-    return [line, ((f"    {foreign(check.next_step, width - 5, ellipsis=signs.ellipsis).rstrip()}", "dim"),)]
+    role: Role = "text" if good else "warn"
+    if mend:
+        text = foreign(told, width - 5 - len(mend), ellipsis=signs.ellipsis).rstrip()
+        return [(*sign, (text, role), (mend, "accent"))]
+    first, *more = _wrapped(told, width)
+    lines: list[Pieces] = [(*sign, (first, role)), *(((f"    {part}", role),) for part in more)]
+    if not good:
+        lines += [((f"    {part}", "dim"),) for part in _wrapped(check.next_step, width) if part]
+    return lines
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Sanitise a check's text and wrap it to lines behind its sign."""
+    room = max(20, width - 5)
+    return textwrap.wrap(plain(text.replace("\n", " "), limit=_MOST_OF_CHECK * room), room) or [""]

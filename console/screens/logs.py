@@ -9,10 +9,16 @@ from textual.widget import Widget
 
 from console import wording
 from console.logs.merged import Source, sources
-from console.tui.painting import foreign_end
+from console.logs.pattern import ERRORS
+from console.logs.reader import last_lines
+from console.tui.keys import Context, Key
+from console.tui.painting import Line, Piece, Pieces, foreign, foreign_end
 from console.tui.screen import ConsoleScreen, Queries
+from console.tui.theme import Signs
+from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
+from console.tui.widgets.run_cell import outcome_role, outcome_sign, state_role
 
 
 class LogScreen(ConsoleScreen):
@@ -60,7 +66,7 @@ class FileScreen(LogScreen):
             self._called or str(self._path), self.size.width - 2, ellipsis=self.app.signs.ellipsis
         )
         self.query_one("#header", Painted).show(((" ", "text"), (name, "strong")))
-        self.query_one(LogPane).draw_status()
+        self.query_one(LogPane).redraw()
 
     def action_copy(self) -> None:
         """Copy the path to the terminal's clipboard."""
@@ -68,7 +74,7 @@ class FileScreen(LogScreen):
 
 
 class MergedScreen(LogScreen):
-    """Several runs' logs merged by time."""
+    """Several runs' logs merged by time; if that is unknown of one, the last lines of each under its name."""
 
     CONTEXTS = ("merged", "log")
 
@@ -76,20 +82,113 @@ class MergedScreen(LogScreen):
         super().__init__()
         self._run_ids = tuple(run_ids)
         self._sources: tuple[Source, ...] = ()
+        # The last lines of each log; None if they are merged.
+        self._ends: Sequence[tuple[Source, Sequence[str]]] | None = None
+
+    def body(self) -> Iterable[Widget]:
+        """Put the list of ends, which is hidden at first, below the merged log."""
+        yield from super().body()
+        ends = LineList(id="ends")
+        ends.display = False
+        yield ends
+
+    def contexts(self) -> tuple[Context, ...]:
+        """Return the contexts of the list instead of the log's while it is shown."""
+        return self.CONTEXTS if self._ends is None else ("merged", "list")
+
+    def label_of(self, key: Key) -> str:
+        """Return the word for what a key would do now: there is nothing to open where the logs are merged."""
+        return "" if key.id == "merged.open" and self._ends is None else super().label_of(key)
 
     def queries(self) -> Queries:
         """Return the query for the paths of the logs, which a relaunch changes."""
         return {"sources": (lambda database: sources(database, self._run_ids), self._take_sources)}
 
     def redraw(self) -> None:
-        """Draw the number of logs."""
-        title = f" {wording.plural(len(self._sources), 'log')} by time"
-        self.query_one("#header", Painted).show(((title, "strong"),))
-        self.query_one(LogPane).draw_status()
+        """Draw the number of logs, and the ends where they are not merged."""
+        count, header = wording.plural(len(self._sources), "log"), self.query_one("#header", Painted)
+        if self._ends is None:
+            header.show(((f" {count} by time", "strong"),))
+            self.query_one(LogPane).redraw()
+            return
+        why = "  not merged: when their lines were printed is not known"
+        header.show(((f" the end of {count}", "strong"), (why, "dim")))
+        ends, signs = self.query_one("#ends", LineList), self.app.signs
+        # As many lines of each as fit, below its name and above an empty line.
+        most = max(_FEWEST_OF_EACH, ends.size.height // max(1, len(self._ends)) - 2)
+        lines: list[Line] = []
+        for source, printed in self._ends:
+            lines += [Line()] if lines else []
+            name: Pieces = (
+                (f" {signs.rule}{signs.rule} ", "faint"),
+                (foreign(source.label, 60).rstrip(), "strong"),
+                ("  ", "text"),
+            )
+            lines.append(Line((*name, _how_it_is(source, signs)), key=source.run_id, selectable=True))
+            shown = printed[-most:] or ("nothing has been printed yet",)
+            for text in shown:
+                looks_bad = ERRORS.first(text.encode()) is not None
+                drawn = foreign(text, self.size.width - 6).rstrip()
+                lines.append(Line(((f"    {drawn}", "bad" if looks_bad else "dim"),)))
+        ends.show(lines)
+
+    def tick(self) -> None:
+        """Read the ends again."""
+        super().tick()
+        if self._ends is not None:
+            self._read_ends()
+
+    def action_open(self) -> None:
+        """Open the log whose end is under the cursor."""
+        run_id = self.query_one("#ends", LineList).key
+        if isinstance(run_id, int):
+            self.app.show_run(run_id, pane="log")
 
     def _take_sources(self, found: tuple[Source, ...]) -> None:
-        if found != self._sources:
-            self._sources = found
-            self.query_one(LogPane).view.show_merged(found)
-        else:
+        if found == self._sources and self._ends is None:
             self.query_one(LogPane).view.follow(found)
+            return
+        self._sources = found
+        self._read_ends()
+
+    def _read_ends(self) -> None:
+        """Show the logs merged, or read the end of each if the times of one are unknown."""
+        logs = self._sources
+
+        def read() -> Sequence[tuple[Source, Sequence[str]]] | None:
+            if len(logs) < 2 or all(source.has_times for source in logs):
+                return None
+            return [(source, last_lines(source.log, _MOST_OF_EACH)) for source in logs]
+
+        def take(ends: Sequence[tuple[Source, Sequence[str]]] | None) -> None:
+            self._ends = ends
+            pane, listed = self.query_one(LogPane), self.query_one("#ends", LineList)
+            pane.display, listed.display = ends is None, ends is not None
+            if ends is None:
+                pane.view.show_merged(logs)
+                pane.view.focus()
+            else:
+                listed.focus()
+            self.refresh_frame()
+            self.call_after_refresh(self.draw)
+
+        self.in_background(read, take, latest="ends")
+
+
+def _how_it_is(source: Source, signs: Signs) -> Piece:
+    """Return the sign and the words for how a run has ended, or that it goes on."""
+    run = source.run
+    if source.grows or run is None:
+        return (f"{signs.running} still printing", "running")
+    if run.failure_class is not None:
+        return (f"{signs.failed} {wording.failure(run)}", "bad")
+    if run.outcome is not None:
+        return (
+            f"{outcome_sign(run.outcome, signs)} {wording.OUTCOME_WORDS[run.outcome]}",
+            outcome_role(run.outcome),
+        )
+    return (run.state.value, state_role(run))
+
+
+# How many of a log's last lines are shown at least, and read.
+_FEWEST_OF_EACH, _MOST_OF_EACH = 3, 40

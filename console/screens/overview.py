@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -12,7 +13,7 @@ from textual.widget import Widget
 from console import wording
 from console.actions import causes, runs
 from console.sanitize import plain
-from console.tui.keys import key_names
+from console.tui.keys import Key, key_names
 from console.tui.painting import (
     Line,
     Piece,
@@ -25,6 +26,8 @@ from console.tui.painting import (
     heading,
     joined,
     shared_out,
+    told_apart,
+    width_of,
 )
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
@@ -36,11 +39,12 @@ from console.views.calls import cost_forms
 from console.views.concerns import Concern, Concerns, concerns, group_text, splits_of
 from console.views.overview import Happening, Overview, SweepLine, overview
 from console.views.splits import ORDER
+from engine.control import EngineStatus
 from engine.options.sweep import read_duration
-from engine.runs.causes import CauseGroup, CauseKind, lasting_cause
+from engine.runs.causes import CauseGroup, CauseKind, cause_now, lasting_cause
 from foundation.problems import Problem
 from state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from state.records import Run, Sweep
+from state.records import Event, Run, Sweep
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class OverviewScreen(ConsoleScreen):
         self._with_acknowledged = False
         self._with_older = False
         self._asked_about: Concern | None = None
+        self._has_begun = False
+        self._began_on: Hashable | None = None
 
     def body(self) -> Iterable[Widget]:
         """Return the list and the prompts for reasons."""
@@ -116,11 +122,74 @@ class OverviewScreen(ConsoleScreen):
         if self._found is None:
             return
         shown, now = self.query_one("#all", LineList), self.app.now()
-        self._listed = concerns(self._found, self.app.host_concerns, now)
+        self._listed = concerns(self._found.troubles, self.app.host_concerns, now)
         keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
-        drawing = _Drawing(self._found, shown.line_width, now, self.app.signs, keys)
+        drawing = _Drawing(self._found, shown.line_width, now, self.app.signs, keys, self.app.engine)
         opened = _Opened(self._opened, self._with_acknowledged, self._with_older)
         shown.show(drawing.lines(self._listed, opened, shown.size.height))
+        if not self._has_begun:
+            self._begin(shown)
+        self.refresh_frame()
+
+    def on_line_list_cursor_moved(self) -> None:
+        """Show what the keys do on the new line."""
+        self.refresh_frame()
+
+    def label_of(self, key: Key) -> str:
+        """Name what a key would act on: the run, or how many runs; empty where it would do nothing."""
+        target, concern = self._target(), self._concern()
+        label = super().label_of(key)
+        if key.context != "overview" or target is None:
+            return label
+        if key.id == "overview.open":
+            return self._opens(target, concern)
+        if key.id == "overview.next":
+            return label if self._listed.every else ""
+        if key.id in ("overview.acknowledge", "overview.snooze"):
+            can = concern is not None and (key.id == "overview.snooze" or concern.newest is not None)
+            return label if can else ""
+        chosen = self._runs()
+        several = len(chosen) > 1
+        ungraded = concern is not None and _is_of(concern, CauseKind.UNGRADABLE)
+        what = f"{label} {len(chosen):,}" if several else f"{label} {chosen[0].id}" if chosen else ""
+        if key.id == "overview.relaunch":
+            return what if not several and all(_may_relaunch(run) for run in chosen) else ""
+        if key.id == "overview.relaunch_all":
+            what = f"relaunch {len(chosen):,}"
+            return what if several and all(_may_relaunch(run) for run in chosen) else ""
+        if key.id == "overview.regrade":
+            return what if ungraded else ""
+        if key.id == "overview.log":
+            return label if chosen else ""
+        if key.id == "overview.runs":
+            return label if concern is not None and concern.group is not None else ""
+        return label
+
+    def _opens(self, target: Target, concern: Concern | None) -> str:
+        """Name what Enter opens."""
+        if target.run_id is not None:
+            return f"run {target.run_id}"
+        if concern is not None and concern.group is not None:
+            return "hide runs" if concern.key in self._opened else "list runs"
+        if target.place == _OLDER:
+            return "hide" if self._with_older else "show"
+        return {"engine": "start engine"}.get(target.place, target.place)
+
+    def _begin(self, lines: LineList) -> None:
+        """Put the cursor on the first thing that needs a person, if there is one and nobody has moved the cursor.
+
+        Done again until the engine is known, since its problems come first and may be read after those of runs.
+        """
+        if self._began_on is not None and lines.key != self._began_on:
+            self._has_begun = True
+            return
+        needed = {concern.key for concern in self._listed.needed}
+        keys = (line.key for line in lines.lines if isinstance(line.key, Target))
+        first = next((key for key in keys if key.cause in needed), None)
+        if first is not None:
+            lines.put_cursor(first)
+        self._began_on = lines.key
+        self._has_begun = self.app.is_host_known
 
     def action_open(self) -> None:
         """Open the line's subject; for a group, show its runs below it, or hide them again."""
@@ -188,13 +257,18 @@ class OverviewScreen(ConsoleScreen):
             every, each = names("overview.relaunch_all"), names("overview.open")
             self.app.say(f"{every} relaunches all {len(chosen):,} runs, {each} lists them")
         elif chosen:
-            self.app.act(runs.relaunch, chosen)
+            self.app.act(runs.relaunch, chosen, limits=self._limits())
 
     def action_relaunch_all(self) -> None:
         """Relaunch all runs of the group of the line."""
         concern = self._concern()
         if concern is not None and concern.group is not None:
-            self.app.act(runs.relaunch, concern.group.runs)
+            self.app.act(runs.relaunch, concern.group.runs, limits=self._limits())
+
+    def _limits(self) -> dict[str, float]:
+        """Return the time limit of each sweep."""
+        found = () if self._found is None else self._found.sweeps
+        return {line.sweep.id: line.sweep.spec.time_limit_seconds for line in found}
 
     def action_regrade(self) -> None:
         """Retry the failed grading of the line's run, or of all runs of its group."""
@@ -293,7 +367,7 @@ class OverviewScreen(ConsoleScreen):
         of_group = concern.group.runs if concern is not None and concern.group is not None else ()
         if target.run_id is None:
             return of_group
-        known = (*of_group, *self._found.run_of.values())
+        known = (*of_group, *self._found.run_of.values(), *self._found.troubles.running)
         return tuple(run for run in known if run.id == target.run_id)[:1]
 
 
@@ -317,11 +391,16 @@ _BARS = {False: 16, True: 32}
 _WIDEST, _LONG_BAR = 190, 60
 # One ended sweep is shown for this many lines of the screen, so that concerns remain visible.
 _LINES_FOR_EACH_OVER = 7
-# The least width of sweep names, and how much of it shows the end of names that begin alike.
-_SHORTEST_NAME, _NAMES_END = 15, 7
+# The least widths of sweep names, and of a note with its sign.
+_SHORTEST_NAME, _SHORTEST_NOTE = 15, 12
+# Running runs are listed from this height of the list on, one for this many of its lines: events have the rest.
+_HEIGHT_FOR_RUNNING, _LINES_FOR_EACH_RUNNING = 34, 5
 # The target of the line that shows or hides all other sweeps.
 _OLDER = "older"
 _OUTCOMES = {outcome.value.replace("_", " "): outcome for outcome in Outcome}
+_DAY = 86_400.0
+# A number, address or path was replaced by `#` where it differs from run to run.
+_PLACEHOLDER = re.compile(r" \([^()#]*#[^()]*\)")
 
 
 @dataclass(frozen=True)
@@ -333,6 +412,7 @@ class _Drawing:
     now: float
     signs: Signs
     keys: Callable[[str], str]
+    engine: EngineStatus | None
 
     def lines(self, listed: Concerns, opened: _Opened, height: int) -> list[Line]:
         """Return the lines of all parts: sweeps, concerns, agents' own failures, recent events."""
@@ -358,6 +438,10 @@ class _Drawing:
             failed = sum(len(one.group.runs) for one in listed.own if one.group is not None)
             title = heading("agents' own failures", self.width, signs, note=wording.plural(failed, "run"))
             lines += [Line(), Line(title), *self._concerns(listed.own, opened, table)]
+        if found.troubles.running and height >= _HEIGHT_FOR_RUNNING:
+            note = f"{len(found.troubles.running):,}"
+            lines += [Line(), Line(heading("running, at most until", self.width, signs, note=note))]
+            lines += self._running(height // _LINES_FOR_EACH_RUNNING)
         lines += [Line(), Line(heading("lately", self.width, signs))]
         # Only enough events to fill the screen, so that a new one changes a few lines but not the layout.
         return [*lines, *self._events(found.events[: max(8, height - len(lines))])]
@@ -372,8 +456,10 @@ class _Drawing:
         signs = self.signs
         with_costs = any(one.costs for one in sweeps)
         wide = self.width >= _WIDE + _OF_COSTS * with_costs
-        bar = _LONG_BAR if self.width >= _WIDEST and not with_costs else _BARS[wide]
         with_notes = self.width >= _WITH_COUNTS and any(map(self._noted, sweeps))
+        with_counts = self.width >= _WITH_COUNTS and (wide or any(sweep.is_over for sweep in sweeps))
+        has_room = self.width >= _WITH_COUNTS and not (with_counts or with_notes or with_costs)
+        bar = _LONG_BAR if self.width >= _WIDEST and not with_costs else _BARS[wide or has_room]
 
         def two_lines(sweep: SweepLine) -> bool:
             return not wide and not sweep.is_over
@@ -386,14 +472,15 @@ class _Drawing:
         def name(sweep: SweepLine) -> Forms:
             is_noted = sweep.is_over and not with_notes and bool(self._noted(sweep))
             mark: Pieces = ((f" {signs.noted}", "accent"),) if is_noted else ()
-            return Forms([((text, "text"), *mark) for text in _told_apart(sweep.sweep.id, names, signs)])
+            forms = told_apart(sweep.sweep.id, names, _SHORTEST_NAME, signs.ellipsis)
+            return Forms([((text, "text"), *mark) for text in forms])
 
         columns: list[Column[SweepLine]] = [
             Column("", name, _SHORTEST_NAME, grows=40),
             Column("", lambda sweep: _bar_of(sweep, bar, signs), bar),
             Column("", lambda sweep: f"{sweep.ended:>4}/{sweep.counts.total:<4}", 9, gap=1),
             Column("", lambda sweep: self._medals(sweep, wide=wide), 12, grows=44 if wide else 34, gap=1),
-            *([Column("", counts, 12, grows=44, drop=1)] if self.width >= _WITH_COUNTS else []),
+            *([Column("", counts, 12, grows=64, drop=1)] if with_counts else []),
             *([Column("", self._noted, 4, grows=32, drop=3, role="accent")] if with_notes else []),
             *([Column("", self._costs, 11, grows=44, drop=2)] if with_costs else []),
             Column("", self._when, 19),
@@ -428,20 +515,33 @@ class _Drawing:
             groups.append(((f"{drawn.sign}{count}", drawn.role),))
         between: Piece = (" ", "text")
         # All of them or none: a part could be mistaken for all.
-        return Forms([joined(groups, between, 1000), ()])
+        counts = joined(groups, between, 1000)
+        # It may quote the problem of a dataset.
+        waits = plain(sweep.waits_for(self.engine).replace("\n", " "), limit=80)
+        return Forms([(*counts, (f" {waits}", "text")), counts, ()] if waits else [counts, ()])
 
     def _second_line(self, sweep: SweepLine) -> Pieces:
         """Return the counts of its runs, and the bounds of the final medal rate."""
         forms = wording.medals(sweep.interim, sweep.any_medal, self.signs.plus_minus)
-        counts = self._counts(sweep).forms[0]
         room = self.width - 4
-        medals: list[Pieces] = [(*counts, ("   ", "text"), (text, "dim")) for text in forms]
+        *waiting, counts, _none = self._counts(sweep).forms
+        # Why runs wait costs words of the bounds, but not the bounds.
+        medals: list[Pieces] = [
+            (*each, ("   ", "text"), (text, "dim"))
+            for each, texts in (*((one, forms[:-1]) for one in waiting), (counts, forms))
+            for text in texts
+        ]
         line = fitting(medals, room)
         noted: Piece = (foreign(self._noted(sweep), room).rstrip(), "accent")
         if self.width < _WITH_COUNTS and noted[0]:
             # The bounds stay, in a short form.
             forms_with_note = [(*form, ("   ", "text"), noted) for form in medals]
-            short = cut(forms_with_note[-2:][0], room, self.signs.ellipsis)
+            bounds = medals[-2:][0]
+            if room - width_of(bounds) - 3 >= _SHORTEST_NOTE:
+                short = cut(forms_with_note[-2:][0], room, self.signs.ellipsis)
+            else:
+                # A few letters say less than the sign alone.
+                short = fitting([(*bounds, (f"   {self.signs.noted}", "accent")), bounds], room)
             line = fitting([*forms_with_note[:-1], short], room)
         return (("    ", "text"), *line)
 
@@ -460,6 +560,8 @@ class _Drawing:
             return ((f"{self.signs.done} done", "good"),)
         if sweep.sweep.state is SweepState.STOPPED:
             return ((f"{self.signs.stopped} stopped", "dim"),)
+        if self.engine is not None and not self.engine.running:
+            return (("engine is down", "warn"),)
         return ((wording.expected_end(sweep.ends, self.now), "dim"),)
 
     def _table_of(self, shown: Sequence[Concern]) -> Table[Concern]:
@@ -480,7 +582,7 @@ class _Drawing:
         def what(concern: Concern) -> Pieces | Rest:
             if concern.group is None:
                 return Rest(((self._parts(concern)[0], role(concern)),))
-            return ((group_text(concern.group, self.now), role(concern)),)
+            return ((_text_of(concern.group, self.now), role(concern)),)
 
         def count(concern: Concern) -> str:
             number = 0 if concern.group is None else len(concern.group.runs)
@@ -501,16 +603,14 @@ class _Drawing:
         def since(concern: Concern) -> Forms | str:
             if concern.group is None:
                 return ""
-            ago = self.now - concern.group.since
-            short = wording.clock(concern.group.since) if ago < 86_400 else f"{wording.age(ago)} ago"
-            longer = f"since {short}" if ago < 86_400 and len(concern.group.runs) > 1 else short
-            return Forms((((longer, "dim"),), ((short, "dim"),)))
+            forms = self._from_to(concern.group.since, concern.group.newest)
+            return Forms([((form, "dim"),) for form in forms])
 
         def together(concern: Concern) -> Forms | Pieces | Rest:
             group = concern.group
             if group is None:
                 return what(concern)
-            text, name, sweep_name = group_text(group, self.now), which(concern), sweep(concern)
+            text, name, sweep_name = _text_of(group, self.now), which(concern), sweep(concern)
             # The sweep is left out first, then the end of a name before its seed, then all of it.
             begin, space, seed = name.partition(" s")
             begin, seed = (begin, space + seed) if len(group.runs) == 1 else (name, "")
@@ -525,8 +625,10 @@ class _Drawing:
         def hint(concern: Concern) -> Forms:
             return _key_hint(concern, self.keys)
 
-        last = [Column("", since, 6, grows=11), Column("", hint, 8, grows=24, drop=1)]
-        texts = widest(lambda one: group_text(one.group, self.now) if one.group is not None else "")
+        # Of an outage the last time says whether it goes on.
+        times = max((Table.natural(since(one)) for one in shown), default=6)
+        last = [Column("", since, times, gap=1, right=True), Column("", hint, 8, grows=24, drop=1)]
+        texts = widest(lambda one: _text_of(one.group, self.now) if one.group is not None else "")
         columns: list[Column[Concern]] = [
             Column("", sign, 2),
             Column("", what, max(1, texts)),
@@ -539,8 +641,21 @@ class _Drawing:
             # If columns would be cut beside blank space, each line uses its own widths.
             columns = [columns[0], Column("", together, 20, grows=400), columns[2], last[0]]
             if self.width >= _HINTED_WIDTH:
-                columns.append(last[1])
+                hints = max((width_of(hint(one).forms[0]) for one in shown), default=8)
+                columns.append(replace(last[1], width=hints))
         return Table(columns, shown, self.width, self.signs)
+
+    def _from_to(self, first: float, last: float) -> tuple[str, ...]:
+        """Return the time or times of something, longest form first: `22:10–22:44`, or how long ago it was."""
+        ago = self.now - last
+        if ago >= _DAY:
+            return (f"{wording.age(ago)} ago",)
+        begin, end = wording.clock(first), wording.clock(last)
+        if begin == end and last - first < _DAY:
+            return (end,)
+        # A time of day alone would be mistaken for one of the last 24 hours.
+        began = begin if self.now - first < _DAY else f"{wording.age(self.now - first)} ago"
+        return f"{began}{self.signs.to}{end}", end
 
     def _concerns(self, shown: Sequence[Concern], opened: _Opened, table: Table[Concern]) -> list[Line]:
         """Return one line for each concern, below it its acknowledgement and, if it is opened, its runs."""
@@ -561,7 +676,7 @@ class _Drawing:
                 said = said if concern.is_acknowledged(self.now) else f"is back; was {said}"
                 lines.append(_note(f"    {foreign(said, max(8, self.width - 6)).rstrip()}"))
             if group is not None and only is None and concern.key in opened.causes:
-                whole = plain(group_text(group, self.now).replace("\n", " "))
+                whole = plain(_text_of(group, self.now).replace("\n", " "))
                 if not any(whole in text for text, _role in line.pieces):
                     # The group's own line cuts the text.
                     lines += [_note(f"    {part}") for part in cells_of(whole, max(20, self.width - 8))]
@@ -606,20 +721,58 @@ class _Drawing:
             lines.append(_note(f"     and {len(group.runs) - len(chosen):,} more"))
         return lines
 
+    def _running(self, most: int) -> list[Line]:
+        """Return the running runs, the one whose time is up first on top."""
+        limits = self.found.troubles.limits
+
+        def time_up(run: Run) -> float:
+            return (self.now if run.started_at is None else run.started_at) + limits[run.sweep_id]
+
+        def until(run: Run) -> str:
+            at = time_up(run)
+            # The time of the end, not the time left: a line changes only when something has happened.
+            return wording.clock(at) if at - self.now < _DAY else wording.date_and_time(at)[5:]
+
+        def standing(run: Run) -> Pieces:
+            if (trouble := cause_now(run, limits[run.sweep_id], self.now)) is not None:
+                return ((trouble[1], "warn"),)
+            if run.standing is None:
+                return (("nothing graded yet", "dim"),)
+            score = "" if run.score is None else f" {wording.score(run.score, 9)}"
+            words = f"now {wording.OUTCOME_WORDS[run.standing]}"
+            return ((words, outcome_role(run.standing)), (score, "text"))
+
+        columns: list[Column[Run]] = [
+            Column("", until, 5, grows=11, role="dim"),
+            Column("", lambda run: run.sweep_id, 12, grows=16, drop=1, role="dim"),
+            Column("", lambda run: run.competition_id, 34, grows=56),
+            Column("", lambda run: f"s{run.seed}", 4, role="dim"),
+            Column("", standing, 28, gap=1, grows=60),
+        ]
+        shown = sorted(self.found.troubles.running, key=lambda run: (time_up(run), run.id))[:most]
+        table = Table(columns, shown, self.width, self.signs)
+        lines = [table.line(run, key=(Target("run", run.sweep_id, run.id), "running")) for run in shown]
+        more = len(self.found.troubles.running) - len(shown)
+        if more:
+            lines.append(_note(f"and {more:,} more: {self.keys('overview.timeline')} shows them"))
+        return lines
+
     def _events(self, shown: Sequence[Happening]) -> list[Line]:
         def run_of(one: Happening) -> Run | None:
             return self.found.run_of.get(one.event.run_id or -1) if one.count == 1 else None
 
         def when(one: Happening) -> str | Forms:
             at = one.event.at
-            if self.now - at < 86400:
-                return wording.clock(at)
+            if self.now - at < _DAY:
+                return Forms([((text, "dim"),) for text in self._from_to(one.events[-1].at, at)])
             # Recent events need no year.
             return Forms([((text[5:], "dim"),) for text in (wording.date_and_time(at), wording.day(at))])
 
         def name(one: Happening) -> str:
             if one.count > 1:
-                return wording.plural(one.count, "run")
+                begin, end = wording.clock(one.events[-1].at), wording.clock(one.event.at)
+                between = "" if ranges or begin == end else f" {begin}{self.signs.to}{end}"
+                return wording.plural(one.count, "run") + between
             return one.event.competition_id or one.event.sweep_id or ""
 
         def sweep(one: Happening) -> str:
@@ -630,6 +783,23 @@ class _Drawing:
             run = run_of(one)
             return f"s{run.seed}" if run is not None else ""
 
+        def text(one: Happening) -> Pieces:
+            words = _event_text(one, self.signs)
+            if one.count == 1:
+                return (*words, *how(one.event, run_of(one)))
+            known = [self.found.run_of.get(event.run_id or -1) for event in one.events]
+            names = [f"{run.competition_id} s{run.seed}" for run in known if run is not None]
+            return (*words, (f"  {', '.join(names)}", "dim"))
+
+        def how(event: Event, run: Run | None) -> Pieces:
+            """Return the score of a run that has ended, and where there is room after how long."""
+            ends = event.kind in ("run.finished", "run.failed", "run.stopped")
+            if not ends or run is None or run.ended_at is None or event.at < run.ended_at:
+                return ()  # the end of an earlier attempt
+            score = "" if run.score is None or run.outcome is None else f" {wording.score(run.score, 9)}"
+            took = "" if run.started_at is None else f"  after {wording.span(run.ended_at - run.started_at)}"
+            return ((score, "text"), (took if self.width >= _WIDE else "", "dim"))
+
         def target(one: Happening) -> Target:
             event = one.event
             if one.count > 1:
@@ -638,25 +808,17 @@ class _Drawing:
                 return Target("run", event.sweep_id, event.run_id)
             return Target("sweep" if event.sweep_id else "data", event.sweep_id)
 
+        ranges = self.width >= _HINTED_WIDTH
         columns: list[Column[Happening]] = [
-            Column("", when, 5, grows=11 if self.width >= _HINTED_WIDTH else 0, role="dim"),
+            Column("", when, 5, grows=11 if ranges else 0, role="dim"),
             Column("", sweep, 12, grows=16, drop=1, role="dim"),
             Column("", name, 34, grows=56),
             Column("", seed, 4, role="dim"),
             Column("", lambda one: one.event.kind.partition(".")[2], 10, drop=2, gap=1, role="dim"),
-            Column("", lambda one: _event_text(one, self.signs), 28, gap=1, grows=300),
+            Column("", text, 28, gap=1, grows=300),
         ]
         table = Table(columns, shown, self.width, self.signs)
         return [table.line(one, key=(target(one), one.event.id)) for one in shown]
-
-
-def _told_apart(name: str, others: Sequence[str], signs: Signs) -> list[str]:
-    """Return a name in full and in shorter forms; names that begin alike lose their middle, so that they differ."""
-    if sum(other[: _SHORTEST_NAME - 1] == name[: _SHORTEST_NAME - 1] for other in others) < 2:
-        return [name]
-    begin, end = name[:-_NAMES_END], name[-_NAMES_END:]
-    widths = range(len(begin) - 1, _SHORTEST_NAME - _NAMES_END - 2, -1)
-    return [name, *(f"{begin[:cells]}{signs.ellipsis}{end}" for cells in widths)]
 
 
 def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
@@ -667,6 +829,19 @@ def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
         filled = signs.bar_empty if kind is RunState.QUEUED else signs.bar_segment
         pieces.append((drawn.sign + filled * (cells - 1), drawn.role))
     return tuple(pieces)
+
+
+def _text_of(group: CauseGroup, now: float) -> str:
+    """Return what happened to a group, without a part in brackets that only says that something differs."""
+    return _PLACEHOLDER.sub("", group_text(group, now))
+
+
+def _may_relaunch(run: Run) -> bool:
+    return run.state in (RunState.FAILED, RunState.STOPPED)
+
+
+def _is_of(concern: Concern, *kinds: CauseKind) -> bool:
+    return concern.group is not None and concern.group.kind in kinds
 
 
 def _key_hint(concern: Concern, keys: Callable[[str], str]) -> Forms:
@@ -693,8 +868,9 @@ def _event_text(one: Happening, signs: Signs) -> Pieces:
         # As it stands among what needs a person, and with more room for the cause.
         known = {each.value: wording.FAILURE_LETTERS[each] for each in FailureClass}
         return ((f"{signs.failed}{known[kind]} {text}" if kind in known and text else one.text, "bad"),)
-    earned = (outcome_role(each) for words, each in _OUTCOMES.items() if one.text.startswith(words))
-    return ((one.text, next(earned, "text")),)
+    words = next((words for words in _OUTCOMES if one.text.startswith(words)), "")
+    role = outcome_role(_OUTCOMES[words]) if words else "text"
+    return ((words, role), (one.text[len(words) :], "text"))
 
 
 def _note(text: str) -> Line:

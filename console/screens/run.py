@@ -10,16 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from textual.containers import Container
+from textual.containers import Horizontal
 from textual.widget import Widget
 
+from competitions.model import edition_named
 from console import wording
 from console.actions import runs
+from console.actions.action import applies
 from console.logs.reader import last_lines
 from console.sanitize import plain
 from console.screens.dialogs import open_classify
 from console.screens.logs import FileScreen, LogScreen
-from console.tui.keys import Context
+from console.tui.keys import Context, Key
 from console.tui.painting import (
     Line,
     Piece,
@@ -27,6 +29,7 @@ from console.tui.painting import (
     bar,
     cells_of,
     cut,
+    fit,
     foreign,
     heading,
     joined,
@@ -36,14 +39,17 @@ from console.tui.painting import (
 )
 from console.tui.screen import Queries
 from console.tui.theme import Role, Signs, better_arrow
-from console.tui.widgets.chart import Mark, Series, chart
+from console.tui.widgets.chart import Mark, Series, chart, strip_chart
+from console.tui.widgets.event_cell import event_sign, event_words
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
-from console.tui.widgets.ruler import medal_role, ruler
+from console.tui.widgets.ruler import distances, medal_role, ruler
 from console.tui.widgets.run_cell import draw_run, outcome_role, outcome_sign, state_role
-from console.tui.widgets.table import REST, Column, Table
+from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views.calls import MOST_OF_BUDGET, CallHistory, many, money, short_cost, tokens_in_words
+from console.views.concerns import group_text
+from console.views.events import ListedEvent, joined_steps
 from console.views.lists import Marks
 from console.views.run import (
     MOST_ENTRIES,
@@ -62,14 +68,19 @@ from console.views.run import (
     run_facts,
 )
 from engine.model_costs import ModelTotal, named
+from engine.options.sweep import usual_values
+from engine.runs.causes import group_by_cause
+from engine.sweeps.waiting import HoldKind, Waiting
 from environment.gateway.records import SUCCESSFUL, ModelCall
 from environment.runner.protocol import Order
 from state.lifecycle import ENGINE, Outcome
-from state.records import Attempt, Event, Run, Submission, Sweep
+from state.records import Attempt, Run, Submission, Sweep
 from state.usage.network_use import NetworkUse
 
 if TYPE_CHECKING:
     from console.views.code import Wanted
+    from engine.control import EngineStatus
+    from state.database import Database
 
 PANES = ("log", "timeline", "submissions", "resources", "calls", "files", "config")
 _READERS: dict[str, Callable[[RunFacts], Any]] = {
@@ -88,8 +99,18 @@ _WIDE = 110
 _PANE_LOG_LINES = 40
 _PANE_FEWEST_LOG_LINES = 5
 _PANE_ATTEMPTS = 3
+# The most rows of the chart of scores beside a log, and without one.
+_PANE_CHART_ROWS, _ROWS_WITHOUT_LOG = 9, 14
+_PANE_SUBMISSIONS = 6
+# The width from which a column beside the pane shows the rest of the run, its least and greatest width, and how wide
+# the pane is before the column grows.
+_SIDE_FROM = 150
+_SIDE_WIDTHS = (56, 84)
+_PANE_WIDTH = 116
 _PANE_CAUSE_LINES = 4
 _PANE_EVIDENCE_LINES = 3
+# The width of a chart of scores from which there is room for the values of the cut-offs.
+_NUMBERED_FROM = 60
 
 
 class RunScreen(LogScreen):
@@ -105,20 +126,26 @@ class RunScreen(LogScreen):
         self._pane = pane
         self._facts: RunFacts | None = None
         self._marks: Marks[int] = Marks()
-        # The data that panes read from files, by pane.
+        # The data that panes read from files, by pane, and those shown beside them.
         self._read: dict[str, Any] = {}
+        self._files: RunFiles | None = None
+        self._log_is_below = False
 
     def body(self) -> Iterable[Widget]:
-        """Return the header, the names of the panes, and the log or a list."""
+        """Return the header, the names of the panes, the log or a list, and what a wide terminal shows beside it."""
         yield Painted(id="header")
         yield Painted(id="panes")
-        with Container(id="body"):
+        with Horizontal(id="body"):
             yield LogPane(id="log")
             yield LineList(id="list")
+            yield Painted(id="side")
 
     def queries(self) -> Queries:
         """Return the query for this run."""
-        ask = partial(run_facts, run_id=self._run_id, config_file=self.app.places.config_file)
+
+        def ask(database: Database) -> RunFacts:
+            return run_facts(database, self._run_id, self.app.places.config_file, self.app.now())
+
         return {"facts": (ask, self._take)}
 
     def chosen_runs(self) -> Sequence[Run]:
@@ -133,7 +160,26 @@ class RunScreen(LogScreen):
         """Return the log's keys, or a list's."""
         if self._pane == "submissions":
             return "run", "submissions", "list"
-        return ("run", "log") if self._pane == "log" else ("run", "list")
+        return ("run", "log") if self._shows_log else ("run", "list")
+
+    def label_of(self, key: Key) -> str:
+        """Return the word for what a key would do now; empty if it would do nothing."""
+        return super().label_of(key) if self._can_do(key) else ""
+
+    def _can_do(self, key: Key) -> bool:
+        """Return whether a key applies to this run as it is, and to the pane."""
+        facts = self._facts
+        if facts is None:
+            return key.id in ("run.next", "run.back")
+        can = {
+            "run.relaunch": lambda: applies(runs.relaunch, [facts.run]),
+            "run.stop": lambda: applies(runs.stop, [facts.run]),
+            "run.open": lambda: self._pane in ("submissions", "files") and facts.attempt is not None,
+            "run.code": lambda: facts.attempt is not None,
+            "run.diff": lambda: len(facts.attempts if self._pane == "timeline" else facts.submissions) > 1,
+            "submissions.mark": lambda: len(facts.submissions) > 1,
+        }.get(key.id)
+        return can is None or can()
 
     def on_mount(self) -> None:
         """Open the requested pane."""
@@ -146,21 +192,25 @@ class RunScreen(LogScreen):
     def tick(self) -> None:
         """Redraw, and read growing files again."""
         super().tick()
-        if self._pane in _GROWING and self._facts is not None and self._facts.run.is_live:
-            self._fetch()
+        if self._facts is not None and self._facts.run.is_live:
+            if self._pane in _GROWING:
+                self._fetch()
+            self._read_files(self._facts)
 
     def redraw(self) -> None:
         """Draw the header and the pane."""
         facts = self._facts
         if facts is None:
             return
-        width, signs = self.size.width, self.app.signs
-        self.query_one("#header", Painted).show(*_header(facts, width, self.app.now(), signs))
+        width, signs, engine = self.size.width, self.app.signs, self.app.engine
+        self.query_one("#header", Painted).show(*_header(facts, engine, width, self.app.now(), signs))
         self.query_one("#panes", Painted).show(_pane_names(self._pane, width, signs))
-        if self._pane == "log":
-            self.query_one(LogPane).draw_status()
+        if self._shows_log:
+            self.query_one(LogPane).redraw()
         else:
+            self._log_is_below = False
             self.query_one("#list", LineList).show(self._lines(facts))
+        self._draw_side(facts)
 
     def action_open(self) -> None:
         """Open the file or snapshot under the cursor."""
@@ -221,7 +271,9 @@ class RunScreen(LogScreen):
     def action_relaunch(self) -> None:
         """Relaunch this run."""
         if self._facts is not None:
-            self.app.act(runs.relaunch, [self._facts.run])
+            sweep = self._facts.sweep
+            limits = {sweep.id: sweep.spec.time_limit_seconds}
+            self.app.act(runs.relaunch, [self._facts.run], limits=limits)
 
     def action_stop(self) -> None:
         """Stop this run."""
@@ -280,44 +332,116 @@ class RunScreen(LogScreen):
         left, right = (Wanted(self._run_id, facts.attempt.number, str(each.sequence)) for each in ordered)
         return left, right
 
+    @property
+    def _shows_log(self) -> bool:
+        """Whether the log is shown, rather than a list; a run that was never launched has none."""
+        return self._pane == "log" and (self._facts is None or self._facts.attempt is not None)
+
     def _show_pane(self, pane: str) -> None:
         self._pane = pane
-        log, lines = self.query_one(LogPane), self.query_one("#list", LineList)
-        log.display = pane == "log"
-        lines.display = pane != "log"
-        (log.view if pane == "log" else lines).focus()
+        self._show_log_or_list()
         self._fetch()
-        lines.scroll_to(y=0, animate=False)
+        self.query_one("#list", LineList).scroll_to(y=0, animate=False)
         self.redraw()
         self.refresh_frame()
+        # A list that was hidden has its size after the next layout only.
+        self.call_after_refresh(self.draw)
+
+    def _show_log_or_list(self) -> None:
+        log, lines = self.query_one(LogPane), self.query_one("#list", LineList)
+        log.display = self._shows_log
+        lines.display = not self._shows_log
+        (log.view if self._shows_log else lines).focus()
 
     def _take(self, facts: RunFacts) -> None:
-        other = self._facts is None or self._facts.directory != facts.directory
-        self._facts = facts
+        before, self._facts = self._facts, facts
         self.query_one(LogPane).view.show(
             facts.log, grows=facts.attempt is not None and facts.attempt.ended_at is None
         )
-        if other:
-            self._read = {}
+        if before is None or before.directory != facts.directory:
+            self._read, self._files = {}, None
+            self._show_log_or_list()
             self._fetch()
+        if before != facts:
+            self.refresh_frame()
+            self._read_files(facts)
+
+    def _read_files(self, facts: RunFacts) -> None:
+        """Read the data of files that are shown beside or below the pane."""
+
+        def take(files: RunFiles) -> None:
+            self._files = files
+            self.draw()
+
+        if facts.directory is not None:
+            self.in_background(partial(read_files, facts), take, latest="files")
+
+    @property
+    def _has_side(self) -> bool:
+        """Whether there is something to show beside the pane, and room for it."""
+        return self.size.width >= _SIDE_FROM and self._facts is not None and self._facts.attempt is not None
+
+    def _draw_side(self, facts: RunFacts) -> None:
+        """Draw what the pane does not show beside it, where the terminal is wide enough."""
+        side = self.query_one("#side", Painted)
+        side.display = self._has_side
+        if not side.display:
+            return
+        narrowest, widest = _SIDE_WIDTHS
+        side.styles.width = min(widest, max(narrowest, self.size.width - _PANE_WIDTH))
+        width, height = side.size.width - 2, self.query_one("#body").size.height
+        if width < 1:  # not laid out yet
+            self.call_after_refresh(self.draw)
+            return
+        signs = self.app.signs
+        # Where the log is not beside the pane, the chart has its room.
+        rows = _ROWS_WITHOUT_LOG if self._pane == "log" or self._log_is_below else _PANE_CHART_ROWS
+        parts = _parts(
+            facts, self._files, self.app.engine, width, height, self.app.now(), signs, chart_rows=rows
+        )
+        if self._pane == "log" or (self._log_is_below and self._pane != "timeline"):
+            title, *events = (line.pieces for line in _events(facts, width, signs))
+            log = [title, *reversed(events)]
+        else:
+            log = [] if self._log_is_below else _log_part(self._files, width, signs)
+        shown = _stacked((part for name, part in parts.items() if name != self._pane), log, height)
+        rule: Piece = (f"{signs.axis} ", "faint")
+        shown += [()] * (height - len(shown))
+        side.show(*((rule, *cut(line, width)) for line in shown))
 
     def _lines(self, facts: RunFacts) -> list[Line]:
         shown = self.query_one("#list", LineList)
         width = shown.line_width
         height, now, signs = shown.size.height, self.app.now(), self.app.signs
+        if self._pane == "log":
+            return _never_launched(facts, self.app.engine, width, now, signs)
         if self._pane == "timeline":
-            return _timeline(facts, self.app.now(), width, signs)
+            return self._with_log(_timeline(facts, now, width, signs), width, height)
         if self._pane == "submissions":
             drawn = _score_chart(facts, width - 2, max(5, min(14, height // 2 - 3)), now, signs)
             checks = self._read.get("submissions", Validations())
-            return [*drawn, *_submissions(facts, checks, self._marks, now, width, signs)]
+            listed = _submissions(facts, checks, self._marks, now, width, signs)
+            return self._with_log([*drawn, *listed], width, height)
         if self._pane == "resources":
             return _resources(facts, self._read.get("resources"), width - 2, height, now, signs)
         if self._pane == "calls":
-            return _calls(facts, self._read.get("calls", CallHistory()), width, height, now, signs)
+            calls = _calls(facts, self._read.get("calls", CallHistory()), width, height, now, signs)
+            return self._with_log(calls, width, height)
         if self._pane == "files":
-            return _files(self._read.get("files", Listing()), width, signs)
-        return _config(facts, self._read.get("config"), width, now, signs)
+            return self._with_log(
+                _files(self._read.get("files", Listing()), width, now, signs), width, height
+            )
+        return self._with_log(_config(facts, self._read.get("config"), width, now, signs), width, height)
+
+    def _with_log(self, lines: list[Line], width: int, height: int) -> list[Line]:
+        """Fill the room below a short list with the last lines of the log; where it is little, they stay beside it."""
+        room = height - len(lines) - 1
+        least = height // 3 if self._has_side else _PANE_FEWEST_LOG_LINES
+        log = _log_part(self._files, width, self.app.signs)
+        if not log or room <= least:
+            return lines
+        self._log_is_below = True
+        return [*lines, Line(), *map(Line, _stacked((), log, room))]
 
     def _fetch(self) -> None:
         """Read the pane's data from files in a thread."""
@@ -334,7 +458,9 @@ class RunScreen(LogScreen):
             self.in_background(partial(_READERS[pane], self._facts), take)
 
 
-def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Pieces, ...]:
+def _header(
+    facts: RunFacts, engine: EngineStatus | None, width: int, now: float, signs: Signs
+) -> tuple[Pieces, ...]:
     """Draw the run's name, state and standing."""
     run, dot = facts.run, _dot(signs)
     state = [_state(facts, now, signs, with_bar=width >= 100), _state(facts, now, signs, with_bar=False)]
@@ -348,7 +474,9 @@ def _header(facts: RunFacts, width: int, now: float, signs: Signs) -> tuple[Piec
     room = width - width_of(state[1]) - 1
     lines = [spread_fitting([joined(place, dot, room)], state, width), _standing(facts, now, signs, width)]
     if run.failure_class is not None:
-        lines.append(_failure(facts, width))
+        lines.append(_failure(facts, now, width))
+    elif facts.waiting is not None:
+        lines.append(_waits(facts.waiting, engine, width, now, signs))
     elif run.is_live and facts.attempt is not None and wording.is_waiting(facts.attempt):
         role: Role = "warn" if wording.waits_for_people(facts.attempt) else "text"
         lines.append(((f" {foreign(wording.placed(facts.attempt, now), width - 2).rstrip()}", role),))
@@ -387,12 +515,14 @@ def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Piec
     run, limit = facts.run, facts.sweep.spec.time_limit_seconds
     drawn = draw_run(run, signs, now, limit, facts.attempt)
     word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
+    # Amber where Overview wants a live run looked at.
+    role = drawn.role if run.is_live else state_role(run)
     if run.started_at is None:
-        return ((f"{drawn.sign} {word} ", state_role(run)),)
+        return ((f"{drawn.sign} {word} ", role),)
     took = (run.ended_at or now) - run.started_at
     text = f"{wording.duration(took)} of {wording.limit(limit)}" if run.ended_at else ""
     pieces: list[Piece] = [
-        (f"{drawn.sign} {word} ", state_role(run)),
+        (f"{drawn.sign} {word} ", role),
         (text or wording.of_limit(took, limit), "text"),
         (" ", "text"),
     ]
@@ -448,9 +578,18 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
     return joined(groups, _dot(signs), width)
 
 
-def _failure(facts: RunFacts, width: int) -> Pieces:
+def _waits(waiting: Waiting, engine: EngineStatus | None, width: int, now: float, signs: Signs) -> Pieces:
+    """Write in one line why a queued run does not start yet, and when it may."""
+    role: Role = "warn" if any(hold.kind.needs_person for hold in waiting.holds(engine)) else "text"
+    text = foreign(wording.waiting(waiting, engine, now), 1000).rstrip()
+    return cut(((f" {text}", role),), width, signs.ellipsis)
+
+
+def _failure(facts: RunFacts, now: float, width: int) -> Pieces:
     run, attempt = facts.run, facts.attempt
     words = wording.failure(run)
+    if facts.retry_at is not None:
+        words += ", retried " + ("now" if facts.retry_at <= now else f"at {wording.clock(facts.retry_at)}")
     by = (
         f" (classified by {attempt.classified_by})"
         if attempt and attempt.classified_by not in ("", ENGINE)
@@ -475,12 +614,15 @@ def read_files(facts: RunFacts) -> RunFiles:
 
 
 def pane_lines(
-    facts: RunFacts, files: RunFiles | None, width: int, height: int, now: float, signs: Signs
+    facts: RunFacts,
+    files: RunFiles | None,
+    engine: EngineStatus | None,
+    width: int,
+    height: int,
+    now: float,
+    signs: Signs,
 ) -> list[Pieces]:
-    """Draw a run's pane beside a list: state, cause of failure, score over time, resources, last lines of the log.
-
-    If that is too high, attempts are left out, then resources; the log fills the rest.
-    """
+    """Draw a run's pane beside a list: its name and state, and below them its parts as far as there is room."""
     run, dot = facts.run, _dot(signs)
     seed = f"  seed {run.seed}"
     name: Pieces = (
@@ -492,54 +634,106 @@ def pane_lines(
         state.append(((f"attempt {run.attempts}", "dim"),))
     if run.rerolls:
         state.append(((f"re-rolled {run.rerolls}{signs.times}", "warn"),))
-    head = [name, joined(state, dot, width), _standing(facts, now, signs, width), *_cause(facts, width, now)]
+    head = [name, joined(state, dot, width), _standing(facts, now, signs, width)]
+    if run.failure_class is not None:
+        head.append(((f" {wording.failure(run)}", "bad"),))
     head += _notes(facts.run, width, now, signs)
-    chart_height = max(5, min(9, height // 4))
-    curve = [line.pieces for line in _score_chart(facts, width - 1, chart_height, now, signs)]
+    parts = _parts(facts, files, engine, width, height, now, signs)
+    if len(parts["submissions"]) > height - len(head) - len(parts["cause"]):
+        # Half a curve says less than the log in its place, and a single attempt little beside the state above.
+        parts["submissions"] = []
+        parts["timeline"] = parts["timeline"] if len(facts.attempts) > 1 else []
+    return [*head, *_stacked(parts.values(), _log_part(files, width, signs), height - len(head))]
+
+
+def _parts(
+    facts: RunFacts,
+    files: RunFiles | None,
+    engine: EngineStatus | None,
+    width: int,
+    height: int,
+    now: float,
+    signs: Signs,
+    *,
+    chart_rows: int = _PANE_CHART_ROWS,
+) -> dict[str, list[Pieces]]:
+    """Draw the parts of a run that are shown beside a list or a pane, by the pane that shows more; empty ones too.
+
+    The most urgent ones are first.
+    """
+    parts: dict[str, list[Pieces]] = {"cause": _cause(facts, engine, width, now, signs)}
+    rows = max(5, min(chart_rows, height // 4))
+    curve = [line.pieces for line in _score_chart(facts, width - 1, rows, now, signs)]
     if not curve and facts.attempts:
         curve = [((" no score yet" if facts.run.is_live else " no score", "dim"),)]
-    resources: list[Pieces] = []
+    if curve:
+        curve = [heading("score over time", width, signs), *curve]
+    newest = facts.submissions[: -_PANE_SUBMISSIONS - 1 : -1]
+    if len(facts.submissions) > 1:
+        table = Table(_short_columns(facts, signs), newest, width, signs)
+        curve += [table.heading().pieces, *(table.line(each).pieces for each in newest)]
+    parts["submissions"] = curve
+    parts["resources"] = []
     if files is not None and files.usage.latest is not None:
         titles = [kind.title(facts.run.is_live) for kind in _measured(facts, files.usage)]
-        resources = [heading("resources", width, signs), *titles]
-    attempts: list[Pieces] = []
+        parts["resources"] = [heading("resources", width, signs), *titles]
+    parts["timeline"] = []
     if facts.attempts:
-        newest = facts.attempts[: -_PANE_ATTEMPTS - 1 : -1]
-        table = Table(_attempt_columns(facts, now), newest, width, signs)
-        shown = [table.heading(), *map(table.line, newest)]
-        attempts = [heading("attempts", width, signs), *(line.pieces for line in shown)]
-    else:
-        attempts = [((f" never launched yet{_waiting(facts)}", "dim"),)]
-    parts = [head, [heading("score over time", width, signs), *curve] if curve else [], resources, attempts]
-    least = 0 if files is None or not files.log else 1 + _PANE_FEWEST_LOG_LINES
-    for place in (3, 2):
-        if facts.attempts and sum(map(len, parts)) + least > height:
-            parts[place] = []
-    lines = [line for part in parts for line in part]
+        attempts = Table(_attempt_columns(facts, now), facts.attempts, width, signs)
+        latest = facts.attempts[: -_PANE_ATTEMPTS - 1 : -1]
+        shown = [attempts.heading(), *map(attempts.line, latest)]
+        parts["timeline"] = [heading("attempts", width, signs), *(line.pieces for line in shown)]
+    return parts
+
+
+def _stacked(parts: Iterable[list[Pieces]], log: list[Pieces], height: int) -> list[Pieces]:
+    """Put parts below one another; a log gets the rest of the height, and shows its last lines.
+
+    If that is too high, parts are left out from the last one on, but for the first.
+    """
+    upper = [part for part in parts if part]
+    fewest = min(len(log), 1 + _PANE_FEWEST_LOG_LINES)
+    while len(upper) > 1 and sum(map(len, upper)) + fewest > height:
+        del upper[-1]
+    lines = [line for part in upper for line in part]
     room = height - len(lines) - 1
-    if least and room > 0:
-        assert files is not None
-        lines.append(heading("log", width, signs))
-        lines += [((f" {foreign(text, width - 1).rstrip()}", "dim"),) for text in files.log[-room:]]
-    return lines
+    return [*lines, *log[:1], *log[1:][-room:]] if room > 0 else lines
 
 
-def _cause(facts: RunFacts, width: int, now: float) -> list[Pieces]:
-    """Write why a run failed or can't be graded, with the evidence, cut to the pane's lines."""
+def _log_part(files: RunFiles | None, width: int, signs: Signs) -> list[Pieces]:
+    """Draw the last lines of the log below a heading; no lines for an empty log."""
+    log = () if files is None else files.log
+    lines: list[Pieces] = [((f" {foreign(text, width - 1).rstrip()}", "dim"),) for text in log]
+    return [heading("log", width, signs), *lines] if lines else []
+
+
+def _cause(
+    facts: RunFacts, engine: EngineStatus | None, width: int, now: float, signs: Signs
+) -> list[Pieces]:
+    """Write why a run failed, waits or can't be graded, with the evidence, cut to the pane's lines."""
     run = facts.run
+    if facts.waiting is not None:
+        return [line.pieces for line in _never_launched(facts, engine, width, now, signs)]
     if run.failure_class is not None:
-        words, text, evidence = wording.failure(run), run.failure_text, ""
-        if facts.attempt is not None:
-            evidence = facts.attempt.evidence
-        lines: list[Pieces] = [((f" {words}", "bad"),)]
-        lines += [((f" {part}", "text"),) for part in _wrapped(text, width - 2)]
+        text, evidence = run.failure_text, facts.attempt.evidence if facts.attempt is not None else ""
+        lines: list[Pieces] = [((f" {part}", "text"),) for part in _wrapped(text, width - 2)]
         return lines + [
             ((f" {foreign(row, width - 2).rstrip()}", "warn"),)
             for row in evidence.splitlines()[:_PANE_EVIDENCE_LINES]
             if row.strip() != text.strip()
         ]
-    trouble = wording.grading_trouble(run, now)
-    return [((f" {part}", "warn"),) for part in _wrapped(trouble, width - 2)] if trouble else []
+    found: list[Piece] = [(wording.grading_trouble(run, now) or _live_trouble(facts, now), "warn")]
+    if run.is_live and facts.attempt is not None:
+        waits = wording.waits_for_people(facts.attempt)
+        found.append((wording.placed(facts.attempt, now), "warn" if waits else "dim"))
+    return [((f" {part}", role),) for text, role in found for part in _wrapped(text, width - 2)]
+
+
+def _live_trouble(facts: RunFacts, now: float) -> str:
+    """Write why a live run should be looked at: it is idle or late; empty if it need not be."""
+    limits = {facts.sweep.id: facts.sweep.spec.time_limit_seconds}
+    groups = group_by_cause([facts.run], limits, {}, now) if facts.run.is_live else ()
+    return group_text(groups[0], now) if groups else ""
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -556,18 +750,25 @@ def _timeline(facts: RunFacts, now: float, width: int, signs: Signs) -> list[Lin
         for row in attempt.evidence.splitlines()[:_EVIDENCE_LINES]:
             lines.append(Line(((" " * 11, "text"), (foreign(row, width - 13), "warn"))))
     if not facts.attempts:
-        lines.append(Line(((f"  never launched yet{_waiting(facts)}", "dim"),)))
-    events = Table(_EVENTS, facts.events, width, signs)
-    lines += [Line(), events.heading()]
-    return lines + [events.line(event, key=("event", event.id)) for event in facts.events]
+        lines.append(Line((("  never launched yet", "dim"),)))
+    return [*lines, Line(), *_events(facts, width, signs)]
 
 
-def _how_it_ended(attempt: Attempt) -> str:
-    if attempt.exit_signal is not None:
-        return f"{attempt.exit_reason}, signal {attempt.exit_signal}"
-    if attempt.exit_code is not None:
-        return f"{attempt.exit_reason}, exit code {attempt.exit_code}"
-    return attempt.exit_reason
+def _events(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
+    """List the run's events, newest first, those with which an attempt begins or ends as one."""
+    found = joined_steps(ListedEvent(event, facts.run.seed) for event in facts.events)
+
+    def what(one: ListedEvent) -> Forms:
+        words = event_words(one)
+        return Forms([*([(*words, (f" {signs.dot} {one.ended}", "dim"))] if one.ended else []), words])
+
+    columns: list[Column[ListedEvent]] = [
+        Column("events", lambda one: wording.date_and_time(one.event.at), 16, role="dim"),
+        Column("", lambda one: event_sign(one, signs), 3, gap=1),
+        Column("", what, 10, grows=REST, gap=1),
+    ]
+    table = Table(columns, found, width, signs)
+    return [table.heading(), *(table.line(one, key=("event", one.event.id)) for one in found)]
 
 
 def _what_came(attempt: Attempt) -> Pieces:
@@ -597,51 +798,85 @@ def _attempt_columns(facts: RunFacts, now: float) -> list[Column[Attempt]]:
         Column("attempt", lambda attempt: str(attempt.number), 7),
         Column("began", lambda attempt: wording.date_and_time(attempt.created_at), 16, role="dim"),
         Column("took", took, 6, role="dim"),
-        Column("ended", _how_it_ended, 8, grows=22, drop=1, role="dim"),
+        Column("ended", wording.how_it_ended, 8, grows=22, drop=1, role="dim"),
         Column("what", what, 10, grows=REST),
     ]
 
 
-_EVENTS = (
-    Column[Event]("events", lambda event: wording.date_and_time(event.at), 16, role="dim"),
-    Column[Event]("", lambda event: event.kind, 20, role="dim"),
-    Column[Event]("", lambda event: event.text, 10, grows=REST, gap=1),
-)
+def _never_launched(
+    facts: RunFacts, engine: EngineStatus | None, width: int, now: float, signs: Signs
+) -> list[Line]:
+    """Write why a queued run does not start yet, what can be done about it, when it may start, and what with."""
+    waiting = facts.waiting
+    lines: list[Line] = []
+    if waiting is not None:
+        holds = waiting.holds(engine)
+        if not holds:
+            lines.append(Line((("  nothing: the engine starts it in a moment", "text"),)))
+        for place, hold in enumerate(holds):
+            role: Role = "warn" if hold.kind.needs_person else "text"
+            label = "waits for" if not place else ""
+            for number, part in enumerate(_wrapped(hold.text, width - _WAITS_LABEL - 3)):
+                lines.append(
+                    Line(((f"  {label if not number else '':<{_WAITS_LABEL}}", "dim"), (part, role)))
+                )
+            if step := _NEXT_STEPS.get(hold.kind):
+                lines.append(Line(((" " * (_WAITS_LABEL + 2), "text"), (step, "dim"))))
+        soon = wording.may_start(waiting, engine, now)
+        if soon:
+            what = (
+                "if every run before it takes its whole time limit"
+                if waiting.starts is not None and waiting.starts.at_most
+                else "if runs take as long as those that have ended"
+            )
+            start: Pieces = ((f"  {'start':<{_WAITS_LABEL}}", "dim"), (soon.removeprefix("starts "), "text"))
+            lines.append(Line(cut((*start, (f"  {what}", "dim")), width, signs.ellipsis)))
+        lines.append(Line())
+    return [*lines, *_config(facts, None, width, now, signs, doubts_first=False)]
 
 
-def _waiting(facts: RunFacts) -> str:
-    dataset = facts.dataset
-    if dataset is None or dataset.state == "prepared":
-        return ""
-    problem = f": {foreign(dataset.problem, 80).rstrip()}" if dataset.problem else ""
-    return f"; its dataset is {dataset.state}{problem}"
+# What a person can do about what keeps a run from starting.
+_NEXT_STEPS = {
+    HoldKind.ENGINE: ":engine starts it",
+    HoldKind.PAUSED: "p on the Sweep screen lets it go on",
+    HoldKind.DATASET: "on Data, 3, it can be prepared",
+    HoldKind.BUDGET: "'sweep budget' on the command line sets another",
+}
+_WAITS_LABEL = 11
 
 
 def _submissions(
     facts: RunFacts, checks: Validations, marks: Marks[int], now: float, width: int, signs: Signs
 ) -> list[Line]:
-    """Draw the ruler, then list every snapshot of the submission, newest first."""
+    """Draw how far the score is from the cut-offs, then list every snapshot of the submission, newest first."""
     lines: list[Line] = []
-    if facts.competition is not None:
+    if facts.competition is not None and facts.best is None:  # otherwise the chart above shows the cut-offs
         drawn = ruler(facts.competition.thresholds, facts.run.score, width - 4, signs)
         lines += [Line(), *(Line((("  ", "text"), *pieces)) for pieces in drawn), Line()]
+    told: list[Pieces] = []
+    if facts.competition is not None and facts.best is not None and facts.run.score is not None:
+        cuts, score = facts.competition.thresholds, facts.run.score
+        number: Piece = (f"  {wording.score(score, 9)}", medal_role(cuts, score))
+        told.append((number, (f": {distances(cuts, score)}", "text")))
     if checks.count:
-        text = f"  {wording.plural(checks.count, 'validation')} by the agent"
+        text = f"{'' if told else '  '}{wording.plural(checks.count, 'validation')} by the agent"
         if checks.last_at is not None:
             quiet = wording.age(now - checks.last_at)
             text += f", the last {'now' if quiet == 'now' else f'{quiet} ago'}"
-        lines += [Line(((text, "dim"),)), Line()]
+        told.append(((text, "dim"),))
+    if told:
+        lines += [Line(joined(told, _dot(signs), width)), Line()]
     if not facts.submissions:
         return [*lines, Line((("  no submission yet", "dim"),))]
+    room = max(20, width - _BEFORE_STANDING)
     table = Table(
         [
-            Column[Submission]("at", lambda each: wording.elapsed(each.elapsed_seconds), 6, role="dim"),
+            Column[Submission]("into run", lambda each: wording.elapsed(each.elapsed_seconds), 8, role="dim"),
             Column("#", lambda each: str(each.sequence), 4, right=True, role="dim", drop=2),
             Column("", lambda each: _which(each, facts), 10, gap=1, role="accent"),
-            Column("standing", lambda each: _standing_of(each, signs), 14),
+            Column("standing", lambda each: _refusal(each, signs, room)[0], 14),
             Column(_score_title(facts, signs), lambda each: _score(each.score), 11, right=True, gap=0),
             Column("size", lambda each: wording.size(each.bytes), 9, right=True, role="dim", drop=1),
-            Column("message", _message, 7, grows=REST),
         ],
         facts.submissions,
         width,
@@ -649,7 +884,25 @@ def _submissions(
         mark=lambda each: each.id in marks,
     )
     lines.append(table.heading())
-    return lines + [table.line(each, key=each.id) for each in reversed(facts.submissions)]
+    for each in reversed(facts.submissions):
+        lines.append(table.line(each, key=each.id))
+        lines += [table.line_of(("", "", "", more, "", "")) for more in _refusal(each, signs, room)[1:]]
+    return lines
+
+
+# What stands before the standing in the list of submissions.
+_BEFORE_STANDING = 31
+
+
+def _short_columns(facts: RunFacts, signs: Signs) -> list[Column[Submission]]:
+    """Return the columns for the last submissions beside a list or a pane."""
+    return [
+        Column("into run", lambda each: wording.elapsed(each.elapsed_seconds), 8, role="dim"),
+        Column("#", lambda each: str(each.sequence), 3, right=True, role="dim"),
+        Column("", lambda each: _which(each, facts), 10, gap=1, role="accent"),
+        Column("standing", lambda each: _standing_of(each, signs), 14),
+        Column(_score_title(facts, signs), lambda each: _score(each.score), 11, right=True, gap=0),
+    ]
 
 
 def _which(each: Submission, facts: RunFacts) -> str:
@@ -679,9 +932,18 @@ def _score(score: float | None) -> str:
     return "" if score is None else wording.score(score, 10)
 
 
-def _message(each: Submission) -> Pieces:
+def _refusal(each: Submission, signs: Signs, room: int) -> list[Cell]:
+    """Return the standing; of a refused submission the whole message stands beside it, in place of figures."""
+    standing = _standing_of(each, signs)
     refused = each.standing in (Outcome.INVALID, Outcome.NO_SUBMISSION) or each.score is None
-    return (((each.message or "") if refused else "", "warn"),)
+    if not (refused and each.message):
+        return [standing]
+    indent = width_of(standing) + 2
+    first, *others = _wrapped(each.message, room - indent) or [""]
+    return [
+        Rest((*standing, ("  ", "text"), (first, "warn"))),
+        *(Rest(((" " * indent, "text"), (part, "warn"))) for part in others),
+    ]
 
 
 def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Signs) -> list[Line]:
@@ -709,6 +971,7 @@ def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Si
         ),
         steps=True,
         upside_down=cuts.is_lower_better,
+        numbered=width >= _NUMBERED_FROM,
     )
     return [Line(pieces) for pieces in chart(series, width, height, signs, ascii_only=signs.bar_parts == " ")]
 
@@ -723,79 +986,130 @@ def _length(facts: RunFacts, now: float) -> float:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A resource: its measured usage over time, and its limit or assigned amount."""
+    """A resource: its measured usage over time, and the amount that the run may or should use.
+
+    Attributes:
+        of: the amount in words; empty without one.
+        full: the amount as a number, up to which its chart reaches at least.
+    """
 
     name: str
     points: Sequence[Point]
     number: Callable[[float], str]
-    limit: str = ""
+    of: str = ""
+    full: float = 0.0
+
+    @property
+    def last(self) -> str:
+        """The last value."""
+        return self.number(self.points[-1][1])
+
+    @property
+    def peak(self) -> float:
+        """The greatest value."""
+        return max(value for _at, value in self.points)
 
     def title(self, is_live: bool) -> Pieces:
         """Return the resource's name, last value and maximum."""
-        last, peak = self.points[-1][1], max(value for _at, value in self.points)
         return (
             (f"  {self.name:<12}", "strong"),
-            (f"{'now' if is_live else 'last'} {self.number(last)}", "text"),
-            (f"{self.limit}, peak {self.number(peak)}", "dim"),
+            (f"{'now' if is_live else 'last'} {self.last}", "text"),
+            (f"{self.of}, peak {self.number(self.peak)}", "dim"),
         )
 
 
 def _measured(facts: RunFacts, usage: UsageCurves) -> list[_Kind]:
-    """Return the measured resources of the latest attempt."""
+    """Return the measured resources of the latest attempt, the scarcest first."""
     spec = facts.sweep.spec
     memory = f" of {wording.size(spec.memory_bytes)}" if spec.memory_bytes else ""
     kinds = [
-        _Kind(
-            "processors", usage.cpu_percent, lambda value: f"{value / 100:.2f}", f" of {spec.cpus:g} planned"
-        ),
-        _Kind("memory", usage.memory_bytes, wording.size, memory),
-        _Kind("disk", usage.disk_bytes, wording.size),
-        _Kind("GPU busy", usage.gpu_percent, lambda value: f"{value:.0f} %"),
+        _Kind("GPU busy", usage.gpu_percent, lambda value: f"{value:.0f} %", full=100.0),
         _Kind("GPU memory", usage.gpu_memory_bytes, wording.size),
+        _Kind(
+            "processors",
+            usage.cpu_percent,
+            lambda value: f"{value / 100:.2f}",
+            f" of {spec.cpus:g} planned",
+            100.0 * spec.cpus,
+        ),
+        _Kind("memory", usage.memory_bytes, wording.size, memory, float(spec.memory_bytes or 0)),
+        _Kind("disk", usage.disk_bytes, wording.size),
         _Kind("network", usage.network_rate, lambda value: f"{wording.size(value)}/s"),
         _Kind("processes", usage.processes, lambda value: f"{value:.0f}"),
     ]
     return [kind for kind in kinds if kind.points]
 
 
-_FEWEST_CHART_ROWS = 3
+_FEWEST_CHART_ROWS, _MOST_CHART_ROWS = 2, 8
+# The figures beside the charts of resources.
+_FIGURES = 39
 
 
 def _resources(
     facts: RunFacts, usage: UsageCurves | None, width: int, height: int, now: float, signs: Signs
 ) -> list[Line]:
-    """Draw the resource usage of the latest attempt over time, a chart for each measured resource."""
+    """Draw the resource usage of the latest attempt: charts above one another, below one time axis for all.
+
+    Above the charts are the submissions, so that one sees what the agent did when it used most.
+    """
     if usage is None:
         return [Line((("  reading samples", "dim"),))]
     if usage.latest is None:
         return [Line((("  nothing has been measured yet", "dim"),))]
     measured = _measured(facts, usage)
-    # Each chart also needs lines for its title, its time axis and, if there is room, an empty line.
-    rows_each = height // max(1, len(measured))
-    between = 0 if _FEWEST_CHART_ROWS + 2 <= rows_each < _FEWEST_CHART_ROWS + 3 else 1
-    each = max(_FEWEST_CHART_ROWS, rows_each - 2 - between)
-    lines: list[Line] = []
-    start = facts.attempt.started_at if facts.attempt is not None else None
-    for each_kind in measured:
-        points = each_kind.points
-        begin = points[0][0] if start is None else min(start, points[0][0])
-        series = Series(
-            points=[(at - begin, value) for at, value in points],
-            span=(0.0, max(_length(facts, now), points[-1][0] - begin, 1.0)),
-            role="running" if facts.run.is_live else "dim",
-            number=each_kind.number,
-            floor=0.0,
-        )
-        drawn = chart(series, width, min(each, 8), signs, ascii_only=signs.bar_parts == " ")
-        title = each_kind.title(facts.run.is_live)
-        lines += [
-            Line(title, key=each_kind.name, selectable=True),
-            *(Line(pieces) for pieces in drawn),
-            *[Line()] * between,
+    begin = min(kind.points[0][0] for kind in measured) if measured else 0.0
+    if facts.attempt is not None and facts.attempt.started_at is not None:
+        begin = min(begin, facts.attempt.started_at)
+    length = max(_length(facts, now), *(kind.points[-1][0] - begin for kind in measured), 1.0)
+    room, ascii_only = width - _FIGURES - 1, signs.bar_parts == " "
+    lines = [*_submitted(facts, length, room, signs), Line(_hours(facts, length, room))]
+    rows_each = (height - len(lines)) // max(1, len(measured))
+    # An empty line between charts only where they are high enough without it.
+    between = rows_each > _FEWEST_CHART_ROWS + 1
+    rows_each = max(_FEWEST_CHART_ROWS, min(_MOST_CHART_ROWS, rows_each - between))
+    role: Role = "running" if facts.run.is_live else "dim"
+    if facts.sweep.spec.gpus and not usage.gpu_percent:
+        lines.append(Line((("  GPU         not measured", "warn"),)))
+    for kind in measured:
+        figures: list[Pieces] = [
+            ((f"  {kind.name:<12}", "strong"), (f"{kind.last:>10}", "text"), (kind.of, "dim")),
+            ((f"{kind.number(kind.peak):>24} peak", "dim"),),
         ]
+        figures += [()] * (rows_each - len(figures))
+        points = [(at - begin, value) for at, value in kind.points]
+        most = max(kind.full, kind.peak)
+        drawn = strip_chart(points, (0.0, length), most, room, rows_each, ascii_only=ascii_only)
+        for place, (left, row) in enumerate(zip(figures, drawn, strict=True)):
+            pieces = spread(left, ((signs.axis, "faint"), (row, role)), width)
+            lines.append(Line(pieces, key=(kind.name, place), selectable=place == 0))
+        lines += [Line()] * between
     if not facts.sweep.spec.gpus:
         lines.append(Line((("  no GPUs were requested", "dim"),)))
     return lines
+
+
+def _submitted(facts: RunFacts, length: float, room: int, signs: Signs) -> list[Line]:
+    """Mark the attempt's graded submissions over time by the signs of what they would get."""
+    cells: list[Piece] = [(" ", "text")] * room
+    for each in facts.submissions:
+        if each.standing is not None and each.elapsed_seconds <= length:
+            place = min(room - 1, int(each.elapsed_seconds / length * room))
+            cells[place] = (outcome_sign(each.standing, signs), outcome_role(each.standing))
+    if not facts.submissions:
+        return []
+    return [Line(spread((("  submissions", "dim"),), tuple(cells), width_of(cells) + _FIGURES + 1))]
+
+
+def _hours(facts: RunFacts, length: float, room: int) -> Pieces:
+    """Return the time axis of the charts: the time into the run at its quarters, or halves if that is too narrow."""
+    marks = 4 if room >= 48 else 2
+    cells = [" "] * room
+    for number in range(marks + 1):
+        text = wording.span(length * number / marks) if number else "0"
+        place = max(0, min(room - len(text), round(room * number / marks) - len(text) // 2))
+        cells[place : place + len(text)] = text
+    word = "now" if facts.run.is_live else "last"
+    return ((fit(f"{'':14}{word:>10}", _FIGURES + 1), "dim"), ("".join(cells), "dim"))
 
 
 def _calls(
@@ -852,7 +1166,9 @@ def _calls(
     models = Table(_MODELS, most_used, width, signs)
     lines += [Line(), models.heading()]
     lines += [models.line(each, key=("model", each.provider, each.model)) for each in most_used]
-    calls = Table(_LAST_CALLS, history.last, width, signs)
+    # The table above names the model if all calls are of one.
+    columns = [each for each in _LAST_CALLS if len(most_used) > 1 or each.title != "model"]
+    calls = Table(columns, history.last, width, signs)
     lines += [Line(), calls.heading()]
     lines += [calls.line(each, key=("call", each.id)) for each in reversed(history.last)]
     return [*lines, *(course if is_short else []), *traffic]
@@ -1017,7 +1333,7 @@ _LAST_CALLS = (
         drop=2,
     ),
     Column[ModelCall]("total s", lambda each: f"{each.seconds:.1f}", 7, right=True, gap=1, role="dim"),
-    Column[ModelCall]("problem", lambda each: each.problem, 8, grows=REST, drop=1, role="warn"),
+    Column[ModelCall]("problem", lambda each: each.problem, 32, grows=REST, drop=1, role="warn"),
 )
 
 
@@ -1029,69 +1345,127 @@ _HOSTS = (
 )
 
 
-def _files(listing: Listing, width: int, signs: Signs) -> list[Line]:
+def _files(listing: Listing, width: int, now: float, signs: Signs) -> list[Line]:
     """List the attempt's directory; the names are untrusted."""
-    table = Table(_FILES, listing.entries, width, signs)
+    table = Table(_file_columns(now), listing.entries, width, signs)
     lines = [table.heading(), *(table.line(entry, key=entry.path) for entry in listing.entries)]
     note = f"  only the first {MOST_ENTRIES} are shown"
     return [*lines, Line(((note, "dim"),))] if listing.is_cut else lines
 
 
 def _size_or_kind(entry: FileEntry) -> str:
+    if entry.kind == "folder":  # whose name ends in a slash
+        return ""
     return wording.size(entry.bytes) if entry.kind == "file" else entry.kind
 
 
-_FILES = (
-    Column[FileEntry]("size", _size_or_kind, 9, right=True, role="dim"),
-    Column[FileEntry]("name", lambda entry: f"{'  ' * entry.depth}{entry.name}", 10, grows=REST),
-)
+def _file_columns(now: float) -> list[Column[FileEntry]]:
+    def age(entry: FileEntry) -> str:
+        return "" if entry.kind == "folder" else wording.age(now - entry.changed_at)
 
-
-def _config(facts: RunFacts, order: Order | None, width: int, now: float, signs: Signs) -> list[Line]:
-    """List the requested configuration, that of the latest attempt, and its paths."""
-    spec, attempt = facts.sweep.spec, facts.attempt
-    machine = attempt.hardware.in_words() if attempt and attempt.hardware else ""
-    isolation = {None: wording.UNKNOWN, True: "isolated", False: "not isolated: trusted agents only"}
-    rows = [
-        ("agent", spec.agent_id),
-        ("agent version", facts.sweep.agent_version[:12]),
-        ("edition", spec.edition),
-        ("time limit", wording.limit(spec.time_limit_seconds)),
-        ("runtime", attempt.runtime if attempt else spec.runtime),
-        ("placement", (wording.placed(attempt, now) if attempt else "") or spec.placement),
-        ("isolation", isolation[attempt.isolated if attempt else None]),
-        *([("limits not held", attempt.not_held)] if attempt and attempt.not_held else []),
-        ("network", spec.network),
-        ("processors", f"{spec.cpus:g}"),
-        ("memory", wording.size(spec.memory_bytes) if spec.memory_bytes else "not limited"),
-        ("GPUs", "all" if spec.gpus < 0 else str(spec.gpus)),
-        ("machine", machine or wording.UNKNOWN),
-        ("image digest", (attempt.image if attempt else "") or "none"),
-        *([("image built from", attempt.recipe)] if attempt and attempt.recipe else []),
-        ("directory", str(facts.directory) if attempt else wording.UNKNOWN),
+    return [
+        Column("name", lambda entry: f"{'  ' * entry.depth}{plain(entry.name)}", 10, grows=80),
+        Column("size", _size_or_kind, 9, right=True, role="dim"),
+        Column("changed", age, 7, right=True, role="dim"),
     ]
-    if order is not None:
-        rows += order_facts(order)
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """One line of the configuration.
+
+    Attributes:
+        usual: whether it is the default; None if it has none.
+        is_warning: whether it puts the result in doubt.
+    """
+
+    name: str
+    text: str
+    usual: bool | None = None
+    is_warning: bool = False
+
+
+def _config(
+    facts: RunFacts, order: Order | None, width: int, now: float, signs: Signs, *, doubts_first: bool = True
+) -> list[Line]:
+    """List what puts the result in doubt, what differs from the defaults, and the rest of the configuration."""
+    settings = list(_settings(facts, order, now, signs))
+    doubts = [each for each in settings if each.is_warning]
+    unusual = [each for each in settings if each.usual is False and not each.is_warning]
+    rest = [each for each in settings if each.usual is not False and not each.is_warning]
+    groups = [("differs from the defaults", unusual), ("configuration", rest)]
+    groups.insert(0 if doubts_first else 2, ("to know before the score is used", doubts))
+    table = Table(_CONFIG, (), width, signs)
+    lines: list[Line] = []
+    for title, group in groups:
+        if group:
+            lines.append(Line(heading(title, width, signs)))
+        for place, each in enumerate(group):
+            # Long texts are wrapped rather than cut, since they are shown nowhere else.
+            first, *more = cells_of(plain(each.text), max(20, width - _CONFIG_NAME - _CONFIG_AROUND)) or [""]
+            role: Role = "warn" if each.is_warning else "text"
+            key = (title, each.name, place)
+            lines.append(table.line((each.name, ((first, role),)), key=key))
+            lines += [table.line(("", ((part, role),)), key=(*key, part)) for part in more]
+    return lines
+
+
+def _settings(facts: RunFacts, order: Order | None, now: float, signs: Signs) -> Iterable[_Setting]:
+    """Yield the requested configuration, that of the latest attempt, and its paths."""
+    spec, attempt, usual = facts.sweep.spec, facts.attempt, usual_values()
+
+    def option(name: str, field: str, text: str) -> _Setting:
+        return _Setting(name, text, usual=getattr(spec, field) == usual[field])
+
+    if facts.competition is not None:
+        edition = edition_named(spec.edition)
+        for text in facts.competition.defects_in(edition):
+            yield _Setting("known defect", text, is_warning=True)
+    if spec.demo:
+        yield _Setting("data", "synthetic, made for the demo: no result", is_warning=True)
+    if attempt is not None and attempt.isolated is not None:
+        text = "isolated" if attempt.isolated else "not isolated: only agents that are trusted"
+        yield _Setting("isolation", text, is_warning=not attempt.isolated)
+    if attempt is not None and attempt.not_held:
+        yield _Setting("limits not held", attempt.not_held, is_warning=True)
+    yield _Setting("agent", spec.agent_id)
+    yield _Setting("agent version", facts.sweep.agent_version[:12])
+    yield option("edition", "edition", spec.edition)
+    yield option("time limit", "time_limit_seconds", wording.limit(spec.time_limit_seconds))
+    yield option("runtime", "runtime", attempt.runtime if attempt else spec.runtime)
+    placed = wording.placed(attempt, now) if attempt else ""
+    yield option("placement", "placement", placed or spec.placement)
+    yield option("network", "network", spec.network)
+    yield option("processors", "cpus", f"{spec.cpus:g}")
+    yield option(
+        "memory", "memory_bytes", wording.size(spec.memory_bytes) if spec.memory_bytes else "not limited"
+    )
+    yield option("GPUs", "gpus", "all" if spec.gpus < 0 else str(spec.gpus))
+    yield option("runs on a GPU", "runs_per_gpu", str(spec.runs_per_gpu))
+    if spec.gateway:
+        yield option("model gateway", "gateway", ", ".join(spec.gateway))
+    if spec.obfuscated:
+        yield option("description", "obfuscated", "obfuscated")
+    if spec.replay_of is not None:
+        yield option("replay of", "replay_of", f"run {spec.replay_of}")
+    if attempt is not None:
+        yield _Setting(
+            "machine", (attempt.hardware.in_words() if attempt.hardware else "") or wording.UNKNOWN
+        )
+        yield _Setting("image digest", attempt.image or "none")
+        if attempt.recipe:
+            yield _Setting("image built from", attempt.recipe)
+        yield _Setting("directory", str(facts.directory))
+    for name, text in order_facts(order) if order is not None else ():
+        yield _Setting(name, text)
     if facts.competition is not None:
         metric = facts.competition.metric.name
         arrow = better_arrow(facts.competition.thresholds, signs)
-        rows.append(("metric", f"{metric}, {wording.better(facts.competition.thresholds)} {arrow}"))
-        rows += [
-            ("known defect", text)
-            for text in facts.competition.defects_in("corrected" if spec.edition == "corrected" else "v1")
-        ]
-    table = Table(_CONFIG, rows, width, signs)
-    lines = []
-    for place, (name, text) in enumerate(rows):
-        # Long texts are wrapped rather than cut, since they are shown nowhere else.
-        first, *more = cells_of(plain(text), max(20, width - _CONFIG_NAME - _CONFIG_AROUND)) or [""]
-        lines.append(table.line((name, first), key=(name, place)))
-        lines += [table.line(("", part), key=(name, place, part)) for part in more]
-    return lines
+        yield _Setting("metric", f"{metric}, {wording.better(facts.competition.thresholds)} {arrow}")
 
 
 _CONFIG_NAME, _CONFIG_AROUND = 16, 4
 _CONFIG = (
-    Column[tuple[str, str]]("", lambda row: row[0], _CONFIG_NAME, role="dim"),
-    Column[tuple[str, str]]("", lambda row: row[1], 10, grows=REST),
+    Column[tuple[str, Cell]]("", lambda row: row[0], _CONFIG_NAME, role="dim"),
+    Column[tuple[str, Cell]]("", lambda row: row[1], 10, grows=REST),
 )

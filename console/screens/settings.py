@@ -13,7 +13,7 @@ from console.screens.dialogs import RebindScreen, context_title
 from console.tui.config import REFRESH_CHOICES, Settings
 from console.tui.keys import TABLE, key_name
 from console.tui.list_screen import DescribedScreen
-from console.tui.painting import Line, Pieces, cut, foreign, heading
+from console.tui.painting import Line, Pieces, cut, fitting, foreign, heading
 from console.tui.theme import PALETTE_NAMES, THEME_NAMES, Signs
 from console.tui.widgets.table import REST, Column, Table
 from console.views.lists import words_accept
@@ -21,6 +21,12 @@ from engine.settings import NotificationKind, NotificationSettings, Value
 from foundation.problems import Problem
 
 _WHERE_ADDRESSES = "write addresses into config.toml, as urls under [notifications]: they hold passwords"
+_WHEN = "notify me when"
+# What is said while kinds of news are on, and no way of sending them is; the longest form that fits.
+_NOTHING_SENT = (
+    "nothing is sent: no way of notifying is set; switch on bell or desktop below, or write urls into config.toml",
+    "nothing is sent: no way of notifying is set; switch one on below",
+)
 _KINDS = {
     NotificationKind.FINISHED: "a run ended without a medal",
     NotificationKind.FAILED: "a run or a dataset failed",
@@ -129,9 +135,11 @@ class SettingsScreen(DescribedScreen):
 
 def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> list[Line]:
     """Return a line for every setting that the filter lets through, in groups."""
+    notified = settings.notifications
+    is_sent = bool(notified.urls) or notified.uses_terminal
     groups = {
         "looks": _looks(settings, signs),
-        "notify me when": _kinds(settings, signs),
+        _WHEN: _kinds(settings, signs),
         "notify me by": _services(settings, signs),
         "keys": _keys(settings),
     }
@@ -144,6 +152,8 @@ def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> 
     for title, found in accepted.items():
         if found:
             made += [*([Line()] if made else []), Line(heading(title, width, signs))]
+            if title == _WHEN and not is_sent and notified.on:
+                made.append(Line(fitting([((f"  {text}", "warn"),) for text in _NOTHING_SENT], width)))
             made += [table.line(each, key=each) for each in found]
     return made or [Line((("  no setting has these words", "dim"),))]
 

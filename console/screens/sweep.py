@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from console import wording
 from console.actions import runs, sweeps
-from console.screens.dialogs import open_classify
+from console.screens.dialogs import FiltersScreen, open_classify
 from console.screens.logs import MergedScreen
 from console.tui.list_screen import DetailedScreen, MarkedScreen
 from console.tui.painting import (
@@ -19,7 +19,10 @@ from console.tui.painting import (
     Pieces,
     bar,
     cut,
+    distinct_names,
+    fit,
     foreign,
+    heading,
     joined,
     spread,
     spread_fitting,
@@ -29,13 +32,15 @@ from console.tui.screen import Queries, Query
 from console.tui.session import SessionValues
 from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.line_list import TitleClicked
-from console.tui.widgets.run_cell import Drawn, draw_run, state_role
+from console.tui.widgets.run_cell import Drawn, draw_run
 from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from console.views.calls import MOST_OF_BUDGET, SweepCosts, money, short_cost, tokens_in_words
+from console.views.concerns import group_text
 from console.views.lists import Marks, SortOrder
 from console.views.splits import percentile_of
 from console.views.sweep import (
     BENCHMARK,
+    NEED,
     CompetitionRow,
     RunFilter,
     RunOrder,
@@ -47,13 +52,16 @@ from console.views.sweep import (
     sweep_board,
 )
 from engine.model_costs import named
+from engine.runs.causes import cause_now, group_by_cause, idle_since
 from engine.scoreboard import Interim
 from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import Attempt, Run, Sweep
 
 if TYPE_CHECKING:
+    from competitions.model import Thresholds
     from console.screens.run import RunFiles
     from console.views.run import RunFacts
+    from state.database import Database
 
 
 class SweepScreen(DetailedScreen, MarkedScreen[int]):
@@ -77,11 +85,14 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._run_ids: dict[tuple[Hashable, int], int] = {}
         self._is_dense = False
         self._cursor_wanted: int | None = None
-        self._sorting = BENCHMARK
+        self._order_of_matrix, self._order_of_table = BENCHMARK, NEED
         # The pane's data: the run, the data of its files, and when they were read.
         self._facts: RunFacts | None = None
         self._files: RunFiles | None = None
         self._files_read_at = float("-inf")
+        # The lines of the matrix, and the rows below them that are left for the run under the cursor.
+        self._matrix_lines: list[Line] = []
+        self._rows_below = 0
 
     def queries(self) -> Queries:
         """Return the queries for the sweep's board and for the pane."""
@@ -95,13 +106,21 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             **super().queries(),
         }
 
+    def toggled_on(self) -> Collection[str]:
+        """Return the key of the table or of the dense view."""
+        if self._as_table:
+            return ("sweep.view",)
+        return ("sweep.dense",) if self._is_dense else ()
+
     def session_values(self) -> SessionValues:
         """Return the filter, the order, matrix or table, and the run under the cursor."""
         run = self._run() if self.is_composed() else None
         return {
             **super().session_values(),
-            "order": self._sorting.by.name,
-            "turned": "yes" if self._sorting.reversed else "",
+            "order": self._order_of_matrix.by.name,
+            "turned": "yes" if self._order_of_matrix.reversed else "",
+            "table_order": self._order_of_table.by.name,
+            "table_turned": "yes" if self._order_of_table.reversed else "",
             "view": "table" if self._as_table else "matrix",
             "dense": {None: "", True: "yes", False: "no"}[self._wants_dense],
             "run": str(run.id) if run is not None else "",
@@ -110,8 +129,10 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def restore(self, values: SessionValues) -> None:
         """Restore the filter, the order, the view and the cursor."""
         super().restore(values)
-        order = RunOrder.__members__.get(values.get("order", ""), RunOrder.BENCHMARK)
-        self._sorting = SortOrder(order, bool(values.get("turned")))
+        order = RunOrder.__members__.get(values.get("order", ""), BENCHMARK.by)
+        self._order_of_matrix = SortOrder(order, bool(values.get("turned")))
+        order = RunOrder.__members__.get(values.get("table_order", ""), NEED.by)
+        self._order_of_table = SortOrder(order, bool(values.get("table_turned")))
         self._as_table = values.get("view") == "table"
         self._wants_dense = {"yes": True, "no": False}.get(values.get("dense", ""))
         if self._cursor_wanted is None and values.get("run", "").isdigit():
@@ -149,11 +170,19 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
                 columns, found, width, signs, sorting=self._sorting, mark=lambda run: run.id in self.marks
             )
             self._run_ids = {(run.id, 0): run.id for run in found}
+            self._rows_below = 0
             shown.show([table.line(run, key=run.id) for run in found], heading=table.heading())
         else:
             if self._cursor_wanted is None:
                 self._keep_cursor()
-            shown.show(self._matrix(board, width))
+            was_dense = self._is_dense
+            self._matrix_lines = self._matrix(board, width)
+            left = shown.size.height - len(self._matrix_lines)
+            is_free = left >= _LEAST_BELOW and self._wants_detail and not self.has_detail
+            self._rows_below = left if is_free else 0
+            shown.show([*self._matrix_lines, *self._below()])
+            if was_dense != self._is_dense:
+                self.refresh_frame()
             if self._is_dense and self._cursor_wanted is None:
                 # The first line may be a heading beside another block's competition.
                 self._cursor_wanted = next((run.id for run in self._shown()), None)
@@ -166,6 +195,30 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         """A greater width for the flat table, whose texts need more room."""
         return _TABLE_DETAIL_FROM if self._as_table else super().detail_from
 
+    @property
+    def asks_for_detail(self) -> bool:
+        """Whether the run under the cursor is described beside the list, or below a low matrix."""
+        return self.has_detail or self._rows_below > 0
+
+    def draw_detail(self) -> None:
+        """Draw the pane, or the rows below the matrix."""
+        super().draw_detail()
+        if self._rows_below and not self._as_table:
+            self.line_list.show([*self._matrix_lines, *self._below()])
+
+    def _below(self) -> list[Line]:
+        """Return the lines about the run under the cursor that fit below the matrix."""
+        if not self._rows_below:
+            return []
+        width, signs = self.line_list.line_width, self.app.signs
+        rows = self._rows_below - 2
+        # Without the name: the cursor stands on it, and the line below has it.
+        drawn = list(self.detail_lines(width, rows + 1))[1 : rows + 1]
+        # As many lines without an answer, so that the list above stays as it is.
+        drawn += [()] * (rows - len(drawn))
+        title = Line(heading("under the cursor", width, signs))
+        return [Line(), title, *(Line(cut(pieces, width, signs.ellipsis)) for pieces in drawn)]
+
     def detail_key(self) -> int | None:
         """The number of the run under the cursor."""
         return self.cursor_key()
@@ -174,7 +227,10 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         """Return the query for all data of a run."""
         from console.views.run import run_facts
 
-        return partial(run_facts, run_id=key, config_file=self.app.places.config_file), self._take_facts
+        def ask(database: Database) -> RunFacts:
+            return run_facts(database, key, self.app.places.config_file, self.app.now())
+
+        return ask, self._take_facts
 
     def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
         """Return the state, cause of failure, score over time, resources and last lines of the run at the cursor."""
@@ -183,12 +239,12 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         facts = self._facts
         if facts is None or facts.run.id != self.detail_key():
             return ()
-        return pane_lines(facts, self._files, width, height, self.app.now(), self.app.signs)
+        return pane_lines(facts, self._files, self.app.engine, width, height, self.app.now(), self.app.signs)
 
     def tick(self) -> None:
         """Redraw, and read the files of a live run in the pane again."""
         super().tick()
-        if self.has_detail and self._facts is not None and self._facts.run.is_live:
+        if self.asks_for_detail and self._facts is not None and self._facts.run.is_live:
             self._read_files(self._facts)
 
     def chosen_runs(self) -> Sequence[Run]:
@@ -237,10 +293,15 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._open("log")
 
     def action_view(self) -> None:
-        """Switch between matrix and table; the cursor stays on its run."""
-        self._keep_cursor()
+        """Switch between matrix and table; the cursor stays on its run, or is on the first one as before."""
+        before, shown = self.cursor_key(), self.shown_keys()
         self._as_table = not self._as_table
+        self._arrange()
+        # Who has not moved it wants to see what comes first.
+        is_first = bool(shown) and before == shown[0]
+        self._cursor_wanted = next(iter(self.shown_keys()), None) if is_first else before
         self.place_detail()
+        self.refresh_frame()
         self.call_after_refresh(self.draw)
 
     def action_dense(self) -> None:
@@ -248,7 +309,9 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._keep_cursor()
         self._as_table = False
         self._wants_dense = not self._is_dense
+        self._arrange()
         self.place_detail()
+        self.refresh_frame()
         self.call_after_refresh(self.draw)
 
     def action_mark_row(self) -> None:
@@ -262,25 +325,29 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self.mark(self.marks.added(run.id for run in self._shown() if run.state is RunState.FAILED))
 
     def action_next_failed(self) -> None:
-        """Put the cursor on the next failed run."""
-        failed = [run.id for run in self._shown() if run.state is RunState.FAILED]
-        current = self._run()
-        if not failed:
-            self.app.say("no run has failed here")
+        """Put the cursor on the next run that failed, is idle, or is late."""
+        if self._board is None:
             return
-        after = failed.index(current.id) + 1 if current is not None and current.id in failed else 0
-        self._cursor_wanted = failed[after % len(failed)]
+        board, now, current = self._board, self.app.now(), self._run()
+        found = [run.id for run in self._shown() if board.needs_somebody(run, now)]
+        if not found:
+            self.app.say("no run has failed here, and none is stuck")
+            return
+        after = found.index(current.id) + 1 if current is not None and current.id in found else 0
+        self._cursor_wanted = found[after % len(found)]
         self._put_wanted_cursor()
         self._draw_about()
         self.draw_detail()
 
     def action_relaunch(self) -> None:
         """Relaunch the marked runs, or the one under the cursor."""
-        self._act(lambda chosen: self.app.act(runs.relaunch, chosen))
+        sweep = self.chosen_sweep()
+        limits = {} if sweep is None else {sweep.id: sweep.spec.time_limit_seconds}
+        self._act(lambda chosen: self.app.act(runs.relaunch, chosen, limits=limits))
 
     def action_stop(self) -> None:
         """Stop the marked runs, or the one under the cursor."""
-        self._act(lambda chosen: self.app.act(runs.stop, chosen))
+        self._act(lambda chosen: self.app.act(runs.stop, chosen, now=self.app.now()))
 
     def action_regrade(self) -> None:
         """Retry the failed grading of the marked runs, or of the one under the cursor."""
@@ -289,6 +356,10 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def action_classify(self) -> None:
         """Correct the class of the marked failures, or of the one under the cursor."""
         self._act(partial(open_classify, self.app))
+
+    def action_saved(self) -> None:
+        """Choose one of the saved filters."""
+        self.app.push_screen(FiltersScreen())
 
     def action_order(self) -> None:
         """Show the competitions and runs in the next order."""
@@ -367,14 +438,25 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self.in_background(partial(read_files, facts), take, latest="detail")
 
     def _arrange(self) -> None:
-        self._board = None if self._read is None else ordered_board(self._read, self._sorting)
+        if self._read is not None:
+            self._board = ordered_board(self._read, self._sorting, self.app.now())
+        else:
+            self._board = None
 
     def _sort(self, sorting: SortOrder[RunOrder]) -> None:
         """Sort the board; the cursor stays on its run."""
-        self._sorting = sorting
+        if self._as_table:
+            self._order_of_table = sorting
+        else:
+            self._order_of_matrix = sorting
         self._keep_cursor()
         self._arrange()
         self.redraw()
+
+    @property
+    def _sorting(self) -> SortOrder[RunOrder]:
+        """The order of the view that is shown; each view has its own."""
+        return self._order_of_table if self._as_table else self._order_of_matrix
 
     @property
     def _filter(self) -> RunFilter:
@@ -382,7 +464,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def _draw_context(self, board: SweepBoard) -> _Context:
         limit = board.sweep.spec.time_limit_seconds
-        return _Context(self.app.now(), limit, self.app.signs, board.elsewhere)
+        with_nodes = self.line_list.line_width >= _WITH_NODES
+        return _Context(self.app.now(), limit, self.app.signs, board.elsewhere, with_nodes)
 
     def _matrix(self, board: SweepBoard, width: int) -> list[Line]:
         """Return the competitions by split with their seeds side by side; only runs that pass the filter are drawn."""
@@ -421,7 +504,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def _filter_line(self, board: SweepBoard, width: int) -> tuple[Pieces, ...]:
         """Return the line about filter, order and marks; empty if all are at their defaults."""
         chosen = self._filter
-        if not chosen.text and not self.marks and self._sorting == BENCHMARK:
+        usual = NEED if self._as_table else BENCHMARK
+        if not chosen.text and not self.marks and self._sorting == usual:
             return ()
         pieces: list[Piece] = [(" ", "text")]
         if chosen.text:
@@ -430,7 +514,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             pieces += [(f"   {left:,} of {len(board.runs):,}   ", "dim")]
         if chosen.unknown:
             pieces.append((f"unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}   ", "warn"))
-        if self._sorting != BENCHMARK:
+        if self._sorting != usual:
             pieces.append((f"order: {order_name(self._sorting)}", "dim"))
         marked: Pieces = ((f"{self.marked_text()} ", "accent"),) if self.marks else ()
         return (spread(tuple(pieces), marked, width),)
@@ -441,7 +525,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         line: Pieces = ()
         if run is not None and row is not None and board is not None:
             about = _about(run, row, self._draw_context(board))
-            line = cut(about, self.line_list.line_width, self.app.signs.ellipsis)
+            line = cut(about, self.size.width - 1, self.app.signs.ellipsis)
         self.about.show(line)
 
     def _keep_cursor(self) -> None:
@@ -468,7 +552,9 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         return next((run for run in runs_shown if run.id == run_id), None)
 
     def _shown(self) -> list[Run]:
-        return self._board.in_matrix(self._filter) if self._board else []
+        if self._board is None:
+            return []
+        return self._board.in_table(self._filter) if self._as_table else self._board.in_matrix(self._filter)
 
     def _act(self, does: Callable[[list[Run]], object]) -> None:
         """Act on the marked runs, or on the one under the cursor."""
@@ -486,6 +572,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
 
 _TABLE_DETAIL_FROM = 190
+# Fewer rows below the matrix stay empty: a name, a state, and hardly a line of a log would fit.
+_LEAST_BELOW = 8
 # The shortest interval between two reads of a run's files for the pane.
 _FILES_EVERY_SECONDS = 10.0
 
@@ -498,8 +586,11 @@ class _Context:
     limit: float
     signs: Signs
     elsewhere: Mapping[int, Attempt]
+    with_nodes: bool
 
 
+# In narrower lists the matrix would lose the cut-offs for the nodes of a batch system's runs.
+_WITH_NODES = 125
 # On narrower screens the basis of the projected costs is left out.
 _WIDE = 110
 # With more seeds each column is only as wide as needed.
@@ -541,7 +632,8 @@ def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pi
     when: Pieces = ((dot, "faint"), (ends, "dim")) if ends else ()
     told = wording.medals(board.interim, board.any_medal, signs.plus_minus)
     earned: list[Pieces] = [((text, "strong"), *tail, (" ", "text")) for tail in (when, ()) for text in told]
-    counts: list[Pieces] = [((" ", "text"), *_counts(board, signs, words)) for words in _COUNT_WORDS]
+    stuck = sum(cause_now(run, spec.time_limit_seconds, now) is not None for run in board.live)
+    counts: list[Pieces] = [((" ", "text"), *_counts(board, stuck, signs, words)) for words in _COUNT_WORDS]
     # States are named in words as long as the medals are not in their last form, which lacks the bounds.
     worded = [
         left
@@ -597,8 +689,11 @@ def _budget(costs: SweepCosts, signs: Signs) -> Pieces:
     return (("budget ", "dim"), (full, role), (empty, "faint"), (used, "text"))
 
 
-def _counts(board: SweepBoard, signs: Signs, words: tuple[str, ...]) -> Pieces:
-    """Return the number of runs by state with signs; runs waiting in a batch system don't count as running."""
+def _counts(board: SweepBoard, stuck: int, signs: Signs, words: tuple[str, ...]) -> Pieces:
+    """Return the number of runs by state with signs; runs waiting in a batch system don't count as running.
+
+    In words, the live ones that a person should look at are counted too.
+    """
     running, queued, finished, failed, infrastructure, stopped = words
     counts = board.counts
     waiting = sum(wording.waits_in_queue(attempt) for attempt in board.elsewhere.values())
@@ -609,6 +704,8 @@ def _counts(board: SweepBoard, signs: Signs, words: tuple[str, ...]) -> Pieces:
         (f"   {signs.done} {counts.finished}{finished}", "good" if counts.finished else "dim"),
         (f"   {signs.failed} {counts.failed}{failed}", "bad" if counts.failed else "dim"),
     ]
+    if stuck and running:
+        pieces.insert(1, (f" ({stuck} stuck)", "warn"))
     if waiting:
         pieces.insert(1, (f" ({waiting} wait{' in Slurm' if running else ''})", "text"))
     if counts.infrastructure:
@@ -632,7 +729,7 @@ def _matrix_columns(
             run = row.runs[place]
             if run is None or not shows(place, row):
                 return ""
-            return _cell(run, context, marked=run.id in marks)
+            return _cell(run, row, context, marked=run.id in marks)
 
         return cell
 
@@ -649,8 +746,10 @@ def _matrix_columns(
     def bronze(row: CompetitionRow) -> str:
         return wording.score(row.thresholds.bronze if row.thresholds else None, 9)
 
-    # A batch system's texts get more room, if there is some.
-    grows = 18 if context.elsewhere and board.sweep.spec.seeds <= _SEEDS_WITH_ROOM else 12
+    # If there is room, words why a run should be looked at are whole, and a batch system's nodes are shown.
+    grows = 12
+    if board.sweep.spec.seeds <= _SEEDS_WITH_ROOM:
+        grows = (24 if context.with_nodes else 18) if context.elsewhere else 15
     return [
         Column("competition", name, 38, grows=56, by=RunOrder.NAME),
         *(
@@ -672,38 +771,50 @@ def _matrix_columns(
     ]
 
 
-def _cell(run: Run, context: _Context, *, marked: bool) -> Forms:
+def _cell(run: Run, row: CompetitionRow, context: _Context, *, marked: bool) -> Forms:
     """Return a run's cell in the matrix; without room for both, it shows the standing rather than the time."""
-    drawn = _drawn(run, context)
+    drawn = _drawn(run, context, row.thresholds)
     noted = context.signs.noted if run.note or run.tags else " "
     mark: Piece = (context.signs.marked if marked else noted, "accent")
+    texts = [text for text in (drawn.text, drawn.shorter) if text] or [""]
     if not drawn.standing:
-        texts = [text for text in (drawn.text, drawn.shorter) if text] or [""]
         return Forms([(mark, (f"{drawn.sign} {text}", drawn.role)) for text in texts])
     standing: Piece = (drawn.standing, drawn.standing_role)
-    return Forms(
-        [
-            (mark, (f"{drawn.sign} {drawn.text} ", drawn.role), standing),
-            (mark, (f"{drawn.sign} ", drawn.role), standing),
-        ]
-    )
+    forms: list[Pieces] = [(mark, (f"{drawn.sign} {text} ", drawn.role), standing) for text in texts]
+    attempt = context.elsewhere.get(run.id)
+    if attempt is not None and attempt.node and context.with_nodes:
+        forms.insert(0, (*forms[0], (f" {attempt.node}", "dim")))
+    return Forms([*forms, (mark, (f"{drawn.sign} ", drawn.role), standing)])
 
 
-def _drawn(run: Run, context: _Context) -> Drawn:
-    return draw_run(run, context.signs, context.now, context.limit, context.elsewhere.get(run.id))
+def _drawn(run: Run, context: _Context, thresholds: Thresholds | None = None) -> Drawn:
+    attempt = context.elsewhere.get(run.id)
+    return draw_run(run, context.signs, context.now, context.limit, attempt, thresholds)
 
 
 def _score(score: float, row: CompetitionRow, signs: Signs) -> Pieces:
     """Return a score with the direction of better ones."""
     arrow = f" {better_arrow(row.thresholds, signs)}" if row.thresholds else ""
-    return ((wording.score(score, 8), "text"), (arrow, "dim"))
+    return ((wording.score_beside(score, row.thresholds, 8), "text"), (arrow, "dim"))
 
 
-# The width of a seed in the dense view: a mark, the sign, a letter after it, and a gap.
+# The width of a seed in the dense view: a mark, which is the gap too, the sign, and two letters after it.
 _DENSE_SEED = 4
 _DENSE_NAME = 38
 _DENSE_LONGEST_NAME = 56
 _DENSE_SHORTEST_NAME = 16
+_DENSE_MARGIN = 2
+
+
+@dataclass(frozen=True)
+class _GroupHeading:
+    """The heading of a group in the dense view; `again` at the top of a block that continues the group."""
+
+    group: SplitGroup
+    again: bool = False
+
+
+_Entry = _GroupHeading | CompetitionRow | None
 
 
 @dataclass(frozen=True)
@@ -711,16 +822,16 @@ class _Dense:
     """The dense view: competitions in blocks side by side, one line each, with seeds as signs.
 
     Attributes:
-        entries: from top to bottom, then by block: a group's heading, a competition, or an empty line.
-        height: the number of lines of a block.
+        blocks: each from top to bottom, all of one height: headings, competitions, and empty lines.
         name_widths: the width of names by block.
+        names: the competitions' names by block, cut to that width so that none reads like another.
         shows_all: whether everything is visible at once with readable names.
     """
 
-    entries: Sequence[SplitGroup | CompetitionRow | None]
+    blocks: Sequence[Sequence[_Entry]]
     seeds: int
-    height: int
     name_widths: Sequence[int]
+    names: Sequence[Mapping[str, str]]
     shows_all: bool
     signs: Signs
 
@@ -730,12 +841,12 @@ class _Dense:
         """Return the lines, and the runs by the lines' keys and columns."""
         run_ids: dict[tuple[Hashable, int], int] = {}
         lines: list[Line] = []
-        for y in range(self.height):
-            beside = self.entries[y :: self.height]
+        for beside in zip(*self.blocks, strict=True):
             key = tuple(each.competition_id for each in beside if isinstance(each, CompetitionRow))
             pieces: list[Piece] = []
             cells: list[ColumnSpan] = []
-            for each, name_width in zip(beside, self.name_widths, strict=False):
+            for place, each in enumerate(beside):
+                name_width = self.name_widths[place]
                 begin = width_of(pieces) + _DENSE_MARGIN
                 if not isinstance(each, CompetitionRow):
                     # Empty columns keep the indices, so that the cursor moves straight up and down.
@@ -743,7 +854,7 @@ class _Dense:
                     pieces += self._heading(each, name_width)
                     continue
                 role: Role = "dim" if each.waits_for else "text"
-                name = foreign(each.competition_id, name_width, ellipsis=self.signs.ellipsis)
+                name = fit(self.names[place][each.competition_id], name_width, ellipsis=self.signs.ellipsis)
                 pieces += [(" " * _DENSE_MARGIN, "text"), (f"{name} ", role)]
                 for run in each.runs:
                     is_shown = run is not None and (not chosen or chosen.accepts(run, each.split))
@@ -753,29 +864,27 @@ class _Dense:
                     else:
                         run_ids[key, len(cells)] = run.id
                         pieces += _dense_cell(run, context, marked=run.id in marks)
-                    cells.append(ColumnSpan(at, at + _DENSE_SEED - 1, selectable=is_shown, name=begin))
+                    cells.append(ColumnSpan(at, at + _DENSE_SEED, selectable=is_shown, name=begin))
             lines.append(Line(tuple(pieces), key or None, tuple(cells), selectable=bool(key)))
         return lines, run_ids
 
-    def _heading(self, group: SplitGroup | None, name_width: int) -> Pieces:
+    def _heading(self, entry: _GroupHeading | None, name_width: int) -> Pieces:
         """Return the heading of a group: split, results if there is room, and the numbers of the seeds."""
-        if group is None:
+        if entry is None:
             width = _DENSE_MARGIN + name_width + 1 + self.seeds * _DENSE_SEED
             return ((" " * width, "text"),)
+        group = entry.group
         numbers = "".join(f" {seed + 1:<{_DENSE_SEED - 1}}" for seed in range(self.seeds))
         title = f"{group.split.upper()}  "
         room = name_width + 1 - len(title)
         forms = wording.medals(group.interim, group.any_medal, self.signs.plus_minus)
-        told = next((form for form in forms[-2:] if len(form) < room), "")
+        told = "continued" if entry.again else next((form for form in forms[-2:] if len(form) < room), "")
         return (
             (" " * _DENSE_MARGIN, "text"),
             (title, "strong"),
             (f"{told:<{room}}", "dim"),
             (numbers, "dim"),
         )
-
-
-_DENSE_MARGIN = 2
 
 
 def _dense(
@@ -786,41 +895,66 @@ def _dense(
     signs: Signs,
 ) -> _Dense:
     """Divide competitions into the fewest blocks that show all of them, or else as many as fit."""
-    entries: list[SplitGroup | CompetitionRow | None] = []
-    for group, rows in groups:
-        entries += [*([None] if entries else []), group, *rows]
     beside_name = _DENSE_MARGIN + 1 + seeds * _DENSE_SEED
     most = max(1, width // (beside_name + _DENSE_SHORTEST_NAME))
-    needed = -(-len(entries) // max(1, height))
-    blocks = min(most, max(1, needed))
-    lines = max(1, -(-len(entries) // blocks))
+    needed = len(_blocks(groups, max(_DENSE_LOWEST, height)))
+    count = min(most, max(1, needed))
+    lines = _DENSE_LOWEST
+    while len(blocks := _blocks(groups, lines)) > count:
+        lines += 1
     wanted = [
         max((len(each.competition_id) for each in block if isinstance(each, CompetitionRow)), default=0)
-        for block in (entries[place * lines : (place + 1) * lines] for place in range(blocks))
+        for block in blocks
     ]
     wanted = [min(max(each, _DENSE_SHORTEST_NAME), _DENSE_LONGEST_NAME) for each in wanted]
-    share = width // blocks - beside_name
+    share = width // max(1, len(blocks)) - beside_name
     # Width that a block does not need is given to others.
     spare = sum(max(0, share - each) for each in wanted)
-    names = []
+    widths = []
     for each in wanted:
         more = min(spare, max(0, each - share))
         spare -= more
-        names.append(min(each, share + more))
-    has_names = all(name >= min(each, _DENSE_NAME) for name, each in zip(names, wanted, strict=True))
-    return _Dense(entries, seeds, lines, names, needed <= most and has_names, signs)
+        widths.append(min(each, share + more))
+    has_names = all(name >= min(each, _DENSE_NAME) for name, each in zip(widths, wanted, strict=True))
+    everything = [row.competition_id for _group, rows in groups for row in rows]
+    names = {each: distinct_names(everything, each, signs.ellipsis) for each in set(widths)}
+    return _Dense(
+        blocks, seeds, widths, [names[each] for each in widths], needed <= most and has_names, signs
+    )
+
+
+# The lowest block: a heading, a competition, and the empty line before the next group.
+_DENSE_LOWEST = 3
+
+
+def _blocks(groups: Sequence[tuple[SplitGroup, Sequence[CompetitionRow]]], height: int) -> list[list[_Entry]]:
+    """Divide groups into blocks of a height, each with a heading on top, the last one filled with empty lines."""
+    blocks: list[list[_Entry]] = [[]]
+    for group, rows in groups:
+        # A heading has at least one competition below it.
+        if blocks[-1] and len(blocks[-1]) + 3 > height:
+            blocks.append([])
+        if blocks[-1]:
+            blocks[-1].append(None)
+        blocks[-1].append(_GroupHeading(group))
+        for row in rows:
+            if len(blocks[-1]) == height:
+                blocks.append([_GroupHeading(group, again=True)])
+            blocks[-1].append(row)
+    tallest = max(map(len, blocks))
+    return [[*block, *[None] * (tallest - len(block))] for block in blocks]
 
 
 def _dense_cell(run: Run, context: _Context, *, marked: bool) -> Pieces:
-    """Return a run's sign, and after it a letter: its standing, its failure, or that it was re-rolled."""
-    drawn = draw_run(run, context.signs, context.now, context.limit)
+    """Return a run's sign, and letters after it: its standing, why it failed or should be looked at, or a re-roll."""
+    drawn = _drawn(run, context)
     more: Piece = (context.signs.reroll if run.rerolls else " ", drawn.role)
     if drawn.standing:
         more = (drawn.standing.strip("[]"), drawn.standing_role)
     elif run.state is RunState.FAILED:
         more = (wording.FAILURE_LETTERS[run.failure_class or FailureClass.UNKNOWN], drawn.role)
     mark: Piece = (context.signs.marked if marked else " ", "accent")
-    return mark, (drawn.sign, drawn.role), more, (" ", "text")
+    return mark, (drawn.sign, drawn.role), more, (drawn.letter or " ", drawn.role)
 
 
 def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
@@ -844,20 +978,28 @@ def _share(seed: Interim | None) -> str:
 
 def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[Column[Run]]:
     """Return the columns of the flat table."""
-    now, limit = context.now, context.limit
+    now = context.now
 
     def standing(run: Run) -> Cell:
+        """Return the outcome or state; without a score the cause too, in the room of the columns after it."""
+        state, why = in_short(run), cause(run)
+        if why is None or run.score is not None:
+            return state
+        forms = [(*_padded(state, _STATE_WIDTH), *form) for form in why.forms]
+        return Rest(forms[0], forms[-1], least=_STATE_WIDTH + _LEAST_CAUSE)
+
+    def in_short(run: Run) -> Pieces:
         """Return the outcome of a run, or its state and current standing."""
         drawn = _drawn(run, context)
-        if run.failure_class is not None:
+        if run.failure_class is not None and run.state is not RunState.QUEUED:
             return ((f"{drawn.sign} {wording.FAILURE_SHORT[run.failure_class]}", "bad"),)
         if run.outcome is not None:
             return ((f"{drawn.sign} {wording.OUTCOME_SHORT[run.outcome]}", drawn.role),)
-        state: Piece = (f"{drawn.sign} {run.state.value}", drawn.role)
+        word = drawn.text if drawn.letter else run.state.value
+        if run.is_live and drawn.sign == context.signs.queued:
+            word = "waits"
+        state: Piece = (f"{drawn.sign} {word}", drawn.role)
         return (state, (f" {drawn.standing}", drawn.standing_role)) if drawn.standing else (state,)
-
-    def score(run: Run) -> Cell:
-        return "" if run.score is None else _score(run.score, rows[run.competition_id], context.signs)
 
     def attempt(run: Run) -> str:
         """Return the number of the attempt, if it is not the first."""
@@ -866,45 +1008,66 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
     def took(run: Run) -> str:
         if run.started_at is None:
             return ""
-        return wording.elapsed_within((run.ended_at or now) - run.started_at, limit)
+        return _took(run, context)
 
-    def quiet(run: Run) -> str:
-        is_known = run.is_live and run.last_activity_at is not None
-        return wording.age(now - (run.last_activity_at or now)) if is_known else ""
+    def quiet(run: Run) -> Cell:
+        if not run.is_live or run.last_activity_at is None:
+            return ""
+        role: Role = "dim" if idle_since(run, now) is None else "warn"
+        return ((wording.age(now - run.last_activity_at), role),)
+
+    def cause(run: Run) -> Forms | None:
+        """Return why a run needs somebody or waits, with people's notes before it; None for the others."""
+        attempt = context.elsewhere.get(run.id)
+        role: Role = "text" if run.state is RunState.FAILED else "dim"
+        forms: tuple[str, ...] = ()
+        if run.state is RunState.FAILED:
+            suspected = f"suspected: {run.suspected}; {run.failure_text}" if run.suspected else ""
+            forms = (suspected.removesuffix("; ") or run.failure_text,)
+        elif trouble := wording.grading_trouble(run, now):
+            forms, role = (trouble,), "warn"
+        elif attempt is not None and wording.is_waiting(attempt):
+            when = wording.waits_short(attempt, now)[:1] if attempt.starts_at is not None else ()
+            forms, role = (wording.waits(attempt, now), *when), _drawn(run, context).role
+        elif run.state is RunState.QUEUED:
+            forms = (rows[run.competition_id].waits_for,)
+        return Forms([(*noted(run), (form, role)) for form in forms]) if any(forms) else None
+
+    def noted(run: Run) -> Pieces:
+        known = run.note or run.tags
+        return ((f"{context.signs.noted} {wording.annotation(run)}  ", "accent"),) if known else ()
+
+    def score(run: Run) -> Cell:
+        return "" if run.score is None else _score(run.score, rows[run.competition_id], context.signs)
 
     def what(run: Run) -> Cell:
-        """Return people's notes, followed by other facts."""
-        known = state_in_words(run)
-        if not (run.note or run.tags):
-            return known
-        noted: Piece = (f"{context.signs.noted} {wording.annotation(run)}  ", "accent")
-        if isinstance(known, Forms):
-            return Forms([(noted, *form) for form in known.forms])
-        return (noted, (known, "dim"))
-
-    def state_in_words(run: Run) -> str | Forms:
-        waits_for = rows[run.competition_id].waits_for
-        if run.suspected:
-            return f"suspected: {run.suspected}; {run.failure_text}".removesuffix("; ")
-        trouble = wording.grading_trouble(run, now)
-        attempt = context.elsewhere.get(run.id)
-        if attempt is not None and wording.is_waiting(attempt) and not trouble:
-            forms = (wording.waits(attempt, now), *wording.waits_short(attempt, now))
-            return Forms([((form, _drawn(run, context).role),) for form in forms])
-        where = _where(run, context)
-        return run.failure_text or trouble or where or (waits_for if run.state is RunState.QUEUED else "")
+        return cause(run) or (*noted(run), (_where(run, context), "dim"))
 
     return [
         Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=RunOrder.BENCHMARK),
-        Column("competition", lambda run: run.competition_id, 40, grows=56, by=RunOrder.NAME),
+        Column("competition", lambda run: run.competition_id, 38, grows=56, by=RunOrder.NAME),
         Column("seed", lambda run: str(run.seed), 4, right=True, gap=1),
         Column("standing", standing, 14, by=RunOrder.NEED),
-        Column("score", score, 10, right=True, gap=1, by=RunOrder.MEDALS),
-        Column("attempt", attempt, 7, drop=3, right=True, gap=1, role="dim"),
+        Column("score", score, 10, right=True, by=RunOrder.MEDALS),
         Column("took", took, 7, drop=2, right=True, gap=1, role="dim"),
-        Column("quiet", quiet, 6, drop=4, right=True, gap=1, role="dim", by=RunOrder.QUIET),
-        Column("what", what, 16, grows=REST, drop=1, role="dim"),
+        Column("attempt", attempt, 7, drop=3, right=True, gap=1, role="dim"),
+        Column("quiet", quiet, 6, drop=4, right=True, gap=1, by=RunOrder.QUIET),
+        Column("what", what, 8, grows=REST, drop=1),
     ]
+
+
+# The width of the state before a cause, and the room that a cause has at least if names need not be cut for it.
+_STATE_WIDTH, _LEAST_CAUSE = 11, 30
+
+
+def _padded(pieces: Pieces, width: int) -> Pieces:
+    return (*pieces, (" " * max(1, width - width_of(pieces)), "text"))
+
+
+def _took(run: Run, context: _Context) -> str:
+    """Write how long a started run has run."""
+    seconds = (run.ended_at or context.now) - (run.started_at or context.now)
+    return wording.elapsed_within(seconds, context.limit)
 
 
 def _where(run: Run, context: _Context) -> str:
@@ -917,6 +1080,12 @@ def _where(run: Run, context: _Context) -> str:
     return f"on {attempt.node}" if attempt.node else ""
 
 
+def _trouble_in_words(run: Run, context: _Context) -> str:
+    """Write why a live run should be looked at."""
+    group = group_by_cause([run], {run.sweep_id: context.limit}, {}, context.now)
+    return group_text(group[0], context.now) if group else ""
+
+
 def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
     """Return the description of a run in words."""
     dot: Piece = (f" {context.signs.dot} ", "faint")
@@ -925,23 +1094,30 @@ def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
     if run.tags or run.note:
         noted = foreign(wording.annotation(run), 200).rstrip()
         pieces += [(f"{context.signs.noted} {noted}", "accent"), dot]
-    if run.failure_class is not None:
+    if run.failure_class is not None and run.state is not RunState.QUEUED:
         return (
             *pieces,
-            (wording.failure(run), "bad"),
-            dot,
             (foreign(run.failure_text, 400).rstrip(), "text"),
+            dot,
+            (wording.failure(run), "bad"),
+            (f" after {_took(run, context)}" if run.started_at is not None else "", "dim"),
         )
-    pieces.append(((run.outcome and wording.OUTCOME_WORDS[run.outcome]) or run.state.value, state_role(run)))
+    drawn = _drawn(run, context)
+    attempt = context.elsewhere.get(run.id)
+    waits = attempt is not None and run.is_live and wording.is_waiting(attempt)
+    word = "waiting" if waits else wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
+    pieces.append((word, drawn.role))
+    if run.is_live and run.started_at is not None:
+        pieces.append((f" {wording.of_limit(context.now - run.started_at, context.limit)}", "dim"))
+    if drawn.letter and not run.grading_problem:
+        pieces += [dot, (_trouble_in_words(run, context), "warn")]
     if run.grading_problem:
         trouble = foreign(wording.grading_trouble(run, context.now), 400).rstrip()
         return (*pieces, dot, (trouble, "warn"))
     if run.state is RunState.QUEUED and row.waits_for:
         return (*pieces, (f"  waits: {foreign(row.waits_for, 80).rstrip()}", "warn"))
     if where := _where(run, context):
-        pieces.append((f" {foreign(where, 200).rstrip()}", _drawn(run, context).role))
-    if run.is_live and run.started_at is not None:
-        pieces.append((f" {wording.of_limit(context.now - run.started_at, context.limit)}", "dim"))
+        pieces += [dot, (foreign(where, 200).rstrip(), drawn.role)]
     if run.is_live:
         standing = f"now {wording.OUTCOME_WORDS[run.standing]}" if run.standing else "nothing graded yet"
         pieces += [dot, (standing, "dim")]

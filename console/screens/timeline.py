@@ -117,7 +117,7 @@ class TimelineScreen(ConsoleScreen):
             self._choose((min if end < 0 else max)(bars, key=lambda bar: bar.begin))
 
     def action_next_failed(self) -> None:
-        """Choose the failed attempt that ended next."""
+        """Choose the attempt that failed last, then the ones before."""
         failed = None if self._found is None else view.next_failed(self._found, self._chosen)
         if failed is None:
             self.app.say("no attempt has failed here")

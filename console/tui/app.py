@@ -20,20 +20,19 @@ from textual import events
 from console import wording
 from console.actions.action import UNDO_SECONDS, NotApplicable, undone_as
 from console.sanitize import plain_lines
-from console.tui.config import Settings, read_settings, require_usable
+from console.tui.config import Settings, read_settings, require_usable, theme_named
 from console.tui.keys import SCREENS, bindings
 from console.tui.news import NewsWatch, desktop_sequence
 from console.tui.reader import Reader, StateCondition, StateHealth
 from console.tui.screen import STALLED_SECONDS, ConsoleScreen, OpeningScreen, is_too_small
 from console.tui.session import Session, read_session, write_session
+from console.tui.stylesheet import KeptStylesheet
 from console.tui.terminal import TerminalApp
 from console.tui.theme import (
     ASCII,
     DARK,
     LIGHT,
-    PALETTE_NAMES,
     PALETTES,
-    THEME_NAMES,
     UNICODE,
     Palette,
     Signs,
@@ -43,7 +42,7 @@ from engine.notifications import news
 from engine.notifications.news import News
 from engine.places import Places
 from foundation.clock import Clock, SystemClock
-from foundation.problems import Problem, UsageProblem
+from foundation.problems import Problem
 
 # Modules that the first frame does not need are imported where they are used: imports take half of the console's
 # start-up time.
@@ -51,10 +50,11 @@ if TYPE_CHECKING:
     from textual.command import Provider
     from textual.notifications import Notification, Notify
     from textual.screen import Screen
+    from textual.worker import WorkType
 
     from console.actions.action import Action, Request
     from console.screens.dialogs import ConfirmScreen
-    from console.views.concerns import Concern
+    from console.views.concerns import Concern, Troubles
     from engine.control import Answer, EngineStatus
     from engine.settings import Value
     from state.database import Database
@@ -102,6 +102,7 @@ class ConsoleApp(TerminalApp):
         news: finds new events since its last check.
         waiting: the requests of all consoles that can still be undone.
         host_concerns: problems of the engine, its machine, and of reading the state.
+        needed: how many things need a person now; None until the state has been read.
     """
 
     CSS_PATH = "console.tcss"
@@ -130,6 +131,7 @@ class ConsoleApp(TerminalApp):
         self.clock: Clock = clock or SystemClock()
         self.condition = StateCondition()
         self.engine: EngineStatus | None = None
+        self._is_engine_known = False
         self.sweep_id: str | None = None
         self.known_sweeps: tuple[str, ...] = ()
         self.known_runs: tuple[Run, ...] = ()
@@ -137,6 +139,9 @@ class ConsoleApp(TerminalApp):
         self.news = NewsWatch(self.clock)
         self.waiting: tuple[WaitingRequest, ...] = ()
         self.host_concerns: tuple[Concern, ...] = ()
+        self.needed: int | None = None
+        self._troubles: Troubles | None = None
+        self._counted_in = -1.0
         # The messages on the screen by their text, and how often each was sent.
         self._repeated: dict[str, tuple[Notification, int]] = {}
         self._first_screen = screen or ""
@@ -147,6 +152,7 @@ class ConsoleApp(TerminalApp):
         for palette in PALETTES.values():
             self.register_theme(palette.textual_theme())
         self.theme = self.palette.name
+        self.stylesheet = KeptStylesheet(variables=self.get_css_variables())
         # The callbacks run in the reader's thread.
         self.reader = Reader(
             places,
@@ -214,6 +220,7 @@ class ConsoleApp(TerminalApp):
         for text in self.settings.unknown[:_MOST_WARNINGS]:
             self.say(f"warning: {text}")
         self.watch_news()
+        self.reader.watch("troubles", _read_troubles, partial(self.call_later, self._take_troubles))
         self.reader.watch("waiting", requests.waiting, partial(self.call_later, self.take_waiting))
         self.reader.start()
         self.set_interval(_TICK_SECONDS, self._tick)
@@ -428,7 +435,7 @@ class ConsoleApp(TerminalApp):
 
         Each answer is also passed to `then`.
         """
-        from console.screens.dialogs import ConfirmScreen, question_lines
+        from console.screens.dialogs import ConfirmScreen
 
         question = action.question
         if self.refuses():
@@ -436,10 +443,11 @@ class ConsoleApp(TerminalApp):
         if question is None:
             self._file(action, then)
         else:
-            lines = question_lines(question, self.size)
-            self.confirm(
-                ConfirmScreen(question.title, lines, question.yes), partial(self._file, action, then)
-            )
+            fewer = action.fewer
+            only = fewer.question.yes if fewer is not None and fewer.question is not None else ""
+            screen = ConfirmScreen.of(question, self.size, only)
+            does = None if fewer is None else partial(self._file, fewer, then)
+            self.confirm(screen, partial(self._file, action, then), does)
 
     def _file(self, action: Action, then: Callable[[Answer], None] | None) -> None:
         from engine import control
@@ -491,12 +499,21 @@ class ConsoleApp(TerminalApp):
 
         self.in_background(partial(control.withdraw, self.places, last.id), done)
 
-    def confirm(self, question: ConfirmScreen, then: Callable[[], None]) -> None:
-        """Ask a question and call `then` if the answer is yes."""
+    def confirm(
+        self, question: ConfirmScreen, then: Callable[[], None], fewer: Callable[[], None] | None = None
+    ) -> None:
+        """Ask a question and call `then` if the answer is yes, or `fewer` if it is that one."""
+        does = {"yes": then, "fewer": fewer}
+
+        def answered(answer: str | None) -> None:
+            chosen = does.get(answer or "no")
+            if chosen is not None:
+                chosen()
+
         # In the app's own context: Textual delivers the answer to the widget that asked, and the command line is
         # already removed by then.
         with self._context():
-            self.push_screen(question, lambda answer: then() if answer else None)
+            self.push_screen(question, answered)
 
     def refuses(self) -> bool:
         """Return whether the console is read-only, and show a message if so."""
@@ -524,7 +541,9 @@ class ConsoleApp(TerminalApp):
 
         Screens use their own `in_background`, which is cancelled with the screen and can drop outdated results.
         """
-        self.run_worker(self.finish(work, then))
+        # A partial rather than a coroutine, which would never be awaited if the console ended before its start.
+        finish: WorkType[None] = partial(self.finish, work, then)
+        self.run_worker(finish)
 
     async def finish(
         self, work: Callable[[], Result], then: Callable[[Result], object] | None = None
@@ -557,12 +576,21 @@ class ConsoleApp(TerminalApp):
         self.refresh_frames()
         self._note_host()
 
+    def _take_troubles(self, found: Troubles) -> None:
+        self._troubles = found
+        self._count_needed()
+
     def take_engine(self, status: EngineStatus | None) -> None:
         """Store and show the engine's status; None if it could not be read."""
-        self.engine = status
+        self.engine, self._is_engine_known = status, True
         self.refresh_frames()
         self.notify_of(self.news.of_engine(self.engine))
         self._note_host()
+
+    @property
+    def is_host_known(self) -> bool:
+        """Whether both the state and the engine have been looked at."""
+        return self._is_engine_known and self.condition.health is not StateHealth.UNKNOWN
 
     @property
     def unread(self) -> str:
@@ -578,12 +606,28 @@ class ConsoleApp(TerminalApp):
         """Recompute the problems of the engine, its machine and the state, and redraw if they have changed."""
         from console.views.concerns import host_concerns
 
+        if not self.is_host_known:  # an engine that was not looked at yet is not down
+            return
         has_state = self.condition.health in (StateHealth.GOOD, StateHealth.BAD)
         found = host_concerns(self.engine, self.now(), has_state=has_state, unread=self.unread)
-        if found != self.host_concerns:
-            self.host_concerns = found
-            if self.screen_stack and isinstance(self.screen, ConsoleScreen):
-                self.screen.draw()
+        has_changed, self.host_concerns = found != self.host_concerns, found
+        if has_changed and self.screen_stack and isinstance(self.screen, ConsoleScreen):
+            self.screen.draw()
+        # By the time alone live runs become late or idle, and snoozed concerns come back.
+        if has_changed or self._counted_in != self.now() // 60:
+            self._count_needed()
+
+    def _count_needed(self) -> None:
+        """Count what needs a person now, for the first line."""
+        from console.views.concerns import concerns
+
+        self._counted_in = self.now() // 60
+        if self._troubles is None:
+            return
+        needed = len(concerns(self._troubles, self.host_concerns, self.now()).needed)
+        if needed != self.needed:
+            self.needed = needed
+            self.refresh_frames()
 
     def watch_news(self) -> None:
         """Start watching the state for new events, or stop if notifications in the terminal are switched off."""
@@ -624,9 +668,7 @@ class ConsoleApp(TerminalApp):
         Raises:
             UsageProblem: there is no such theme.
         """
-        if name not in PALETTE_NAMES:
-            raise UsageProblem(f"there is no theme '{name}'", "", f"Themes: {', '.join(THEME_NAMES)}.")
-        self.use_settings(replace(self.settings, palette=PALETTE_NAMES[name]))
+        self.use_settings(replace(self.settings, palette=theme_named(name)))
 
     def use_settings(self, settings: Settings) -> None:
         """Apply settings."""
@@ -696,6 +738,12 @@ class ConsoleApp(TerminalApp):
         if session != self.session:
             write_session(self.places.state_dir, session)
         self.session = session
+
+
+def _read_troubles(database: Database) -> Troubles:
+    from console.views.concerns import read_troubles
+
+    return read_troubles(database)
 
 
 def _import_ahead() -> None:

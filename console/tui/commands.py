@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
@@ -457,7 +458,8 @@ def _one_of(name: str, known: Sequence[str], what: str) -> str:
     found = [one for one in known if name and one.startswith(name)]
     if len(found) == 1:
         return found[0]
-    raise UsageProblem(f"there is no {what} '{name}'", "", f"Known are: {', '.join(known) or 'none'}.")
+    step = f"Choose one of {', '.join(known)}." if known else f"There is no {what} yet."
+    raise UsageProblem(f"there is no {what} '{name}'", "", step)
 
 
 def _added_and_removed(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -493,9 +495,9 @@ COMMANDS: tuple[Command, ...] = (
         "stop", "[RUN...|SWEEP]", "Stop runs, or a sweep for good", _stop, words=(_runs,), subject=_runs_here
     ),
     _change("tag", "TAG... [-TAG...]", "Add tags; -TAG removes one", _tag, 1, (_tag_words,), _runs_or_sweep),
-    _change("note", "TEXT|-", "Write a note; - takes it away", _note, 1, subject=_runs_or_sweep),
+    _change("note", "TEXT", "Write a note; - removes it", _note, 1, subject=_runs_or_sweep),
     _change("tag-sweep", "TAG... [-TAG...]", "The same for the sweep", _tag_sweep, 1, subject=_sweep_named),
-    _change("note-sweep", "TEXT|-", "Write a note on the sweep", _note_sweep, 1, subject=_sweep_named),
+    _change("note-sweep", "TEXT", "Write a note on the sweep", _note_sweep, 1, subject=_sweep_named),
     Command(
         "filter",
         "NAME|WORD...|save NAME",
@@ -613,8 +615,8 @@ def commands_here(app: ConsoleApp) -> list[Command]:
     own: list[Command] = []
     if isinstance(app.screen, ConsoleScreen):
         for key in keys.of(*app.screen.contexts()[:1]):
-            name = key.label.replace(" ", "-")
-            if name not in named and not (key.changes and app.readonly):
+            name = app.screen.label_of(key).replace(" ", "-")
+            if name and name not in named and not (key.changes and app.readonly):
                 named.add(name)
                 own.append(Command(name, "", key.help, _press(key), key=key.id, changes=key.changes))
     here = [command for command in table if command.subject(app)]
@@ -802,11 +804,11 @@ def _title(command: Command) -> str:
     return f"{command.name} {command.takes}".rstrip().replace("[", "\\[")
 
 
-_MOST_LINES = 10
+_MOST_LINES = 24
 _MOST_PROBLEM_LINES = 3
 _WIDEST_COMMAND = 34
-# The widths of the subject column in a wide and in a narrow terminal.
-_WIDE, _WIDEST_SUBJECT, _SHORT_SUBJECT = 100, 40, 18
+# How wide the list is at most, so that what belongs together is near, and the bounds of the subject's column.
+_WIDEST_LIST, _WIDEST_SUBJECT, _SHORT_SUBJECT = 130, 60, 18
 
 
 class CommandLine(Widget):
@@ -835,6 +837,7 @@ class CommandLine(Widget):
         self._chosen: int | None = None
         self._problem = ""
         self._paths = FilePaths()
+        self._focused_before: Widget | None = None
 
     def compose(self) -> ComposeResult:
         """Yield the list, the sign and the field."""
@@ -845,6 +848,7 @@ class CommandLine(Widget):
 
     def on_mount(self) -> None:
         """Focus the field and show the first suggestions."""
+        self._focused_before = self.screen.focused
         self.query_one(Input).focus()
         self._suggest(self._text)
 
@@ -865,7 +869,7 @@ class CommandLine(Widget):
                 return
             text = (taken.completed or text).strip()
         if not text:
-            self.remove()
+            self._close()
             return
         CommandLine._last = text
         try:
@@ -875,7 +879,7 @@ class CommandLine(Widget):
             self._type(text)
             self._draw()
         else:
-            self.remove()
+            self._close()
 
     def on_input_blurred(self, event: Input.Blurred) -> None:
         """Close the command line when it loses the focus."""
@@ -888,6 +892,12 @@ class CommandLine(Widget):
 
     def action_leave(self) -> None:
         """Close the command line."""
+        self._close()
+
+    def _close(self) -> None:
+        """Remove the line; the focus goes back where it was, as Textual would give it to a field nearby."""
+        if self.query_one(Input).has_focus:
+            self.screen.set_focus(self._focused_before)
         self.remove()
 
     def action_complete(self) -> None:
@@ -949,14 +959,17 @@ class CommandLine(Widget):
         names = min(_WIDEST_COMMAND, max((len(each.shown) for each in shown), default=0), 2 * width // 5)
         more = len(self._found) - len(shown)
         yield ((signs.rule * width, "faint"),)
+        room_beside = min(width, _WIDEST_LIST) - 4 - names
+        abouts = max((cell_len(plain(each.about)) for each in shown if each.subject), default=0)
+        # Descriptions are short and the same each time; the subject says what would be changed.
+        longest = min(_WIDEST_SUBJECT, max(_SHORT_SUBJECT, room_beside - abouts - 2))
         for place, each in enumerate(shown, start=first):
             is_chosen = place == self._chosen
             begin: Piece = (f"{signs.cursor if is_chosen else ' '} ", "accent")
             name = f"{fit(plain(each.shown), names, ellipsis=signs.ellipsis)}  "
             side = each.subject or each.key
-            longest = _WIDEST_SUBJECT if width >= _WIDE else _SHORT_SUBJECT
             known = f" {foreign(side, longest, ellipsis=signs.ellipsis).rstrip()} " if side else ""
-            about = foreign(each.about, max(0, width - 4 - names - len(known)), ellipsis=signs.ellipsis)
+            about = foreign(each.about, max(0, room_beside - cell_len(known)), ellipsis=signs.ellipsis)
             yield (
                 begin,
                 (name, "strong" if is_chosen else "accent" if each.completed else "text"),

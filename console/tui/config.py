@@ -54,6 +54,17 @@ def require_usable(config_file: Path) -> None:
     read_settings(config_file, theme=None, ascii_only=False)
 
 
+def theme_named(name: str) -> Palette:
+    """Return a theme by its name.
+
+    Raises:
+        UsageProblem: there is none of this name.
+    """
+    if name not in PALETTE_NAMES:
+        raise UsageProblem(f"there is no theme '{name}'", "", f"Choose one of {', '.join(THEME_NAMES)}.")
+    return PALETTE_NAMES[name]
+
+
 def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> Settings:
     """Read the settings; the command line overrides config.toml, and NO_COLOR overrides its theme.
 
@@ -61,11 +72,9 @@ def read_settings(config_file: Path, *, theme: str | None, ascii_only: bool) -> 
         UsageProblem: the file can't be read or names a theme, an action or a key that does not exist.
     """
     console = read_table(config_file, ConsoleSettings)
-    name = theme or console.theme
-    if name not in PALETTE_NAMES:
-        raise UsageProblem(f"there is no theme '{name}'", "", f"Themes: {', '.join(THEME_NAMES)}.")
+    palette = theme_named(theme or console.theme)
     return Settings(
-        palette=MONOCHROME if os.environ.get("NO_COLOR") else PALETTE_NAMES[name],
+        palette=MONOCHROME if os.environ.get("NO_COLOR") else palette,
         ascii_only=ascii_only or console.ascii,
         keys=rebound_keys({action: str(key) for action, key in read_values(config_file, "keys").items()}),
         notifications=read_table(config_file, NotificationSettings),

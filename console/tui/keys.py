@@ -33,6 +33,7 @@ Context = Literal[
     "grade",
     "board",
     "experiment",
+    "plots",
     "compare",
     "export",
     "host",
@@ -46,6 +47,7 @@ Context = Literal[
     "help",
     "confirm",
     "classify",
+    "filters",
 ]
 
 
@@ -57,10 +59,11 @@ class Key:
         id: the name by which config.toml rebinds it.
         named: Textual's names of the keys, separated by spaces.
         does: Textual's action.
-        label: the word in the footer.
+        label: the word in the footer, for what the key shows or does.
         help: the sentence in the help.
         footer: its position in the footer, or None if it is only in the help.
         changes: whether it changes anything; it does nothing in a read-only console.
+        label_on: the word in its place while that is shown already, for what comes back instead.
     """
 
     id: str
@@ -70,6 +73,7 @@ class Key:
     help: str
     footer: int | None = None
     changes: bool = False
+    label_on: str = ""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -132,8 +136,8 @@ TABLE: tuple[Key, ...] = (
     # Overview
     Key("overview.open", "enter", "open", "open", "Go to what the line is about", 1),
     Key("overview.next", "f", "next", "next", "To the next thing that needs you", 2),
-    _change("overview.relaunch", "r", "relaunch", "relaunch", "Relaunch the failed run of the line"),
-    _change("overview.regrade", "ctrl+g", "regrade", "regrade", "Grade the run of the line again now"),
+    _change("overview.relaunch", "r", "relaunch", "relaunch", "Relaunch the failed run of the line", 3),
+    _change("overview.regrade", "ctrl+g", "regrade", "regrade", "Grade the run of the line again now", 3),
     _change(
         "overview.relaunch_all", "R", "relaunch_all", "relaunch all", "Relaunch all runs with this cause", 3
     ),
@@ -181,11 +185,16 @@ TABLE: tuple[Key, ...] = (
         "Words, or state: class: cause: tag: note: seed: outcome:",
         6,
     ),
-    Key("sweep.failed", "f", "next_failed", "next failed", "To the next failed run"),
+    Key("sweep.failed", "f", "next_failed", "next failed", "To the next run that failed, is idle or is late"),
     Key(
-        "sweep.dense", "W", "dense", "dense", "All competitions at once, seeds as signs; or the matrix again"
+        "sweep.dense",
+        "W",
+        "dense",
+        "dense",
+        "All competitions at once, seeds as signs; or the matrix again",
+        label_on="matrix",
     ),
-    Key("sweep.view", "v", "view", "table", "Between the matrix and a flat table", 8),
+    Key("sweep.view", "v", "view", "table", "Between the matrix and a flat table", 8, label_on="matrix"),
     Key("sweep.mark_row", "m", "mark_row", "mark row", "Mark all shown runs of this competition"),
     Key("sweep.mark_all", "a", "mark_failed", "mark failed", "Mark every shown run that failed"),
     Key("sweep.previous", "left_square_bracket", "step(-1)", "previous sweep", "To the previous sweep"),
@@ -211,13 +220,7 @@ TABLE: tuple[Key, ...] = (
     ),
     _change("sweep.note_sweep", "N", "app.note('note-sweep')", "note sweep", "Write a note on the sweep"),
     _change("sweep.tag_sweep", "T", "app.command_line('tag-sweep ')", "tag sweep", "Tag the sweep"),
-    Key(
-        "sweep.saved",
-        "F",
-        "app.command_line('filter ')",
-        "saved filter",
-        "Choose a saved filter, or save one",
-    ),
+    Key("sweep.saved", "F", "saved", "saved filters", "Choose a saved filter or a usual one, or save one"),
     Key("sweep.clone", "C", "app.command_line('clone')", "clone", "Launch a sweep like this one"),
     Key("sweep.integrity", "i", "integrity", "integrity", "What detectors have found in its runs"),
     Key(
@@ -230,7 +233,7 @@ TABLE: tuple[Key, ...] = (
     _change("run.relaunch", "r", "relaunch", "relaunch", "Relaunch this run", 5),
     _change("run.stop", "s", "stop", "stop", "Stop this run", 6),
     Key("run.copy", "Y", "copy", "copy path", "Copy the path of the run's directory"),
-    Key("run.open", "enter", "open", "open", "Open the file or snapshot under the cursor"),
+    Key("run.open", "enter", "open", "open", "Open the file or snapshot under the cursor", 2),
     Key("run.code", "v", "code", "code", "The code at the submission under the cursor, or at the best", 8),
     Key(
         "run.diff", "d", "diff", "diff", "Compare the marked submissions, or this one with the one before", 9
@@ -240,7 +243,7 @@ TABLE: tuple[Key, ...] = (
     _change("run.note", "ctrl+n", "app.note('note')", "note", "Write a note on this run"),
     _change("run.tag", "ctrl+t", "app.command_line('tag ')", "tag", "Tag this run"),
     Key("run.back", "escape", "back", "back", "Back to where you came from", 7),
-    Key("submissions.mark", "space", "mark", "mark", "Mark a submission, to compare it with another", 8),
+    Key("submissions.mark", "space", "mark", "mark", "Mark a submission, to compare it with another", 10),
     # Log
     Key("log.down", "down j", "scroll_lines(1)", "down", "One line down"),
     Key("log.up", "up k", "scroll_lines(-1)", "up", "One line up; following stops"),
@@ -265,7 +268,8 @@ TABLE: tuple[Key, ...] = (
     Key("log.save", "S", "ask('save')", "save", "Save the selection, or the page, to a file"),
     Key("log.pager", "o", "pager", "pager", "Open the log in $PAGER"),
     # Merged logs
-    Key("merged.back", "escape", "back", "back", "Back to the sweep", 1),
+    Key("merged.open", "enter", "open", "open", "Open the log under the cursor, if they are not merged", 1),
+    Key("merged.back", "escape", "back", "back", "Back to the sweep", 2),
     # File
     Key("file.back", "escape", "back", "back", "Back to the run", 1),
     Key("file.copy", "Y", "copy", "copy path", "Copy the path of the file"),
@@ -281,7 +285,15 @@ TABLE: tuple[Key, ...] = (
     Key("diff.open", "enter", "open", "lines", "To the lines of the file under the cursor", 1),
     Key("diff.next", "n", "file(1)", "next file", "To the next file", 2),
     Key("diff.previous", "N", "file(-1)", "previous file", "To the file before"),
-    Key("diff.beside", "v", "beside", "side by side", "Side by side, or one below the other", 3),
+    Key(
+        "diff.beside",
+        "v",
+        "beside",
+        "side by side",
+        "Side by side, or one below the other",
+        3,
+        label_on="one below the other",
+    ),
     Key("diff.wrap", "w", "wrap", "wrap", "Wrap long lines, or cut them", 4),
     Key("diff.swap", "x", "swap", "swap", "Swap the two", 5),
     Key("diff.back", "escape", "back", "back", "Back", 6),
@@ -307,7 +319,7 @@ TABLE: tuple[Key, ...] = (
     _change("data.first", "plus", "act('first')", "first", "Prepare it before all others that wait"),
     _change("data.prune", "x", "act('prune')", "prune", "Remove zips, raw data and leftovers"),
     _change("data.prune_all", "X", "act('prune_all')", "remove", "Remove the prepared data too"),
-    Key("data.copy_url", "y", "act('copy_urls')", "copy URL", "Copy where the rules are accepted", 8),
+    Key("data.copy_url", "y", "act('copy_urls')", "copy URL", "Copy where the rules are accepted", 6),
     Key("data.copy_folder", "Y", "copy_folder", "copy path", "Copy the path of its folder"),
     Key("data.filter", "slash", "filter", "filter", "Filter by words", 7),
     Key("data.mark_range", "M", "mark_range", "mark range", "Mark from the last mark to here"),
@@ -331,7 +343,15 @@ TABLE: tuple[Key, ...] = (
     Key("dataset.copy_folder", "Y", "copy_folder", "copy path", "Copy the path of its folder"),
     # Grade
     Key("grade.next", "tab", "app.focus_next", "next field", "To the next field", 1),
-    Key("grade.watch", "f5 ctrl+g", "watch", "watch", "Grade again whenever the file changes", 3),
+    Key(
+        "grade.watch",
+        "f5 ctrl+g",
+        "watch",
+        "watch",
+        "Grade again whenever the file changes, or no longer",
+        3,
+        label_on="stop watching",
+    ),
     Key("grade.edition", "f6", "edition", "edition", "Grade by the other edition", 4),
     Key("grade.run", "enter", "submit", "grade", "Grade the file", 2),
     Key("grade.back", "escape", "back", "leave field", "Leave the field, so that digits switch screens", 5),
@@ -353,13 +373,24 @@ TABLE: tuple[Key, ...] = (
     # One experiment
     Key("experiment.open", "enter", "open", "run", "Open the run under the cursor", 1),
     Key("experiment.export", "e", "export", "export", "Preview the export of its row", 2),
-    Key("experiment.plots", "p", "plots", "plots", "Its plots, or its competitions again", 5),
+    Key("experiment.plots", "p", "plots", "plots", "Its plots", 5),
     Key("experiment.column", "v", "column", "split", "Show the next split", 3),
     Key("experiment.integrity", "i", "integrity", "integrity", "What detectors have found in its runs", 6),
     Key("experiment.back", "escape", "back", "back", "Back to the scoreboard", 4),
+    # Its plots
+    Key("plots.back", "p escape", "back", "competitions", "Back to its competitions", 1),
+    Key("plots.export", "e", "export", "export", "Preview the export of its row", 2),
     # Comparing
     Key("compare.measure", "m", "measure", "measure", "Compare by the next measure", 1),
-    Key("compare.everything", "v", "everything", "all or deciding", "All competitions, or what decides", 2),
+    Key(
+        "compare.everything",
+        "v",
+        "everything",
+        "all",
+        "All competitions, or what decides",
+        2,
+        label_on="what decides",
+    ),
     Key("compare.swap", "x", "swap", "swap", "Swap the two", 3),
     Key("compare.back", "escape", "back", "back", "Back to the scoreboard", 4),
     # Exporting
@@ -373,7 +404,9 @@ TABLE: tuple[Key, ...] = (
     Key("export.pad", "p", "pad", "pad", "Count lost and missing runs as no medal, or leave their seeds out"),
     Key("export.back", "escape", "back", "back", "Back", 7),
     # Host
-    Key("host.open", "enter", "open", "run", "Open the run under the cursor, on what it uses", 1),
+    Key(
+        "host.open", "enter", "open", "open", "Open the run on what it uses; on a node: show only its runs", 1
+    ),
     # Launch
     _change("launch.launch", "ctrl+l", "launch", "launch", "Launch the sweep", 1),
     Key("launch.dry", "ctrl+t", "dry_run", "dry run", "Show in which order and when runs would start", 2),
@@ -409,7 +442,14 @@ TABLE: tuple[Key, ...] = (
     Key("timeline.page_down", "pagedown ctrl+d", "across(8)", "slots below", "Eight slots down"),
     Key("timeline.first", "home g", "edge(-1)", "first", "The attempt that began first"),
     Key("timeline.last", "end G", "edge(1)", "last", "The attempt that began last"),
-    Key("timeline.failed", "f", "next_failed", "next failed", "The failed attempt that ended next", 3),
+    Key(
+        "timeline.failed",
+        "f",
+        "next_failed",
+        "next failed",
+        "The attempt that failed last, then the ones before",
+        3,
+    ),
     Key("timeline.zoom_in", "plus equals_sign", "zoom(1)", "closer", "See half of the time", 4),
     Key("timeline.zoom_out", "minus", "zoom(-1)", "wider", "See twice the time", 5),
     Key("timeline.whole", "0", "whole", "whole", "See all of the time", 6),
@@ -427,7 +467,15 @@ TABLE: tuple[Key, ...] = (
     _change(
         "integrity.confirm", "C", "review('confirm')", "confirm", "Confirm the finding, with a reason", 4
     ),
-    Key("integrity.notes", "v", "notes", "notes", "Show notes too, or only what somebody should look at", 5),
+    Key(
+        "integrity.notes",
+        "v",
+        "notes",
+        "notes",
+        "Show notes too, or only what somebody should look at",
+        5,
+        label_on="hide notes",
+    ),
     Key("integrity.filter", "slash", "filter", "filter", "Filter by words", 6),
     Key("integrity.back", "escape", "back", "back", "Clear the filter, then back", 7),
     # Settings
@@ -449,14 +497,26 @@ TABLE: tuple[Key, ...] = (
     Key("help.bottom", "G end", "box('scroll_end')", "bottom", "To the end"),
     Key("help.close", "escape question_mark f1 q enter", "close", "close", "Clear the search, then close", 2),
     # Confirmation
-    Key("confirm.yes", "y", "answer(True)", "yes", "Do it", 1),
-    Key("confirm.no", "n escape q", "answer(False)", "no", "Leave it", 2),
-    Key("confirm.choose", "tab left right shift+tab", "choose", "other", "Choose the other answer"),
+    Key("confirm.yes", "y", "answer('yes')", "yes", "Do it", 1),
+    Key(
+        "confirm.fewer", "f", "answer('fewer')", "fewer", "Do it only where it costs nothing, if asked so", 3
+    ),
+    Key("confirm.no", "n escape q", "answer('no')", "no", "Leave it", 2),
+    Key("confirm.choose", "tab right down", "choose(1)", "next", "Choose the next answer"),
+    Key("confirm.choose_back", "shift+tab left up", "choose(-1)", "previous", "Choose the answer before"),
     Key("confirm.take", "enter", "take", "take", "Take the chosen answer, which is no at first"),
     # Correcting a class
     Key("classify.down", "down tab", "choose(1)", "next", "The next class"),
     Key("classify.up", "up shift+tab", "choose(-1)", "previous", "The class before"),
     Key("classify.leave", "escape", "leave", "leave", "Leave everything as it was"),
+    # Choosing a filter
+    Key("filters.take", "enter", "take", "show", "Show only what the chosen filter lets through; 1 to 9 too"),
+    Key("filters.down", "down j tab", "choose(1)", "next", "The next filter"),
+    Key("filters.up", "up k shift+tab", "choose(-1)", "previous", "The filter before"),
+    Key("filters.type", "slash colon", "type", "type", "Type a filter"),
+    _change("filters.save", "s", "type('save ')", "save", "Save the present filter under a name"),
+    _change("filters.remove", "x", "remove", "remove", "Forget the chosen saved filter"),
+    Key("filters.leave", "escape F q", "leave", "leave", "Leave the filter as it is"),
 )
 
 

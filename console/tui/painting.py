@@ -17,6 +17,8 @@ from console.tui.theme import Palette, Role, Signs
 Piece = tuple[str, Role]
 Pieces = tuple[Piece, ...]
 Part = TypeVar("Part", bound=Hashable)
+# How much is shown of the end of a name that begins like others.
+_NAMES_END = 7
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,65 @@ def foreign_end(text: str, width: int, *, ellipsis: str = "…") -> str:
     while harmless and cell_len(harmless) > width - 1:
         harmless = harmless[1:]
     return (ellipsis + harmless)[:width]
+
+
+def told_apart(name: str, others: Sequence[str], shortest: int, ellipsis: str) -> list[str]:
+    """Return a name in full and in shorter forms, down to a width; names that begin alike lose their middle.
+
+    Their ends are what makes them differ, such as dates.
+    """
+    if sum(other[: shortest - 1] == name[: shortest - 1] for other in others) < 2:
+        return [name]
+    begin, end = name[:-_NAMES_END], name[-_NAMES_END:]
+    widths = range(len(begin) - 1, shortest - _NAMES_END - 2, -1)
+    return [name, *(f"{begin[:cells]}{ellipsis}{end}" for cells in widths)]
+
+
+def distinct_names(names: Iterable[str], width: int, ellipsis: str = "…") -> dict[str, str]:
+    """Sanitise names and cut them to `width` cells; those that would read the same lose their middle, not their end."""
+    whole = {name: plain(name.replace("\n", " "), limit=4 * max(1, width)) for name in names}
+    short = {
+        name: text if cell_len(text) <= width else fit(text, width, ellipsis=ellipsis)
+        for name, text in whole.items()
+    }
+    alike: dict[str, list[str]] = {}
+    for name, text in short.items():
+        alike.setdefault(text, []).append(name)
+    for same in alike.values():
+        if len(same) == 1:
+            continue
+        beside = enumerate(zip(*(whole[name] for name in same), strict=False))
+        begin = next((place for place, letters in beside if len(set(letters)) > 1), 0)
+        while begin and whole[same[0]][begin - 1].isalnum():
+            begin -= 1
+        for name in same:
+            rest = whole[name][begin:]
+            end = fit(rest, min(cell_len(rest), width // 2), ellipsis=ellipsis)
+            short[name] = fit(whole[name], width - cell_len(end), ellipsis=ellipsis) + end
+    return short
+
+
+def foreign_path(path: str, width: int, *, ellipsis: str = "…") -> str:
+    """Sanitise a path and cut it to at most `width` cells: the name of the file is kept, then the folders next to it.
+
+    A cut path begins as the whole one does, as far as there is room; a name that is too long is cut in its middle.
+    """
+    whole = plain(path.replace("\n", " "))
+    if cell_len(whole) <= width:
+        return whole
+    *folders, name = whole.split("/")
+    kept = name
+    while folders and cell_len(longer := f"{folders[-1]}/{kept}") <= width - cell_len(ellipsis) - 1:
+        kept = longer
+        folders.pop()
+    if kept == name and folders and cell_len(name) < width - 1:
+        # The end of the folder's name tells more than the root.
+        return foreign_end(whole, width, ellipsis=ellipsis)
+    if cell_len(kept) < width - cell_len(ellipsis):
+        begin = set_cell_size(whole, width - cell_len(kept) - cell_len(ellipsis) - 1).rstrip()
+        return f"{begin.rpartition('/')[0]}/{ellipsis}/{kept}" if "/" in begin else f"{ellipsis}/{kept}"
+    ahead = (width - cell_len(ellipsis)) // 2
+    return f"{set_cell_size(kept, ahead)}{foreign_end(kept, width - ahead, ellipsis=ellipsis)}"
 
 
 def width_of(pieces: Iterable[Piece]) -> int:
@@ -184,7 +245,23 @@ def shared_out(counts: Mapping[Part, int], width: int) -> dict[Part, int]:
 def strip(pieces: Sequence[Piece], width: int, palette: Palette, *, raised: bool = False) -> Strip:
     """Draw pieces as a line of a given width, on the background of the screen or (`raised`) of a box above it."""
     base = palette.raised if raised else palette.base
-    segments = [Segment(text, base + palette.style(role)) for text, role in pieces]
+    segments = []
+    for text, role in pieces:
+        style = base + palette.style(role)
+        word = text.strip(" ")
+        if role in palette.grounds and word and ord(word[0]) in _BLOCKS:
+            # A bar is a surface: its colour is the one that stands behind words, and nothing is behind its end.
+            segments.append(Segment(text, base + Style(color=palette.grounds[role])))
+        elif role in palette.grounds and word and _BLANK < ord(word[0]) <= _BLANK + 0xFF:
+            # The dots of a curve; a band behind them would look like a second one.
+            segments.append(Segment(text, base + Style(color=style.color)))
+        elif role in palette.grounds and word != text:
+            # A role's own background is that of its words, not of the blanks that pad them.
+            begin = text.index(word) if word else len(text)
+            after = text[begin + len(word) :]
+            segments += [Segment(text[:begin], base), Segment(word, style), Segment(after, base)]
+        else:
+            segments.append(Segment(text, style))
     return Strip(segments).adjust_cell_length(width, base)
 
 
@@ -232,6 +309,8 @@ def cells_of(text: str, width: int) -> list[str]:
 
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _BLANK = 0x2800
+# The signs of bars in eighths of a cell.
+_BLOCKS = range(0x2580, 0x25A0)
 
 
 class Canvas:

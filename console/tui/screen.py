@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -60,8 +60,8 @@ _READY_SECONDS = 2.0
 # The engine normally carries out a request this soon after its undo period has ended.
 _OVERDUE_SECONDS = 3.0
 
-# The number of screens whose titles are shown on the first line where there is no room for all.
-_FIRST_TITLES = 6
+# From this width on titles of screens come before figures of the engine, at least those of so many screens.
+_TITLED_WIDTH, _FIRST_TITLES = 120, 6
 
 
 @dataclass
@@ -147,6 +147,14 @@ class ConsoleScreen(Screen[None]):
         """Return the contexts whose keys work now."""
         return self.CONTEXTS
 
+    def toggled_on(self) -> Collection[str]:
+        """Return the ids of the keys whose views are shown, so that the keys would now hide them."""
+        return ()
+
+    def label_of(self, key: Key) -> str:
+        """Return the word for what a key would do now; empty if it would do nothing."""
+        return key.label_on if key.id in self.toggled_on() else key.label
+
     def session_values(self) -> SessionValues:
         """Return the values to save in the session, besides the cursor's position."""
         return {}
@@ -201,7 +209,8 @@ class ConsoleScreen(Screen[None]):
 
     def is_composed(self) -> bool:
         """Whether all widgets that `redraw` uses exist."""
-        return bool(self.query("#footer"))
+        # Not a query, which looks at every widget: this is asked several times for each frame.
+        return any(child.id == "footer" for child in self.children)
 
     def on_mount(self) -> None:
         """Restore the screen's session entry."""
@@ -304,7 +313,7 @@ class ConsoleScreen(Screen[None]):
         troubles = () if self.lists_troubles else _troubles(self.app)
         self.query_one("#notice", Painted).show(*_notices(self.app, troubles, problems, width))
         prompt = next(iter(self.query(".prompt.-open").results(Prompt)), None)
-        self.query_one("#footer", Painted).show(_footer(self.app, self.contexts(), prompt, width))
+        self.query_one("#footer", Painted).show(_footer(self, prompt, width))
 
     def in_background(
         self, work: Callable[[], Result], then: Callable[[Result], None] | None = None, *, latest: str = ""
@@ -337,23 +346,27 @@ class OpeningScreen(ConsoleScreen):
 
 
 def _top_line(app: ConsoleApp, mode: str, width: int) -> Pieces:
-    """Return the first line: the screen's title, the engine's health and the time."""
+    """Return the first line: the screen's title, what needs a person, the engine's health and the time."""
     clock: Pieces = (("   ", "text"), (wording.clock(app.now()), "text"), (" ", "text"))
-    return spread_fitting(
-        [_titles(mode, titled) for titled in (len(SCREENS), _FIRST_TITLES, 0)],
-        [(*_health(app, detail), *clock) for detail in (3, 2, 1, 0)],
-        width,
-    )
+    rights = [(*_health(app, detail), *clock) for detail in (3, 2, 1, 0, -1)]
+    if width >= _TITLED_WIDTH:
+        for titled in range(len(SCREENS), _FIRST_TITLES - 1, -1):
+            left = _titles(mode, titled)
+            right = next((each for each in rights[:-1] if width_of(left) + width_of(each) < width), None)
+            if right is not None:
+                return spread(left, right, width)
+    return spread_fitting([_titles(mode, 0)], rights, width)
 
 
 def _health(app: ConsoleApp, detail: int) -> Pieces:
-    """Return the health of engine and runs at a level of detail: 0 shows only problems, 3 everything."""
+    """Return the health of engine and runs at a level of detail: -1 shows only problems, 3 everything."""
     engine, dot = app.engine, f" {app.signs.dot} "
     pieces: list[Piece] = []
     if app.readonly:
         pieces += [("read-only", "warn"), (dot, "faint")]
-    if app.demo:
-        pieces += [("demo", "warn"), (dot, "faint")]
+    if app.needed:
+        needs = f"{app.needed:,} {'needs' if app.needed == 1 else 'need'} you"
+        pieces += [(needs, "warn"), (dot, "faint")]
     if engine is None or not engine.running:
         if app.condition.health in (StateHealth.ABSENT, StateHealth.UNKNOWN):
             return (*pieces, ("no engine yet", "dim"))
@@ -366,9 +379,9 @@ def _health(app: ConsoleApp, detail: int) -> Pieces:
         pieces.append((f"engine: {wording.plural(troubles, 'problem')}", "warn"))
     else:
         pieces.append(("engine ok", "good"))
-    pieces.append((dot, "faint"))
     running = engine.live - engine.waiting
-    pieces += [(f"{running} running", "running" if running else "dim")]
+    if detail >= 0 or not app.needed:
+        pieces += [(dot, "faint"), (f"{running} running", "running" if running else "dim")]
     if engine.waiting:
         pieces += [(dot, "faint"), (f"{engine.waiting:,} wait", "text")]
     if detail >= 3 and engine.queued:
@@ -382,7 +395,7 @@ def _health(app: ConsoleApp, detail: int) -> Pieces:
     low = [one for one in known if one[1] < LOW_DISK_SHARE * one[2]]
     if low or (known and detail >= 1):
         name, free, _total = (low or known)[0]
-        text = f"{name} {wording.size(free)} free" if detail >= 2 else f"{name} {wording.size(free)}"
+        text = f"{name} {wording.size(free)} free" if low or detail >= 2 else f"{name} {wording.size(free)}"
         pieces += [(dot, "faint"), (text, "bad" if low else "dim")]
     return tuple(pieces)
 
@@ -425,22 +438,28 @@ def _troubles(app: ConsoleApp) -> list[Piece]:
     return found
 
 
-def _footer(app: ConsoleApp, contexts: tuple[Context, ...], prompt: Prompt | None, width: int) -> Pieces:
-    """Return the footer's keys; a read-only console leaves out those that change something."""
+def _footer(screen: ConsoleScreen, prompt: Prompt | None, width: int) -> Pieces:
+    """Return the footer's keys; a read-only console leaves out those that change something.
+
+    Where there is no room for all of the screen's own, the last ones are left out, but never the way back.
+    """
+    app, contexts = screen.app, screen.contexts()
     keys = app.settings.keys
     if prompt is not None:  # all other keys are text input now
         typed = tuple(piece for key in prompt.keys for piece in _named_key(app, *key))
         return cut(((" ", "text"), *typed), width)
     if app.waiting and not _is_overdue(app):
         return _undo_line(app, width)
-    own = [key for key in keys.footer(*contexts) if not (key.changes and app.readonly)]
-    left: Pieces = ((" ", "text"),)
-    right = tuple(piece for key in keys.footer("app") if key not in own for piece in _footer_key(app, key))
-    for key in own:
-        if width_of((*left, *_footer_key(app, key), *right)) > width:
-            break
-        left += _footer_key(app, key)
-    return spread(left, right, width)
+    able = [
+        key for key in keys.footer(*contexts) if screen.label_of(key) and not (key.changes and app.readonly)
+    ]
+    own = {key: _footer_key(screen, key) for key in able}
+    right = tuple(piece for key in keys.footer("app") if key not in own for piece in _footer_key(screen, key))
+    room = width - width_of(right) - 1
+    for key in reversed(able):
+        if sum(map(width_of, own.values())) > room and key.label != "back":
+            del own[key]
+    return spread(((" ", "text"), *(piece for pieces in own.values() for piece in pieces)), right, width)
 
 
 def _is_overdue(app: ConsoleApp) -> bool:
@@ -463,8 +482,8 @@ def _undo_line(app: ConsoleApp, width: int) -> Pieces:
     return cut(((" ", "text"), (f"{text}{soon}", "warn"), *undo, *others), width)
 
 
-def _footer_key(app: ConsoleApp, key: Key) -> Pieces:
-    return _named_key(app, key.keys[0], key.label)
+def _footer_key(screen: ConsoleScreen, key: Key) -> Pieces:
+    return _named_key(screen.app, key.keys[0], screen.label_of(key))
 
 
 def _named_key(app: ConsoleApp, key: str, label: str) -> Pieces:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -48,9 +48,9 @@ _COLOURS = {
     "dim": ("#9299a6", "#5f6672", "#b4b4b6", "white"),
     "faint": ("#454c59", "#b9bec7", "#909090", "bright_black"),
     "accent": ("#7fb2ff", "#1d5fc4", "#8ec7ff", "bright_blue"),
-    "gold": ("#f2d24d", "#5a4600", "#fce35f", "bright_yellow"),
-    "silver": ("#d2e6f2", "#14365c", "#c8effc", "bright_white"),
-    "bronze": ("#e09a68", "#a7490e", "#fb9234", "yellow"),
+    "gold": ("#f2d24d", "#4d3c00", "#fce35f", "bright_yellow"),
+    "silver": ("#d2e6f2", "#26323f", "#c8effc", "bright_white"),
+    "bronze": ("#e09a68", "#5a2500", "#fb9234", "yellow"),
     "good": ("#4cb84a", "#2c7048", "#77c86e", "green"),
     "running": ("#40bcfc", "#1555e3", "#7bb0ff", "cyan"),
     "warn": ("#f0a04b", "#954c00", "#ffb03b", "magenta"),
@@ -65,13 +65,18 @@ _REVERSED = frozenset({"mark", "hit"})
 
 @dataclass(frozen=True)
 class Palette:
-    """A theme: its colours, and whether text attributes replace them."""
+    """A theme: its colours, and whether text attributes replace them.
+
+    Attributes:
+        grounds: the backgrounds of roles that have one of their own.
+    """
 
     name: str
     dark: bool
     colours: Mapping[str, str]
     monochrome: bool = False
     ansi: bool = False
+    grounds: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_terminals_own(self) -> bool:
@@ -93,7 +98,10 @@ class Palette:
     @cached_property
     def cursor(self) -> Style:
         """The style applied on top of the line or cell under the cursor."""
-        return Style(reverse=True) if self.is_terminals_own else Style(bgcolor=self.colours["cursor"])
+        if not self.is_terminals_own:
+            return Style(bgcolor=self.colours["cursor"])
+        # Reversed colours and attributes would make patches of the line: its signs are enough.
+        return Style(color="default", bgcolor="default", reverse=True, bold=False, dim=False)
 
     @cached_property
     def base(self) -> Style:
@@ -120,7 +128,11 @@ class Palette:
             }
         colours = self.colours
         return {
-            **{role: Style(color=colours[role]) for role in roles if role in colours},
+            **{
+                role: Style(color=colours[role], bgcolor=self.grounds.get(role))
+                for role in roles
+                if role in colours
+            },
             "strong": Style(color=colours["text"], bold=True),
             "mark": Style(color=colours["warn"], dim=True),
             "hit": Style(color=colours["background"], bgcolor=colours["warn"]),
@@ -164,7 +176,9 @@ _NIGHT, _DAY, _CONTRAST, _TERMINAL = (
     dict(zip(_COLOURS, column, strict=True)) for column in zip(*_COLOURS.values(), strict=True)
 )
 DARK = Palette("night", dark=True, colours=_NIGHT)
-LIGHT = Palette("day", dark=False, colours=_DAY)
+# Letters that can be read on white are too dark to look like gold, silver or bronze; backgrounds can.
+_METALS = {"gold": "#ffd84d", "silver": "#ccd5df", "bronze": "#f0b482"}
+LIGHT = Palette("day", dark=False, colours=_DAY, grounds=_METALS)
 CONTRAST = Palette("contrast", dark=True, colours=_CONTRAST)
 ANSI = Palette("terminal", dark=True, colours=_TERMINAL, ansi=True)
 MONOCHROME = Palette("plain", dark=True, colours=dict.fromkeys(_COLOURS, "ansi_default"), monochrome=True)
@@ -188,7 +202,7 @@ class Signs:
     above_median: str = "^"
     below_median: str = "v"
     invalid: str = "x"
-    no_submission: str = "0"
+    no_submission: str = "∅"
     reroll: str = "*"
     marked: str = "●"
     noted: str = "✎"
@@ -213,6 +227,7 @@ class Signs:
     expected: str = "┊"
     axis: str = "│"
     times: str = "×"
+    to: str = "–"
 
 
 UNICODE = Signs()
@@ -222,6 +237,7 @@ ASCII = Signs(
     paused="p",
     done="+",
     stopped="#",
+    no_submission="n",
     marked="@",
     noted='"',
     cursor="|",
@@ -245,6 +261,7 @@ ASCII = Signs(
     expected=":",
     axis="|",
     times="x",
+    to="-",
 )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from competitions.model import Competition
 from console import wording
@@ -45,6 +45,21 @@ _NOT_OF_A_RUN = frozenset(
     {"competitions", "seeds", "demo", "prepare_missing", "raw_dir", "start_ramp_seconds"}
 )
 _DURATION, _BYTES = "_seconds", "_bytes"
+# The names of the scripts that agents start with, the most telling first; and what else is code rather than data.
+_ENTRIES = (
+    "main",
+    "run",
+    "solution",
+    "best_solution",
+    "submission",
+    "train",
+    "pipeline",
+    "predict",
+    "inference",
+)
+_CODE = frozenset(
+    {".py", ".ipynb", ".sh", ".r", ".jl", ".cpp", ".cu", ".c", ".rs", ".go", ".java", ".js", ".ts"}
+)
 
 
 @dataclass(frozen=True)
@@ -310,8 +325,8 @@ def code_of(version: Version) -> VersionCode:
     if found is None:
         raise DataProblem(
             f"the code at submission {sequence} of run {version.run.id} is not there",
-            "it was never kept, or was removed when snapshots took too much room",
-            f"'{version.run.id}@{NOW}' names the code as it is now.",
+            "never kept, or removed for room",
+            f"'{version.run.id}@{NOW}' is the code as it is now.",
         )
     late = found.at - version.submission.taken_at
     notes = [f"kept {wording.duration(late)} after the submission"] if late > _LATE_SECONDS else []
@@ -345,6 +360,28 @@ def _code_now(version: Version) -> VersionCode:
 
 def _bounds_met(found: CodeSnapshot) -> list[str]:
     return [found.cut] if found.cut else []
+
+
+def is_code(path: str) -> bool:
+    """Return whether a file is code, by its name."""
+    return PurePosixPath(path).suffix.lower() in _CODE
+
+
+def entry_of(files: Sequence[KeptFile]) -> KeptFile | None:
+    """Return the file with which to begin reading: by its name the script that runs first, else the largest code."""
+
+    def rank(kept: KeptFile) -> tuple[bool, int, int, int]:
+        path = PurePosixPath(kept.path)
+        name = path.stem.lower()
+        place = _ENTRIES.index(name) if name in _ENTRIES else len(_ENTRIES)
+        return not is_code(kept.path), place, len(path.parts), -kept.bytes
+
+    return min(files, key=rank, default=None)
+
+
+def by_importance(changes: Sequence[FileChange]) -> list[FileChange]:
+    """Order the files that differ: code before data, the most changed first."""
+    return sorted(changes, key=lambda each: (not is_code(each.path), -each.added - each.removed, each.path))
 
 
 def compare(left: Version, right: Version) -> VersionDifference:

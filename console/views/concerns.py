@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from console import wording
+from console.views.calls import MOST_OF_BUDGET, sweep_budgets
 from console.views.splits import ORDER, split_of
 from engine.notifications.news import SILENT_SECONDS, troubles
-from engine.runs.causes import IDLE_SECONDS, CauseGroup, CauseKind, group_by_cause
+from engine.runs.budgets import BudgetStanding
+from engine.runs.causes import IDLE_SECONDS, CauseGroup, CauseKind, group_by_cause, retried
+from state import acknowledgements, datasets, runs, sweeps
 from state.causes import cause_key, normalised
-from state.records import Acknowledgement, Attempt, Dataset
+from state.database import Database
+from state.lifecycle import RunState
+from state.records import Acknowledgement, Attempt, Dataset, DatasetState, KaggleState, Run
+from state.usage import outages
 from state.usage.budgets import BudgetScope
+from state.usage.outages import ProviderOutage
 
 if TYPE_CHECKING:
-    from console.views.overview import Overview
     from engine.control import EngineStatus
 
+NOT_TO_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
 # Runs with these causes have not lost anything yet.
 _NOT_LOST = frozenset({CauseKind.UNGRADABLE, CauseKind.LATE, CauseKind.IDLE})
 
@@ -63,6 +70,64 @@ class Concern:
 
 
 @dataclass(frozen=True)
+class Troubles:
+    """What the state says about all that may need a person; `concerns` derives from it what does at a given time.
+
+    Attributes:
+        causes: runs that have failed or can't be graded, by cause.
+        running: all running runs.
+        limits: the time limit of the runs of each sweep.
+        acknowledged: acknowledgements by the keys of their concerns.
+        held: attempts that a batch system won't run until a person acts, each with its sweep.
+    """
+
+    causes: tuple[CauseGroup, ...] = ()
+    running: tuple[Run, ...] = ()
+    limits: Mapping[str, float] = field(default_factory=dict)
+    acknowledged: Mapping[str, Acknowledgement] = field(default_factory=dict)
+    datasets_failed: tuple[Dataset, ...] = ()
+    kaggle: KaggleState = field(default_factory=KaggleState)
+    outages: tuple[ProviderOutage, ...] = ()
+    budgets: tuple[BudgetStanding, ...] = ()
+    held: tuple[tuple[str, Attempt], ...] = ()
+
+    @property
+    def tight_budgets(self) -> tuple[BudgetStanding, ...]:
+        """The shared budgets that are nearly used up, or that let no more runs start."""
+        return tuple(one for one in self.budgets if one.share >= MOST_OF_BUDGET or not one.has_room)
+
+
+def read_troubles(database: Database) -> Troubles:
+    """Read everything that may need a person."""
+    limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in sweeps.all_sweeps(database)}
+    acknowledged = acknowledgements.all_acknowledgements(database)
+    found = runs.troubled(database)
+    sweep_of = {run.id: run.sweep_id for run in found}
+    # Grouped here, in the reader's thread: unlike live runs, ended ones don't depend on the time.
+    ended = (run for run in found if run.state is RunState.FAILED or run.grading_problem)
+    standings = {
+        (one.budget.scope, one.budget.name): one
+        for of_sweep in sweep_budgets(database).values()
+        for one in of_sweep
+    }
+    return Troubles(
+        causes=group_by_cause(ended, limits, acknowledged, 0.0, retried(database)),
+        running=tuple(run for run in found if run.state is RunState.RUNNING and not run.grading_problem),
+        limits=limits,
+        acknowledged=acknowledged,
+        datasets_failed=tuple(each for state in NOT_TO_BE_HAD for each in datasets.in_state(database, state)),
+        kaggle=datasets.kaggle(database),
+        outages=tuple(outages.current(database)),
+        budgets=tuple(standings.values()),
+        held=tuple(
+            (sweep_of[run_id], attempt)
+            for run_id, attempt in runs.placed_elsewhere(database).items()
+            if wording.is_waiting(attempt) and wording.waits_for_people(attempt)
+        ),
+    )
+
+
+@dataclass(frozen=True)
 class Concerns:
     """Everything that needs a person, the most urgent first.
 
@@ -82,7 +147,7 @@ class Concerns:
         return (*self.needed, *self.own, *self.acknowledged)
 
 
-def concerns(found: Overview, host: Iterable[Concern], now: float) -> Concerns:
+def concerns(found: Troubles, host: Iterable[Concern], now: float) -> Concerns:
     """Return everything that needs a person now; `host` are the concerns found by `host_concerns`."""
     known = found.acknowledged
     groups = (*found.causes, *group_by_cause(found.running, found.limits, known, now))
@@ -190,7 +255,7 @@ def _of_host(text: str, place: str, since: float | None = None, *, is_bad: bool 
     return Concern(cause_key("host", normalised(text)), text, place, since, is_bad=is_bad)
 
 
-def _of_services(found: Overview) -> list[Concern]:
+def _of_services(found: Troubles) -> list[Concern]:
     outages = [
         Concern(
             cause_key("provider", outage.provider), wording.provider_outage(outage), "events", outage.since
@@ -209,7 +274,7 @@ def _of_services(found: Overview) -> list[Concern]:
     return [*outages, *budgets, *(kaggle if waiting else ())]
 
 
-def _of_jobs(found: Overview, now: float) -> list[Concern]:
+def _of_jobs(found: Troubles, now: float) -> list[Concern]:
     """Return the concerns about jobs that wait in a batch system for a person, by sweep."""
     waiting: defaultdict[tuple[str, str], list[Attempt]] = defaultdict(list)
     for sweep_id, attempt in found.held:

@@ -101,6 +101,15 @@ class DatasetRow:
         return self.dataset.problem
 
     @property
+    def problem_in_short(self) -> str:
+        """Its problem in the few words of a list: what a person has to do, without the name beside it."""
+        if self.state is DatasetState.REFUSED and self.access is AccessState.RULES:
+            return "accept its rules"
+        if self.state is DatasetState.UNAVAILABLE:
+            return "gone from Kaggle"
+        return self.problem.removeprefix(f"{self.competition_id}: ").removeprefix(f"{self.competition_id} ")
+
+    @property
     def priority(self) -> int:
         """Its priority; waiting datasets with higher ones are prepared first."""
         return self.dataset.priority if self.dataset is not None else 0

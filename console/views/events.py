@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from console import wording
 from console.views.lists import FilterTerm, parse_terms
 from state import events, runs
 from state.database import Database
-from state.lifecycle import MEDALS, Outcome
+from state.lifecycle import MEDALS, FailureClass, Outcome
 from state.records import Event
 
 FILTER_FIELDS = ("sweep", "kind", "sev", "comp", "seed", "run")
 # The number of events read at once.
 _PAGE = 5000
+# The events with which an attempt begins and ends, by the kind of the last one, which tells their result.
+_STEPS = {"run.running": ("run.starting",)} | dict.fromkeys(
+    ("run.finished", "run.failed", "run.stopped"), ("run.collecting", "run.grading", "submission.graded")
+)
+# A submission that was graded longer before the end of its attempt is news of its own.
+_GRADED_AT_THE_END_SECONDS = 120.0
+# Kinds that tell how work goes on, not that something came of it.
+_ROUTINE = frozenset(
+    {
+        *("run.queued", "run.starting", "run.running", "run.collecting", "run.grading"),
+        *("run.staged", "dataset.requested", "dataset.working"),
+    }
+)
 
 
 class Severity(StrEnum):
@@ -49,19 +64,57 @@ _SEVERITIES = {
         Severity.GOOD,
     ),
 }
+_SCORE = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
 _OUTCOMES = {outcome.value.replace("_", " "): outcome for outcome in Outcome}
 
 
 @dataclass(frozen=True)
 class ListedEvent:
-    """One event.
+    """One event, or the last of the events with which an attempt began or ended.
 
     Attributes:
         seed: of its run; None if it has no run, or the run was removed.
+        steps: the events before it of the same beginning or end, newest first.
     """
 
     event: Event
     seed: int | None
+    steps: tuple[Event, ...] = ()
+
+    @property
+    def is_routine(self) -> bool:
+        """Whether it only tells how work goes on."""
+        return self.event.kind in _ROUTINE
+
+    @property
+    def score(self) -> float | None:
+        """The score that it reports, or that the last submission of its attempt has got; None without one."""
+        graded = (one.text for one in (self.event, *self.steps) if one.kind == "submission.graded")
+        found = _SCORE.search(next(graded, ""))
+        return None if found is None else float(found[0])
+
+    @property
+    def words(self) -> str:
+        """What happened, with scores of as many digits everywhere."""
+        if self.outcome is None:
+            return self.event.text
+        parts = [wording.outcome(self.outcome)]
+        if self.score is not None:
+            parts.append(wording.score(self.score))
+        before = self.event.text.partition(" (")[2]
+        return " ".join([*parts, *([f"({before}"] if before else [])])
+
+    @property
+    def ended(self) -> str:
+        """How the attempt ended whose result it reports; empty if that is an event of its own."""
+        return next((step.text for step in self.steps if step.kind == "run.collecting"), "")
+
+    @property
+    def failure(self) -> FailureClass | None:
+        """The class of the failure that it reports; None if it reports none."""
+        word = self.event.text.partition(":")[0].partition(",")[0]
+        is_failure = self.event.kind == "run.failed" and word in FailureClass._value2member_map_
+        return FailureClass(word) if is_failure else None
 
     @property
     def outcome(self) -> Outcome | None:
@@ -106,29 +159,51 @@ def parse_event_filter(text: str) -> EventFilter:
     return EventFilter(text, *parse_terms(text, FILTER_FIELDS))
 
 
-def listed_events(database: Database, chosen: EventFilter, *, limit: int) -> tuple[ListedEvent, ...]:
-    """Read the newest events that pass a filter, newest first.
+def listed_events(
+    database: Database, chosen: EventFilter, *, limit: int, whole: bool = True
+) -> tuple[ListedEvent, ...]:
+    """Read the newest events that pass a filter, newest first; unless `whole`, with one for all steps of an end.
 
-    The order of writing is not the order of happening: runners may report events much later.
+    Events are stored in the order of reporting, and runners may report much later: a whole page is read, and those that
+    happened last are returned.
     """
-    found: list[ListedEvent] = []
-    for one in _newest(database):
-        if chosen.accepts(one):
-            found.append(one)
-        if len(found) >= limit:
-            break
-    return tuple(sorted(found, key=lambda one: (one.event.at, one.event.id), reverse=True))
-
-
-def _newest(database: Database) -> Iterator[ListedEvent]:
     seeds = runs.seeds(database)
+    found: list[ListedEvent] = []
     before = None
     while page := events.newest(database, limit=_PAGE, before_id=before):
-        for event in page:
-            yield ListedEvent(event, None if event.run_id is None else seeds.get(event.run_id))
-        if len(page) < _PAGE:
-            return
+        listed = (
+            ListedEvent(event, None if event.run_id is None else seeds.get(event.run_id)) for event in page
+        )
+        found += filter(chosen.accepts, listed)
+        if len(page) < _PAGE or len(found if whole else joined_steps(found)) >= limit:
+            break
         before = page[-1].id
+    found.sort(key=lambda one: (one.event.at, one.event.id), reverse=True)
+    return tuple((found if whole else joined_steps(found))[:limit])
+
+
+def joined_steps(found: Iterable[ListedEvent]) -> list[ListedEvent]:
+    """Join the events with which an attempt begins or ends to the last of them; all are ordered newest first."""
+    joined: list[ListedEvent] = []
+    # The last event of the latest beginning and end of each attempt, by its place in the list.
+    ends: dict[tuple[int, str], int] = {}
+    for one in found:
+        event = one.event
+        place = None if event.attempt_id is None else ends.get((event.attempt_id, event.kind))
+        if place is not None and _belongs_to(event, joined[place].event):
+            end = joined[place]
+            joined[place] = replace(end, steps=(*end.steps, event))
+            continue
+        if event.attempt_id is not None:
+            ends |= {(event.attempt_id, kind): len(joined) for kind in _STEPS.get(event.kind, ())}
+        joined.append(one)
+    return joined
+
+
+def _belongs_to(event: Event, end: Event) -> bool:
+    """Return whether an event is a step of an end: what was graded long before is news of its own."""
+    is_graded = event.kind == "submission.graded"
+    return not is_graded or (end.kind == "run.finished" and end.at - event.at <= _GRADED_AT_THE_END_SECONDS)
 
 
 def _agrees(term: FilterTerm, one: ListedEvent) -> bool:

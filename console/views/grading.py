@@ -74,11 +74,20 @@ def grade_file(competition_id: str, path: Path, data_dir: Path, edition: Edition
     """
     found = get(competition_id)
     if not path.is_file():
-        raise UsageProblem(f"there is no file {path}")
+        raise _no_file(path)
     began = time.monotonic()
     report = grade_submission(path, competition_id, data_dir=data_dir, edition=edition)
     rows = rows_behind(path, report.message) if report.score is None else ()
     return GradedFile(found, report, path.stat().st_size, time.monotonic() - began, rows)
+
+
+def _no_file(path: Path) -> UsageProblem:
+    """Return what is wrong with a path that is not that of a file."""
+    if path.is_dir():
+        return UsageProblem(f"{path} is a folder", "", "Name the CSV file in it.")
+    missing = [folder for folder in path.parents if not folder.exists()]
+    why = f"its folder {missing[-1]} does not exist" if missing else "its folder has no file of that name"
+    return UsageProblem(f"there is no file {path}", why, "Correct the path.")
 
 
 def file_signature(path: Path) -> tuple[int, ...] | None:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.scoreboard.integrity import PUBLIC_KERNEL
 from foundation.files import reading_untrusted
 from foundation.problems import DataProblem
 from state import integrity, runs
@@ -50,11 +51,20 @@ class ShownFinding:
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage with the lines before and after it, if its file still contains it."""
+    """A passage with the lines before and after it, if its file still contains it.
+
+    Attributes:
+        line: the whole line that contains a passage of one line.
+        written_at: when the file was written last; None if unknown.
+        trouble: why the lines around it can't be shown.
+    """
 
     excerpt: Excerpt
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    line: str = ""
+    written_at: float | None = None
+    trouble: str = ""
 
 
 def passages(one: ShownFinding, beside: int) -> tuple[Passage, ...]:
@@ -63,19 +73,30 @@ def passages(one: ShownFinding, beside: int) -> tuple[Passage, ...]:
 
 
 def _in_its_file(excerpt: Excerpt, path: Path | None, beside: int) -> Passage:
-    # Line numbers of a notebook count only its code cells.
-    if path is None or path.suffix == ".ipynb" or not excerpt.first_line or not beside:
-        return Passage(excerpt)
+    if path is None:
+        is_elsewhere = excerpt.source.startswith(PUBLIC_KERNEL)
+        return Passage(excerpt, trouble="" if is_elsewhere else "the file is no longer there")
     try:
+        written_at = path.stat().st_mtime
         with reading_untrusted(path, max_bytes=_MOST_BYTES) as stream:
             lines = stream.read().decode("utf-8", "replace").split("\n")
     except (DataProblem, OSError):
-        return Passage(excerpt)
+        return Passage(excerpt, trouble="the file can't be read")
+    # Line numbers of a notebook count only its code cells.
+    if path.suffix == ".ipynb" or not excerpt.first_line or not excerpt.text:
+        return Passage(excerpt, written_at=written_at)
     first, text = excerpt.first_line - 1, excerpt.text.split("\n")
     last = first + len(text)
-    if lines[first : last - 1] != text[:-1]:  # the last line of a long passage may be cut
-        return Passage(excerpt)
-    return Passage(excerpt, tuple(lines[max(0, first - beside) : first]), tuple(lines[last : last + beside]))
+    # The last line of a long passage may be cut, and a passage of one line may be a part of it.
+    if lines[first : last - 1] != text[:-1] or text[-1].strip() not in "".join(lines[last - 1 : last]):
+        return Passage(excerpt, written_at=written_at, trouble="the file has changed since")
+    return Passage(
+        excerpt,
+        tuple(lines[max(0, first - beside) : first]),
+        tuple(lines[last : last + beside]),
+        lines[first] if len(text) == 1 else "",
+        written_at,
+    )
 
 
 @dataclass(frozen=True)

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from console import wording
-from console.views.calls import MOST_OF_BUDGET, SweepCosts, known_prices, read_sweep_costs, sweep_budgets
+from console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
+from console.views.concerns import NOT_TO_BE_HAD, Troubles, read_troubles
 from console.views.sweep import any_medal_of, listed_sweeps, tally_of
 from engine.notifications.news import in_common
-from engine.runs.budgets import BudgetStanding
-from engine.runs.causes import CauseGroup, group_by_cause, retried
 from engine.scoreboard import Cell, Interim, interim_of
 from engine.scoreboard.own_runs import trial_of
 from engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
-from state import acknowledgements, datasets, events, runs, sweeps
+from engine.sweeps.waiting import HoldKind, Waiting, waiting_of
+from state import datasets, events, runs, sweeps
 from state.database import Database
 from state.lifecycle import Outcome, RunState, SweepState
-from state.records import (
-    Acknowledgement,
-    Attempt,
-    Dataset,
-    DatasetState,
-    Event,
-    KaggleState,
-    Run,
-    Sweep,
-    SweepCounts,
-)
-from state.usage import outages
-from state.usage.outages import ProviderOutage
+from state.records import Attempt, DatasetState, Event, Run, Sweep, SweepCounts
+
+if TYPE_CHECKING:
+    from engine.control import EngineStatus
 
 _EVENTS_SHOWN = 60
+# Equal events are one line if each is at most this many seconds older than the one after it; equal outcomes only if
+# there are at least so many: of two, both names are worth their lines.
+_OF_ONE_TIME = 3600.0
+_FEWEST_EQUAL = 3
 
 
 @dataclass(frozen=True)
@@ -47,6 +42,7 @@ class SweepLine:
         tally: the number of runs by outcome or state.
         ends: the expected end of its last run; None if unknown.
         costs: those of its model calls; None if no gateway counts them.
+        waiting: what its next queued run waits for; None if none is queued.
     """
 
     sweep: Sweep
@@ -56,6 +52,7 @@ class SweepLine:
     tally: Mapping[Outcome | RunState, int]
     ends: ExpectedEnd | None
     costs: SweepCosts | None = None
+    waiting: Waiting | None = None
 
     @property
     def ended(self) -> int:
@@ -67,51 +64,50 @@ class SweepLine:
         """Whether nothing more happens in it without a person's action."""
         return not self.counts.live and (not self.counts.queued or self.sweep.state is SweepState.STOPPED)
 
+    def waits_for(self, engine: EngineStatus | None) -> str:
+        """Return why none of its queued runs starts; empty if none is queued, or if the next one starts in a moment."""
+        holds = [] if self.waiting is None else self.waiting.holds(engine)
+        # Of several that could start the order decides, which holds up none of them.
+        holds = [hold for hold in holds if hold.kind is not HoldKind.ORDER]
+        return f"wait: {holds[0].text}" if holds else ""
+
 
 @dataclass(frozen=True)
 class Happening:
-    """A recent event of one run, or consecutive similar events of several.
+    """A recent event of one run, or equal events of several.
 
     Attributes:
-        event: the newest event.
+        events: the newest one first.
         text: the common text of the events.
-        count: the number of events.
     """
 
-    event: Event
+    events: tuple[Event, ...]
     text: str
-    count: int
+
+    @property
+    def event(self) -> Event:
+        """The newest event."""
+        return self.events[0]
+
+    @property
+    def count(self) -> int:
+        """The number of events."""
+        return len(self.events)
 
 
 @dataclass(frozen=True)
 class Overview:
-    """The data of the overview; `console.views.concerns` derives from it what needs a person at a given time.
+    """The data of the overview.
 
     Attributes:
-        causes: runs that have failed or can't be graded, by cause.
-        running: all live runs.
-        limits: the time limit of the runs of each sweep.
-        acknowledged: acknowledgements by the keys of their concerns.
-        held: attempts that a batch system won't run until a person acts, each with its sweep.
+        troubles: what may need a person.
+        run_of: the runs of the events, by their numbers.
     """
 
     sweeps: tuple[SweepLine, ...]
-    causes: tuple[CauseGroup, ...]
-    running: tuple[Run, ...]
-    limits: dict[str, float]
-    acknowledged: dict[str, Acknowledgement]
+    troubles: Troubles
     events: tuple[Happening, ...]
-    datasets_failed: tuple[Dataset, ...]
     run_of: dict[int, Run]
-    kaggle: KaggleState = field(default_factory=KaggleState)
-    outages: tuple[ProviderOutage, ...] = ()
-    budgets: tuple[BudgetStanding, ...] = ()
-    held: tuple[tuple[str, Attempt], ...] = ()
-
-    @property
-    def tight_budgets(self) -> tuple[BudgetStanding, ...]:
-        """The shared budgets that are nearly used up, or that let no more runs start."""
-        return tuple(one for one in self.budgets if one.share >= MOST_OF_BUDGET or not one.has_room)
 
 
 def overview(database: Database, config_file: Path, now: float) -> Overview:
@@ -123,21 +119,17 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
     counts = sweeps.counts_of_all(database)
     prices = known_prices(config_file)
     shared = sweep_budgets(database)
-    standings = {(one.budget.scope, one.budget.name): one for found in shared.values() for one in found}
     every = [run for found in by_sweep.values() for run in found]
     by_id = {run.id: run for run in every}
     happened = [event for event in events.newest(database, limit=8 * _EVENTS_SHOWN) if _is_news(event, by_id)]
     # The order of writing is not the order of happening: runners may report events much later.
     happened.sort(key=lambda event: (event.at, event.id), reverse=True)
-    limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in known}
-    acknowledged = acknowledgements.all_acknowledgements(database)
-    # Grouped here, in the reader's thread: unlike live runs, ended ones don't depend on the time.
-    ended = (run for run in every if run.state is RunState.FAILED or run.grading_problem)
-    elsewhere = runs.placed_elsewhere(database)
-    waiting = _waiting(elsewhere)
+    waiting = _waiting(runs.placed_elsewhere(database))
+    prepared = _prepared(database)
     return Overview(
         sweeps=tuple(
             _sweep_line(
+                database,
                 sweep,
                 by_sweep[sweep.id],
                 counts.get(sweep.id, SweepCounts()),
@@ -151,36 +143,30 @@ def overview(database: Database, config_file: Path, now: float) -> Overview:
                 ),
                 now,
                 waiting,
+                prepared,
             )
             for sweep in known
         ),
-        causes=group_by_cause(ended, limits, acknowledged, 0.0, retried(database)),
-        running=tuple(run for run in every if run.state is RunState.RUNNING and not run.grading_problem),
-        limits=limits,
-        acknowledged=acknowledged,
+        troubles=read_troubles(database),
         events=tuple(_together(happened))[:_EVENTS_SHOWN],
-        datasets_failed=tuple(
-            each for state in _NOT_TO_BE_HAD for each in datasets.in_state(database, state)
-        ),
         run_of={event.run_id: by_id[event.run_id] for event in happened if event.run_id in by_id},
-        kaggle=datasets.kaggle(database),
-        outages=tuple(outages.current(database)),
-        budgets=tuple(standings.values()),
-        held=tuple(
-            (by_id[run_id].sweep_id, attempt)
-            for run_id, attempt in elsewhere.items()
-            if wording.is_waiting(attempt) and wording.waits_for_people(attempt)
-        ),
     )
 
 
 def sweep_lines(database: Database, chosen: Sequence[Sweep], now: float) -> list[SweepLine]:
     """Read the progress of some sweeps, without the costs of their model calls."""
     counts = sweeps.counts_of_all(database)
-    waiting = _waiting(runs.placed_elsewhere(database))
+    waiting, prepared = _waiting(runs.placed_elsewhere(database)), _prepared(database)
     return [
         _sweep_line(
-            sweep, runs.of_sweep(database, sweep.id), counts.get(sweep.id, SweepCounts()), None, now, waiting
+            database,
+            sweep,
+            runs.of_sweep(database, sweep.id),
+            counts.get(sweep.id, SweepCounts()),
+            None,
+            now,
+            waiting,
+            prepared,
         )
         for sweep in chosen
     ]
@@ -191,15 +177,28 @@ def _waiting(elsewhere: Mapping[int, Attempt]) -> set[int]:
     return {run_id for run_id, attempt in elsewhere.items() if wording.waits_in_queue(attempt)}
 
 
+def _prepared(database: Database) -> set[tuple[str, str]]:
+    """Return the competitions and editions whose data are prepared."""
+    found = datasets.in_state(database, DatasetState.PREPARED)
+    return {(one.competition_id, one.edition) for one in found}
+
+
 def _sweep_line(
+    database: Database,
     sweep: Sweep,
     found: Sequence[Run],
     counts: SweepCounts,
     costs: SweepCosts | None,
     now: float,
     waiting: Container[int],
+    prepared: Container[tuple[str, str]],
 ) -> SweepLine:
     competitions, trials = sweep.spec.competitions, [trial_of(run) for run in found]
+    queued = sorted(
+        (run for run in found if run.state is RunState.QUEUED),
+        # Runs whose data are missing let others go first.
+        key=lambda run: ((run.competition_id, sweep.spec.edition) not in prepared, run.position),
+    )
     return SweepLine(
         sweep,
         counts,
@@ -208,10 +207,10 @@ def _sweep_line(
         tally_of(found, waiting),
         end_of_sweep(sweep, found, now),
         costs,
+        waiting_of(database, queued[0], sweep, now, found) if queued else None,
     )
 
 
-_NOT_TO_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
 _NEWS = frozenset(
     {
         "run.finished",
@@ -221,23 +220,41 @@ _NEWS = frozenset(
         "grading.failed",
         "grading.works",
         "dataset.prepared",
-        *(f"dataset.{state}" for state in _NOT_TO_BE_HAD),
+        *(f"dataset.{state}" for state in NOT_TO_BE_HAD),
     }
 )
 
 
 def _together(happened: Iterable[Event]) -> Iterator[Happening]:
-    """Group consecutive events: failures with the same cause, and runs queued or stopped by one request."""
-    for _what, alike in groupby(happened, key=_what_happened):
-        found = list(alike)
-        text = found[0].text if len(found) == 1 else in_common(found)
-        yield Happening(found[0], text, len(found))
+    """Group equal events of about one time, newest first: of one cause, one request or one outcome.
+
+    Failures are grouped by their cause also if other events came between them, as in an outage; others are not.
+    """
+    groups: list[list[Event]] = []
+    open_groups: dict[tuple[object, ...], list[Event]] = {}
+    for event in happened:
+        what = _what_happened(event)
+        group = open_groups.get(what)
+        of_cause = event.kind == "run.failed"
+        if group is None or group[-1].at - event.at > _OF_ONE_TIME or not (of_cause or group is groups[-1]):
+            open_groups[what] = group = []
+            groups.append(group)
+        group.append(event)
+    for group in groups:
+        if len(group) >= _FEWEST_EQUAL or group[0].kind not in _OF_RESULTS:
+            yield Happening(tuple(group), group[0].text if len(group) == 1 else in_common(group))
+        else:
+            yield from (Happening((event,), event.text) for event in group)
+
+
+_OF_REQUESTS = ("run.queued", "run.stopped")
+_OF_RESULTS = ("run.finished", "submission.graded")
 
 
 def _what_happened(event: Event) -> tuple[object, ...]:
     if event.kind == "run.failed" and "cause" in event.detail:
         return event.kind, event.detail["cause"]
-    if event.kind in ("run.queued", "run.stopped"):
+    if event.kind in (*_OF_REQUESTS, *_OF_RESULTS):
         return event.kind, event.sweep_id, event.text
     return (event.id,)
 

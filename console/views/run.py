@@ -15,6 +15,7 @@ from competitions.model import Competition
 from console.views.calls import CallHistory, known_prices, read_on
 from console.views.splits import competition, percentile_of
 from engine.model_costs import Spending, prices_for, spending_of
+from engine.sweeps.waiting import Waiting, retry_at, waiting_of
 from environment.runner import protocol
 from environment.runner.protocol import Order
 from foundation import jsonlines
@@ -48,6 +49,8 @@ class RunFacts:
         price_problem: why config.toml's prices are not used.
         traffic: the traffic through the proxy of the latest attempt.
         percentile: the percentage of Kaggle's teams that its score beats; None if their scores are unknown.
+        waiting: what it waits for if it is queued.
+        retry_at: when the engine retries it if it has failed; None if it does not.
     """
 
     state_dir: Path
@@ -63,6 +66,8 @@ class RunFacts:
     price_problem: str = ""
     traffic: tuple[NetworkUse, ...] = ()
     percentile: float | None = None
+    waiting: Waiting | None = None
+    retry_at: float | None = None
 
     @property
     def best(self) -> Submission | None:
@@ -116,6 +121,7 @@ class FileEntry:
     depth: int
     kind: str
     bytes: int
+    changed_at: float
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,7 @@ class Listing:
     is_cut: bool = False
 
 
-def run_facts(database: Database, run_id: int, config_file: Path) -> RunFacts:
+def run_facts(database: Database, run_id: int, config_file: Path, now: float) -> RunFacts:
     """Read one run; its model calls are priced by config.toml.
 
     Raises:
@@ -151,6 +157,8 @@ def run_facts(database: Database, run_id: int, config_file: Path) -> RunFacts:
         latest_spending=spending_of(latest, table),
         price_problem=prices.problem if uses else "",
         percentile=percentile_of(run),
+        waiting=waiting_of(database, run, sweep, now),
+        retry_at=retry_at(database, run),
         traffic=tuple(
             use for use in network_use.of_run(database, run_id) if use.attempt_id == attempts[-1].id
         ),
@@ -269,7 +277,12 @@ def _below(directory: Path, depth: int) -> Iterator[FileEntry]:
             continue
         kind = _kind(status.st_mode)
         yield FileEntry(
-            entry.path, entry.name + ("/" if kind == "folder" else ""), depth, kind, status.st_size
+            entry.path,
+            entry.name + ("/" if kind == "folder" else ""),
+            depth,
+            kind,
+            status.st_size,
+            status.st_mtime,
         )
         if kind == "folder" and depth + 1 < _DEEPEST:
             yield from _below(Path(entry.path), depth + 1)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from competitions import registry
 from console import wording
 from console.tables import TextColumn
 from console.views.calls import many
 from engine.places import Places
 from engine.providers import model_prices
 from engine.scoreboard import (
+    COLUMNS,
     Comparison,
     Difference,
     Duel,
@@ -34,7 +36,7 @@ from engine.scoreboard import (
     row_of,
     row_text,
 )
-from engine.scoreboard.export import Disclosure
+from engine.scoreboard.export import Disclosure, Shortcoming, shortcomings
 from engine.scoreboard.insight import Insight, insight_of
 from engine.scoreboard.model import Costs
 from engine.scoreboard.plots import Plot, plots_of
@@ -47,6 +49,8 @@ from state.database import Database, open_for_reading
 
 Answer = TypeVar("Answer")
 
+# Published rows are over at least this many seeds.
+_USUAL_SEEDS = 3
 _PADDED = "padded: incomplete seeds count as failing"
 
 
@@ -102,15 +106,86 @@ def is_ours(row: Row) -> bool:
     return row.table in ("own", "imported")
 
 
+def covers_all(row: Row) -> bool:
+    """Return whether a row is over all of the benchmark's competitions."""
+    return row.columns["all"].covered == row.columns["all"].of
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of an experiment among the published rows, and the rows next to it."""
+
+    number: int
+    of: int
+    ahead: Row | None
+    behind: Row | None
+
+
+@dataclass(frozen=True)
+class Comparability:
+    """The places of an experiment among the published rows, by the columns that it has a figure for.
+
+    Attributes:
+        obstacle: why published rows compare with none of its figures; empty if they do.
+        caution: what a reader of the places must know; empty if nothing.
+    """
+
+    places: Mapping[str, Place]
+    obstacle: str
+    caution: str = ""
+
+
+def comparability(row: Row, rows: Iterable[Row]) -> Comparability:
+    """Return where an experiment stands among the published rows of the main table."""
+    if row.demo or row.conflict:
+        return Comparability({}, "demo data, not a result" if row.demo else "its runs make no row")
+    places = {}
+    for column in COLUMNS:
+        cell = row.columns[column].cell
+        known = [
+            (other_cell.mean, other)
+            for other in rows
+            if other.table == "main" and (other_cell := other.columns[column].cell) is not None
+        ]
+        if cell is not None and known:
+            known.sort(key=lambda one: -one[0])
+            ahead = [other for mean, other in known if mean > cell.mean]
+            behind = [other for mean, other in known if mean <= cell.mean]
+            places[column] = Place(
+                len(ahead) + 1, len(known) + 1, ahead[-1] if ahead else None, behind[0] if behind else None
+            )
+    if not places:
+        return Comparability({}, "still running" if row.running else "no split is complete")
+    seeds = [cell.n for column in places if (cell := row.columns[column].cell) is not None and cell.n]
+    fewest = min(seeds, default=_USUAL_SEEDS)
+    cautions = (
+        "padded" if row.padded else "",
+        wording.plural(fewest, "seed") if fewest < _USUAL_SEEDS else "",
+    )
+    return Comparability(places, "", ", ".join(filter(None, cautions)))
+
+
+def comparability_texts(found: Comparability) -> tuple[str, ...]:
+    """Write on which splits published rows compare with an experiment, in several forms, longest first."""
+    if found.obstacle:
+        return f"not comparable: {found.obstacle}", f"no: {found.obstacle}"
+    chosen = ["all"] if "all" in found.places else list(found.places)
+    on = "all 75" if chosen == ["all"] else ", ".join(name.capitalize() for name in chosen)
+    caution = f", {found.caution}" if found.caution else ""
+    last = found.places[chosen[-1]]
+    place = f", place {last.number} of {last.of}" if len(chosen) == 1 else ""
+    return f"comparable on {on}{place}{caution}", f"comparable on {on}{caution}", f"on {on}{caution}"
+
+
 def standing_text(standing: Standing | None, *, decimals: int = 2) -> str:
-    """Write a standing as mean and standard error, as bounds while runs go on, or as the competitions covered."""
-    if standing is None or (standing.cell is None and not standing.covered):
+    """Write a standing as mean and standard error, or as bounds while runs go on; a part of a split has none."""
+    if standing is None:
         return wording.UNKNOWN
     if standing.cell is not None:
         return standing.cell.figures(decimals, "± " if decimals > 1 else "±")
     if standing.covered == standing.of and standing.interim is not None:
         return f"{standing.interim.low:.1f} to {standing.interim.high:.1f}"
-    return f"{standing.covered} of {standing.of}"
+    return wording.UNKNOWN
 
 
 def seeds_text(row: Row) -> str:
@@ -170,6 +245,7 @@ EXPERIMENT = TextColumn[Row]("experiment", lambda row: row.name)
 AGENT = TextColumn[Row]("agent", lambda row: row.agent)
 MODELS = TextColumn[Row]("models", lambda row: row.llms)
 OWN = TextColumn[Row]("its own", lambda row: standing_text(row.own), right=True)
+COVERED = TextColumn[Row]("of 75", lambda row: str(row.columns["all"].covered), right=True)
 LIMIT = TextColumn[Row](
     "limit", lambda row: "" if row.hours is None else wording.limit(row.hours * 3600), right=True
 )
@@ -254,28 +330,26 @@ def experiment(database: Database, subject: Subject, config_file: Path) -> Exper
 
 
 @dataclass(frozen=True)
-class MissingSeeds:
-    """A competition of a row of which not all planned seeds count, with the reasons."""
+class CompetitionSeeds:
+    """The trials of one competition of a row, and how many of them count."""
 
     competition_id: str
+    trials: tuple[Trial, ...]
     counted: int
-    running: int
-    lost: int
 
 
-def missing_seeds(database: Database, subject: Subject) -> tuple[MissingSeeds, ...] | Problem:
-    """Return the competitions of an experiment with fewer counted runs than planned seeds."""
+def seeds_by_competition(database: Database, subject: Subject) -> tuple[CompetitionSeeds, ...] | Problem:
+    """Return the trials of each competition of an experiment."""
 
-    def read() -> tuple[MissingSeeds, ...]:
+    def read() -> tuple[CompetitionSeeds, ...]:
         evidence = _evidence_of(database, subject)
-        found = []
-        for name in evidence.competitions:
-            trials = [trial for trial in evidence.trials if trial.competition_id == name]
-            counted = sum(trial.earned is not None for trial in trials)
-            running = sum(not trial.ended for trial in trials)
-            if counted < max(evidence.planned_seeds or 0, len(trials)):
-                found.append(MissingSeeds(name, counted, running, len(trials) - counted - running))
-        return tuple(found)
+        found: dict[str, list[Trial]] = {name: [] for name in evidence.competitions}
+        for trial in evidence.trials:
+            found[trial.competition_id].append(trial)
+        return tuple(
+            CompetitionSeeds(name, tuple(trials), sum(trial.earned is not None for trial in trials))
+            for name, trials in found.items()
+        )
 
     return or_problem(read)
 
@@ -316,9 +390,11 @@ def comparison(
 
 def differences_of(found: Comparison) -> list[tuple[str, Difference]]:
     """Return the rows of a comparison's table of splits."""
-    splits = [(name.capitalize(), part) for name, part in found.by_column.items()]
-    # If all common competitions are in one split, its row already shows the same.
-    return splits if found.overall in found.by_column.values() else [*splits, ("in common", found.overall)]
+    splits = [(name.capitalize(), part) for name, part in found.by_column.items() if name != "all"]
+    whole = found.overall.competitions == len(registry.splits()[COLUMNS["all"]])
+    overall = ("all 75" if whole else f"common {found.overall.competitions}", found.overall)
+    # If all common competitions are in one split, its row shows the same as the last one.
+    return [overall] if len(splits) == 1 and splits[0][1] == found.overall else [*splits, overall]
 
 
 def _scores(side: Side) -> str:
@@ -380,6 +456,11 @@ class ExportResult:
     row: Row
     disclosure: Disclosure
 
+    @property
+    def shortcomings(self) -> tuple[Shortcoming, ...]:
+        """What the row lacks before it could be handed in."""
+        return shortcomings(self.row, self.disclosure)
+
     def text(self, form: RowFormat) -> str:
         """Return the row as text in a format."""
         return row_text(self.row, self.disclosure, form)
@@ -388,11 +469,13 @@ class ExportResult:
         """Write the row to a new file.
 
         Raises:
-            UsageProblem: the file exists.
+            UsageProblem: the file exists, or its folder does not.
             DataProblem: it can't be written.
         """
         if path.exists():
             raise UsageProblem(f"{path} exists already", "", "Name another file.")
+        if not path.parent.is_dir():
+            raise UsageProblem(f"there is no folder {path.parent}", "", "Name a file in another one.")
         with writing(path):
             write_text(path, self.text(form))
         return path

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
 from competitions.model import Thresholds
+from console import wording
 from console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from console.views.lists import FilterTerm, SortOrder, parse_terms
 from console.views.splits import ORDER, split_of, thresholds
-from engine.runs.causes import lasting_cause
+from engine.runs.causes import CauseKind, cause_now, lasting_cause
 from engine.scoreboard import Cell, Interim, Measure, Trial, aggregate, interim_of, results_of
 from engine.scoreboard.aggregation import complete_seeds
 from engine.scoreboard.own_runs import trial_of
@@ -50,6 +51,7 @@ class RunOrder(StrEnum):
 
 
 BENCHMARK = SortOrder(RunOrder.BENCHMARK)
+NEED = SortOrder(RunOrder.NEED)
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,11 @@ class SweepBoard:
     outages: tuple[ProviderOutage, ...] = ()
     elsewhere: Mapping[int, Attempt] = field(default_factory=dict)
 
+    @cached_property
+    def live(self) -> tuple[Run, ...]:
+        """Its live runs."""
+        return tuple(run for run in self.runs if run.is_live)
+
     @property
     def rows(self) -> list[CompetitionRow]:
         """The competitions, split by split."""
@@ -158,6 +165,13 @@ class SweepBoard:
         """Return the runs that pass a filter, in the order of the flat table."""
         splits = {row.competition_id: row.split for row in self.rows}
         return [run for run in self.runs if chosen.accepts(run, splits[run.competition_id])]
+
+    def needs_somebody(self, run: Run, now: float) -> bool:
+        """Return whether a run has failed, is late or idle, can't be graded, or waits in a queue for a person."""
+        attempt = self.elsewhere.get(run.id)
+        if attempt is not None and run.is_live and wording.waits_for_people(attempt):
+            return True
+        return cause_now(run, self.sweep.spec.time_limit_seconds, now) is not None
 
     def between_in_matrix(self, chosen: RunFilter, one: Run, other: Run) -> list[Run]:
         """Return the shown runs in the rectangle between two runs of the matrix."""
@@ -257,7 +271,7 @@ def checked_filter(text: str) -> RunFilter:
     found = parse_filter(text)
     if found.unknown:
         known = ", ".join(f"{name}:" for name in FILTER_FIELDS)
-        raise UsageProblem(f"runs can't be filtered by '{found.unknown[0]}:'", "", f"Known are: {known}")
+        raise UsageProblem(f"runs can't be filtered by '{found.unknown[0]}:'", "", f"Choose one of {known}.")
     return found
 
 
@@ -266,9 +280,11 @@ def order_name(sorting: SortOrder[RunOrder]) -> str:
     return f"{sorting.by}, reversed" if sorting.reversed else f"{sorting.by}"
 
 
-def ordered_board(board: SweepBoard, sorting: SortOrder[RunOrder]) -> SweepBoard:
+def ordered_board(board: SweepBoard, sorting: SortOrder[RunOrder], now: float) -> SweepBoard:
     """Return the board with its rows (within splits) and the runs of the flat table sorted."""
     rank = _RANKS.get(sorting.by)
+    if sorting.by is RunOrder.NEED:
+        rank = partial(_need, board, now)
     rank_of_row = None if rank is None else partial(_foremost_rank, rank)
     groups = tuple(replace(group, rows=_ordered(group.rows, rank_of_row, sorting)) for group in board.groups)
     return replace(board, groups=groups, runs=_ordered(board.runs, rank, sorting))
@@ -357,14 +373,17 @@ def _foremost_rank(rank: _RankOf[Run], row: CompetitionRow) -> _Rank:
     return min((rank(run) for run in row.runs if run is not None), default=())
 
 
-def _need(run: Run) -> _Rank:
-    if run.state is RunState.FAILED:
-        rank = 0
-    elif run.is_live:
-        rank = 1 if run.valid is not True else 2
-    else:
-        rank = 3 if run.state is RunState.QUEUED else 4
-    return rank, -(run.ended_at or 0.0), run.id
+def _need(board: SweepBoard, now: float, run: Run) -> _Rank:
+    """Rank what needs a person first, by urgency as Overview does, then live runs, queued ones, ended ones."""
+    trouble = cause_now(run, board.sweep.spec.time_limit_seconds, now)
+    if trouble is not None:
+        kind, _text, since = trouble
+        return 0, _URGENCY[kind], -since, run.id
+    if board.needs_somebody(run, now):
+        return 0, _URGENCY[CauseKind.IDLE], 0.0, run.id
+    if run.is_live:
+        return 1, run.valid is True, 0.0, run.id
+    return (2 if run.state is RunState.QUEUED else 3), 0, -(run.ended_at or 0.0), run.id
 
 
 def _medals(run: Run) -> _Rank:
@@ -376,9 +395,9 @@ def _quiet(run: Run) -> _Rank:
     return (0 if run.is_live else 1), run.last_activity_at or run.started_at or float("inf"), run.id
 
 
+_URGENCY = {kind: place for place, kind in enumerate(CauseKind)}
 _RANKS: dict[RunOrder, _RankOf[Run]] = {
     RunOrder.NAME: lambda run: (run.competition_id.lower(), run.seed),
-    RunOrder.NEED: _need,
     RunOrder.MEDALS: _medals,
     RunOrder.QUIET: _quiet,
 }

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from console.views.sweep import listed_sweeps
+from engine.runs.causes import cause_now
 from engine.scoreboard.timeline import Bar, Lane, Timeline, read_timeline
-from state import sweeps
+from state import runs, sweeps
 from state.database import Database
-from state.lifecycle import RunState
+from state.lifecycle import FailureClass, RunState
 
 # The shortest window, in seconds.
 _SHORTEST = 60.0
-# At least this much of the future is shown, and at most as much as has passed.
-_AHEAD = 3600.0
+# The future has this share of what has passed, so that the past has the room; an end within the second share is shown.
+_AHEAD, _NEAR_END = 0.12, 0.25
+# As if at least this much had passed.
+_LEAST_PASSED = 60.0
 
 
 @dataclass(frozen=True)
@@ -62,31 +66,54 @@ class Window:
 def timeline(database: Database, sweep_id: str | None, now: float) -> Timeline | None:
     """Read the timeline of one sweep, or without an id of all sweeps; None if there are none."""
     chosen = [sweeps.get(database, sweep_id)] if sweep_id else listed_sweeps(database)
-    return read_timeline(database, chosen, now) if chosen else None
+    if not chosen:
+        return None
+    found = read_timeline(database, chosen, now)
+    limits = {sweep.id: sweep.spec.time_limit_seconds for sweep in chosen}
+    stuck = {
+        run.id: trouble[1]
+        for run in runs.live(database)
+        if run.sweep_id in limits and (trouble := cause_now(run, limits[run.sweep_id], now)) is not None
+    }
+    lanes = (
+        replace(lane, bars=tuple(_with_trouble(bar, stuck) for bar in lane.bars)) for lane in found.lanes
+    )
+    return replace(found, lanes=tuple(sorted(lanes, key=_urgency)))
+
+
+def _with_trouble(bar: Bar, stuck: Mapping[int, str]) -> Bar:
+    """Return a live attempt with the reason why it should be looked at, others as they are."""
+    return replace(bar, cause=stuck[bar.run_id]) if bar.is_live and bar.run_id in stuck else bar
+
+
+def _urgency(lane: Lane) -> tuple[int, float, int]:
+    """Order lanes by their last attempts: what needs a person, live ones from the oldest on, the last that ended."""
+    last = lane.bars[-1]
+    if last.is_live:
+        return (0 if last.cause else 2), last.begin, lane.number
+    ended = -(last.end or 0.0)
+    # A failure that was launched again needs nobody.
+    if last.failure is FailureClass.INFRASTRUCTURE and last.attempt == last.of:
+        return 1, ended, lane.number
+    return (3 if last.state is RunState.FAILED else 4), ended, lane.number
 
 
 def whole_window(found: Timeline, now: float) -> Window:
-    """Return the window from the begin to the expected end, with at most as much future as past."""
+    """Return the window from the begin to a little after now, or to the expected end if that is near."""
     if not any(bar.is_live for bar in found.bars) and not found.queued:
         last = max((bar.until(now) for bar in found.bars), default=now)
         return Window(found.begin, max(last, found.begin + _SHORTEST))
-    passed = max(0.0, now - found.begin)
-    ahead = _AHEAD if found.ends is None else max(_AHEAD / 4, found.ends.at - now)
-    seconds = passed + min(ahead, max(passed, _AHEAD))
-    # Slightly longer, so that the end itself is visible.
-    return Window(found.begin, found.begin + 1.02 * seconds)
+    passed = max(_LEAST_PASSED, now - found.begin)
+    ahead = _AHEAD * passed
+    if found.ends is not None and found.ends.at - now <= _NEAR_END * passed:
+        # Slightly longer, so that the end itself is visible.
+        ahead = max(ahead, 1.02 * (found.ends.at - now))
+    return Window(found.begin, max(now, found.begin) + ahead)
 
 
 def first_choice(found: Timeline) -> Bar | None:
-    """Return the attempt to select first: the last live one, else the last failed one, else the last."""
-    for wanted in (
-        [bar for bar in found.bars if bar.is_live],
-        [bar for bar in found.bars if bar.state is RunState.FAILED],
-        found.bars,
-    ):
-        if wanted:
-            return max(wanted, key=lambda bar: bar.begin)
-    return None
+    """Return the attempt to select first: the last one of the most urgent lane."""
+    return found.lanes[0].bars[-1] if found.lanes else None
 
 
 def lane_of(found: Timeline, chosen: Bar) -> int:
@@ -122,10 +149,10 @@ def nearest(lane: Lane, at: float, now: float) -> Bar:
 
 
 def next_failed(found: Timeline, chosen: Bar | None) -> Bar | None:
-    """Return the failed attempt that ended next after another one, wrapping around; None if none failed."""
+    """Return the latest failed attempt, or the one before if it is chosen, and so on; None if none failed."""
     failed = sorted(
         (bar for bar in found.bars if bar.state is RunState.FAILED),
-        key=lambda bar: (bar.end or 0.0, bar.run_id, bar.attempt),
+        key=lambda bar: (-(bar.end or 0.0), bar.run_id, bar.attempt),
     )
     if not failed:
         return None

@@ -17,13 +17,14 @@ from engine.control.client import (
     variables_unknown_to_engine,
     withdraw,
 )
-from engine.control.status import EngineStatus, status
+from engine.control.status import EngineStatus, GpuUse, status
 from engine.options.requests import Answer, RefusedRequest
 
 __all__ = [
     "Answer",
     "EngineGone",
     "EngineStatus",
+    "GpuUse",
     "RefusedRequest",
     "WithdrawnRequest",
     "answer_to",

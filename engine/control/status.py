@@ -15,6 +15,25 @@ STATUS_NAME = "engine.status.json"
 
 
 @dataclass(frozen=True)
+class GpuUse:
+    """A GPU of the engine's host, as last read; unknown values are None.
+
+    Attributes:
+        number: its number in the name of its file in /dev.
+        attempts: those that hold it, or share it.
+        is_lost: whether attempts hold it and the driver no longer lists it.
+    """
+
+    number: int | None
+    name: str
+    busy_percent: int | None = None
+    memory_used: int | None = None
+    memory_total: int | None = None
+    attempts: tuple[int, ...] = ()
+    is_lost: bool = False
+
+
+@dataclass(frozen=True)
 class EngineStatus:
     """The status of the engine and its host; unknown values are None.
 
@@ -54,6 +73,7 @@ class EngineStatus:
     data_disk_free: int | None = None
     data_disk_total: int | None = None
     gpus: int | None = None
+    gpu_uses: tuple[GpuUse, ...] = ()
     isolation: str = ""
     problem: str = ""
     problems: tuple[str, ...] = ()
@@ -90,6 +110,9 @@ def status(places: Places) -> EngineStatus:
         ) from error
     known = {name: value for name, value in values.items() if name in _NAMES}
     known["problems"] = tuple(known.get("problems", ()))
+    known["gpu_uses"] = tuple(
+        GpuUse(**(one | {"attempts": tuple(one["attempts"])})) for one in known.get("gpu_uses", ())
+    )
     return EngineStatus(**(known | {"running": running}))
 
 

@@ -16,10 +16,9 @@ from competitions.model import Competition, edition_named
 from engine.integrity.code import SourceFile
 from engine.integrity.tables import Predictions, read_predictions
 from engine.layout import DatasetFolder, dataset_folder
-from engine.scoreboard.audit import file_hash
 from environment.runner import protocol
 from foundation import jsonlines
-from foundation.files import reading_untrusted
+from foundation.files import file_hash, reading_untrusted
 from foundation.problems import DataProblem
 from state import runs, submissions, sweeps
 from state.database import Database

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -33,6 +34,17 @@ _POSITIVE = Bounds("a number above 0", above=0)
 _NOT_NEGATIVE = Bounds("a number, 0 or more", least=0)
 
 
+class FormGroup(StrEnum):
+    """The groups of the launch form's fields, in their order."""
+
+    WHAT = "what runs"
+    SCHEDULING = "scheduling"
+    MODELS = "its models"
+    WHERE = "where it runs"
+    LIMITS = "limits of a run"
+    BUDGET = "budget of model calls"
+
+
 @dataclass(frozen=True)
 class FormField:
     """How the launch form shows an option.
@@ -40,14 +52,14 @@ class FormField:
     Attributes:
         hint: what to type there.
         initial: the initial text.
-        column: 0 (left) for what runs, 1 (right) for what it runs on.
+        group: the group of fields that it belongs to.
         about: what is said of it while it is typed into, where the flag's help is about flags; the help if empty.
     """
 
     label: str
     hint: str
     initial: str = ""
-    column: int = 0
+    group: FormGroup = FormGroup.WHAT
     about: str = ""
 
 
@@ -213,13 +225,16 @@ class SweepOptions:
         "The same as a text, such as 1h30m.", kept_as="time_limit_seconds", has_flag=False
     )
     concurrency: int | None = _option(
-        "How many runs at once.", default=1, bounds=_COUNT, form=FormField("at once", "runs", initial="1")
+        "How many runs at once.",
+        default=1,
+        bounds=_COUNT,
+        form=FormField("at once", "runs", initial="1"),
     )
     priority: int | None = _option(
         "The sweep whose runs start first when slots come free: a higher number goes first.",
         default=0,
         bounds=Bounds("a whole number"),
-        form=FormField("priority", "higher goes first", initial="0"),
+        form=FormField("priority", "higher goes first", initial="0", group=FormGroup.SCHEDULING),
     )
     start_ramp: float | None = _option(
         "Time between the starts of two runs, so that they do not all load data at once.",
@@ -227,13 +242,13 @@ class SweepOptions:
         default=0.0,
         bounds=_NOT_NEGATIVE,
         metavar="SECONDS",
-        form=FormField("start ramp", "30s; none if empty"),
+        form=FormField("start ramp", "30s; none if empty", group=FormGroup.SCHEDULING),
     )
     retries: int | None = _option(
         "How often a run is started again after it failed because of the infrastructure.",
         default=2,
         bounds=Bounds("a whole number, 0 or more", least=0),
-        form=FormField("retries", "of infrastructure", initial="2"),
+        form=FormField("retries", "of infrastructure", initial="2", group=FormGroup.SCHEDULING),
     )
     name: str | None = _option(
         "The sweep's name; made from the agent's if not given. Launching the same again changes nothing.",
@@ -261,22 +276,22 @@ class SweepOptions:
             "runtime",
             "process, docker, auto ...",
             initial="process",
-            column=1,
             about="process (isolated by bubblewrap where that works), bubblewrap, plain (not isolated), docker; "
             "without a daemon rootfs, apptainer, podman; auto: the first that works.",
+            group=FormGroup.WHERE,
         ),
     )
     placement: str | None = _option(
         "Where runs are run: here, or by Slurm: slurm, or slurm:NAME for the table [slurm.NAME] in config.toml.",
         default=HERE,
         metavar="NAME",
-        form=FormField("placement", "here or slurm", initial=HERE, column=1),
+        form=FormField("placement", "here or slurm", initial=HERE, group=FormGroup.WHERE),
     )
     network: str | None = _option(
         "What agents may reach: nothing, the hosts of --allow, or everything.",
         default="none",
         choices=NETWORKS,
-        form=FormField("network", "none, models or open", initial="none", column=1),
+        form=FormField("network", "none, models or open", initial="none", group=FormGroup.WHERE),
     )
     allow: tuple[str, ...] | None = _option(
         "A host of the network 'models'; repeatable.",
@@ -285,8 +300,8 @@ class SweepOptions:
         form=FormField(
             "hosts",
             "for the network models",
-            column=1,
             about="Hosts that the network 'models' lets through: HOST[:PORT] ...",
+            group=FormGroup.WHERE,
         ),
     )
     gateway: tuple[str, ...] | None = _option(
@@ -295,8 +310,8 @@ class SweepOptions:
         form=FormField(
             "gateway",
             "openai, anthropic ...",
-            column=1,
             about="Providers whose models agents may call: a gateway has the keys, passes calls on and counts them.",
+            group=FormGroup.MODELS,
         ),
     )
     model_grant: tuple[str, ...] | None = _option(
@@ -306,73 +321,73 @@ class SweepOptions:
         form=FormField(
             "model grants",
             "web-search, mcp ...",
-            column=1,
             about="What providers may do for agents beyond answering: web-search, code-execution, mcp, remote-urls.",
+            group=FormGroup.MODELS,
         ),
     )
     budget_calls: int | None = _option(
         "Model calls of a run; its gateway refuses further ones, as a provider does whose quota is used up.",
         bounds=_COUNT,
-        form=FormField("calls a run", "of models, at most"),
+        form=FormField("calls a run", "of models; none if empty", group=FormGroup.BUDGET),
     )
     budget_tokens: int | None = _option(
         "Tokens of a run's model calls, prompts and answers together; its gateway refuses further calls.",
         bounds=_COUNT,
-        form=FormField("tokens a run", "of models, at most"),
+        form=FormField("tokens a run", "of models; none if empty", group=FormGroup.BUDGET),
     )
     budget_usd: float | None = _option(
         "US dollars for a run's model calls; its gateway refuses further ones, and all of models without a price.",
         bounds=_POSITIVE,
-        form=FormField("USD a run", "of models, at most"),
+        form=FormField("USD a run", "of models; none if empty", group=FormGroup.BUDGET),
     )
     sweep_budget_calls: int | None = _option(
         "Model calls of all runs of the sweep together; once they are used up, no more of its runs start.",
         bounds=_COUNT,
-        form=FormField("calls in all", "of models, at most"),
+        form=FormField("calls in all", "of models; none if empty", group=FormGroup.BUDGET),
     )
     sweep_budget_tokens: int | None = _option(
         "Tokens of all runs of the sweep together; once they are used up, no more of its runs start.",
         bounds=_COUNT,
-        form=FormField("tokens in all", "of models, at most"),
+        form=FormField("tokens in all", "of models; none if empty", group=FormGroup.BUDGET),
     )
     sweep_budget_usd: float | None = _option(
         "US dollars for models of all its runs together; once they are used up, no more of its runs start.",
         bounds=_POSITIVE,
-        form=FormField("USD in all", "of models, at most"),
+        form=FormField("USD in all", "of models; none if empty", group=FormGroup.BUDGET),
     )
     over_budget: str | None = _option(
         "What counts when a run fails because the budget of its sweep or experiment is used up: result counts the "
         "failure, relaunch counts nothing until the budget is raised and the run is relaunched for free.",
         default=RESULT,
         choices=(RESULT, RELAUNCH),
-        form=FormField("over budget", "result or relaunch", initial=RESULT, column=1),
+        form=FormField("over budget", "result or relaunch", initial=RESULT, group=FormGroup.BUDGET),
     )
     record_calls: bool | None = _option(
         "Keep the requests of runs to models and the answers, compressed, in the runs' directories.",
-        form=FormField("record calls", "yes or no", initial=_NO, column=1),
+        form=FormField("record calls", "yes or no", initial=_NO, group=FormGroup.MODELS),
     )
     replay: int | None = _option(
         "Serve the recorded model calls of this run in place of a provider; such a run is never a result.",
         kept_as="replay_of",
         bounds=_COUNT,
         metavar="RUN",
-        form=FormField("replay", "the number of a run", column=1),
+        form=FormField("replay", "the number of a run", group=FormGroup.MODELS),
     )
     edition: str | None = _option(
         "v1 is MLE-bench bit for bit; corrected mends its defects.",
         default="v1",
         choices=EDITIONS,
-        form=FormField("edition", "v1 or corrected", initial="v1", column=1),
+        form=FormField("edition", "v1 or corrected", initial="v1"),
     )
     obfuscated: bool | None = _option(
         "Describe the task to agents without the competition's name, as OBFUSCATE=true does.",
-        form=FormField("obfuscated", "yes or no", initial=_NO, column=1),
+        form=FormField("obfuscated", "yes or no", initial=_NO),
     )
     cpus: float | None = _option(
         "Processors of a run: reserved for it, and it gets no more.",
         default=1.0,
         bounds=_POSITIVE,
-        form=FormField("CPUs", "reserved for a run", initial="1", column=1),
+        form=FormField("CPUs", "reserved for a run", initial="1", group=FormGroup.LIMITS),
     )
     memory_gb: float | None = _option(
         "Memory limit of a run, all its processes together; if not given or 0, none in containers, and nine tenths "
@@ -380,7 +395,7 @@ class SweepOptions:
         kept_as="memory_bytes",
         unit=_GB,
         bounds=_NOT_NEGATIVE,
-        form=FormField("memory GB", "no limit if empty", column=1),
+        form=FormField("memory GB", "no limit if empty", group=FormGroup.LIMITS),
     )
     shm_gb: float | None = _option(
         "Shared memory of a container.", kept_as="shm_bytes", unit=_GB, bounds=_NOT_NEGATIVE, has_flag=False
@@ -389,27 +404,27 @@ class SweepOptions:
         "GPUs of a container or a job; -1 is all of a host.",
         default=0,
         bounds=Bounds("a whole number, -1 or more", least=-1),
-        form=FormField("GPUs", "of a run; -1 is all", initial="0", column=1),
+        form=FormField("GPUs", "of a run; -1 is all", initial="0", group=FormGroup.LIMITS),
     )
     runs_per_gpu: int | None = _option(
         "How many runs share a GPU.",
         default=1,
         bounds=_COUNT,
-        form=FormField("runs per GPU", "1", initial="1", column=1),
+        form=FormField("runs per GPU", "1", initial="1", group=FormGroup.LIMITS),
     )
     idle_minutes: float | None = _option(
         "End a run in which nothing happens for this long; 0 means never.",
         kept_as="idle_limit_seconds",
         unit=60,
         bounds=_NOT_NEGATIVE,
-        form=FormField("idle limit", "30m; none if empty", column=1),
+        form=FormField("idle limit", "30m; none if empty", group=FormGroup.LIMITS),
     )
     disk_gb: float | None = _option(
         "End a run that uses more disk space than this; 0 means never.",
         kept_as="disk_limit_bytes",
         unit=_GB,
         bounds=_NOT_NEGATIVE,
-        form=FormField("disk GB", "no limit if empty", column=1),
+        form=FormField("disk GB", "no limit if empty", group=FormGroup.LIMITS),
     )
     container_config: str | None = _option(
         "Limits of containers, as MLE-bench's JSON.", kept_as="", metavar="FILE", is_path=True
@@ -456,7 +471,20 @@ def _options() -> Iterator[Option]:
 
 _SPEC_DEFAULTS = {each.name: each.default for each in fields(SweepSpec)}
 OPTIONS = tuple(_options())
-FORM_OPTIONS = tuple(option for option in OPTIONS if option.form is not None)
+FORM_OPTIONS = tuple(
+    option
+    for group in FormGroup
+    for option in OPTIONS
+    if option.form is not None and option.form.group is group
+)
+
+
+def usual_values() -> dict[str, Any]:
+    """Return the default of each field of `SweepSpec` that has one."""
+    kept = {
+        option.kept_as: option.to_kept(option.default) for option in OPTIONS if option.default is not None
+    }
+    return {name: kept.get(name, default) for name, default in _SPEC_DEFAULTS.items()}
 
 
 @dataclass(frozen=True)

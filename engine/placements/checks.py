@@ -85,6 +85,7 @@ class PlacementFacts:
         runtime: the runtime of runs there by default.
         answers: whether it can be used now.
         problem: why it can't be used.
+        next_step: what to do about that.
     """
 
     placement: str
@@ -98,6 +99,7 @@ class PlacementFacts:
     runtime: str = ""
     answers: bool = False
     problem: str = ""
+    next_step: str = ""
 
 
 def staging_check(spec: SweepSpec, profile: SlurmProfile) -> float:
@@ -173,11 +175,11 @@ def known_placements(places: Places) -> list[PlacementFacts]:
     """
     profiles = slurm_profiles(places.config_file)
     live = _live(places)
-    problem, partitions = "", frozenset[str]()
+    problem, step, partitions = "", "", frozenset[str]()
     try:
         partitions = frozenset(SlurmCommands(os.environ).partitions())
     except EnvironmentProblem as away:
-        problem = away.cause
+        problem, step = away.cause, away.next_step
     here = [attempt for attempt in live if attempt.placement == HERE]
     found = [
         PlacementFacts(HERE, running=len(here), runtime=runtimes.resolve(runtimes.PROCESS), answers=True)
@@ -194,13 +196,14 @@ def known_placements(places: Places) -> list[PlacementFacts]:
             wrong = problem or (
                 missing if profile.partition else missing and "no partition is the default one"
             )
+            then = step
         except UsageProblem as refused:
-            wrong = refused.cause
+            wrong, then = refused.cause, refused.next_step
         found.append(
             PlacementFacts(
                 *(placement, profile.partition, profile.account, profile.qos),
                 *(profile.max_jobs, len(ours) - waiting, waiting, room),
-                *(runtime_on_nodes(runtimes.PROCESS), not wrong, wrong),
+                *(runtime_on_nodes(runtimes.PROCESS), not wrong, wrong, then),
             )
         )
     return found

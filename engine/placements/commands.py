@@ -50,6 +50,12 @@ _FULL = ("maxsubmit", "submit limit", "temporarily unable to accept job")
 _TOO_LARGE = re.compile(r"(qos|assoc)\w*max(?!submit)\w+", re.IGNORECASE)
 # Messages of scancel about jobs that are gone; its exit code differs between versions and in federations.
 _GONE = ("invalid job id", "already completing or completed", "job/step already")
+_NO_CONFIGURATION = "configuration source"
+_CONFIGURE = "Set SLURM_CONF to the cluster's slurm.conf, or use a host where 'scontrol ping' answers."
+_PING = "'scontrol ping' says whether its controller is up."
+# What a message of a command begins with: its name, and the level unless that is `fatal`.
+_PREFIX = re.compile(r"^(?:\w+: )?(?:error: |(?=fatal: ))")
+_FATAL = "fatal: "
 # The length of an argument is limited.
 MOST_NAMES = 500
 # Columns that a version of 2020 knows too, each uncut and with its own separator.
@@ -288,9 +294,8 @@ class SlurmCommands:
                 "Start the engine where Slurm is.",
             ) from error
         except subprocess.TimeoutExpired as error:
-            raise SlurmAway(
-                "Slurm does not answer", f"{program} took more than {_TIMEOUT_SECONDS:g} s"
-            ) from error
+            why = f"{program} took more than {_TIMEOUT_SECONDS:g} s"
+            raise SlurmAway("Slurm does not answer", why, _PING) from error
         except OSError as error:
             raise SlurmAway("Slurm does not answer", f"{program}: {error}") from error
         said = done.stderr if told_on_stderr else done.stdout
@@ -298,18 +303,30 @@ class SlurmCommands:
             return said
         if program == "scancel" and all(map(_tells_of_gone_job, done.stderr.splitlines() or [""])):
             return said
-        why = " ".join(f"{done.stderr} {done.stdout}".split())[:_SHOWN] or f"code {done.returncode}"
-        if any(sign in why.lower() for sign in _NOT_KEPT):
+        whole = f"{done.stderr}\n{done.stdout}"
+        why = _essential(whole)[:_SHOWN] or f"code {done.returncode}"
+        told = whole.lower()
+        if any(sign in told for sign in _NOT_KEPT):
             raise NoAccounting("Slurm keeps no records", why)
-        if program == "sbatch" and _NO_SUCH_NODES in why.lower():
+        if program == "sbatch" and _NO_SUCH_NODES in told:
             raise SlurmUnfit("Slurm refuses the job", why, "Correct the sweep, or its table in config.toml.")
-        if program == "sbatch" and any(sign in why.lower() for sign in _FULL) and not _TOO_LARGE.search(why):
+        if program == "sbatch" and any(sign in told for sign in _FULL) and not _TOO_LARGE.search(told):
             raise SlurmFull("Slurm takes no more jobs now", why)
-        if program == "sbatch" and (_TOO_LARGE.search(why) or any(sign in why.lower() for sign in _REFUSALS)):
+        if program == "sbatch" and (_TOO_LARGE.search(told) or any(sign in told for sign in _REFUSALS)):
             raise SlurmRefuses(
                 "Slurm refuses the job", why, "Correct the sweep, or its table in config.toml."
             )
-        raise SlurmAway("Slurm does not answer", f"{program}: {why}")
+        is_unconfigured = _NO_CONFIGURATION in told
+        raise SlurmAway(
+            "Slurm does not answer", f"{program}: {why}", _CONFIGURE if is_unconfigured else _PING
+        )
+
+
+def _essential(said: str) -> str:
+    """Return the error messages of a command in one line, without its name; a fatal one tells all."""
+    messages = [_PREFIX.sub("", line.strip()) for line in said.splitlines() if line.strip()]
+    fatal = [message for message in messages if message.startswith(_FATAL)]
+    return "; ".join(dict.fromkeys(message.removeprefix(_FATAL) for message in fatal or messages))
 
 
 def output_option(path: Path) -> str:

@@ -125,7 +125,7 @@ def group_by_cause(
     """
     members: defaultdict[tuple[CauseKind, str], list[tuple[float, Run]]] = defaultdict(list)
     for run in found:
-        why = _cause(run, limits.get(run.sweep_id), now)
+        why = cause_now(run, limits.get(run.sweep_id), now)
         if why is not None:
             kind, cause, at = why
             members[kind, cause].append((at, run))
@@ -140,7 +140,7 @@ def group_by_cause(
 
 def lasting_cause(run: Run) -> tuple[str, str]:
     """Return the key and the text of the cause of a run that has failed or can't be graded; both empty for others."""
-    why = _cause(run, None, 0.0) if run.state is RunState.FAILED or run.grading_problem else None
+    why = cause_now(run, None, 0.0) if run.state is RunState.FAILED or run.grading_problem else None
     return ("", "") if why is None else (cause_key(why[0], why[1]), why[1])
 
 
@@ -150,8 +150,11 @@ def idle_since(run: Run, now: float) -> float | None:
     return active if now - active > IDLE_SECONDS else None
 
 
-def _cause(run: Run, limit: float | None, now: float) -> tuple[CauseKind, str, float] | None:
-    """Return the kind of a run's problem, its cause, and since when; None where it has none."""
+def cause_now(run: Run, limit: float | None, now: float) -> tuple[CauseKind, str, float] | None:
+    """Return the kind of a run's problem, its cause, and since when; None where it has none.
+
+    Whether a live run is late or idle depends on the time limit and the time; without a limit no run is late.
+    """
     if run.state is RunState.FAILED:
         kind = run.failure_class or FailureClass.UNKNOWN
         return CauseKind(group_of(kind, run.suspected)), run.cause, run.ended_at or now

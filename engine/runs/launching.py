@@ -22,7 +22,7 @@ from engine.agents import (
     start_variables,
     wants_obfuscated,
 )
-from engine.images.building import images_of_runs
+from engine.images.building import GRADER_IMAGE, images_of_runs
 from engine.images.exporting import find_exported
 from engine.layout import dataset_folder
 from engine.placements import Placement
@@ -213,10 +213,16 @@ def make_order(
     """
     spec = sweep.spec
     competition = registry.get(run.competition_id)
-    own_image, grader_image = images_of_runs(agent, kept=has_snapshot(sweep))
+    image_labels: tuple[tuple[str, str], ...] = ()
+    grader_labels: tuple[tuple[str, str], ...] = ()
     image_file = None
-    if images is not None and needs_image_file(attempt.runtime, agent):
-        image_file = find_exported(own_image, images, attempt.runtime)
+    uses_image_file = needs_image_file(attempt.runtime, agent)
+    # Only where an image is used: they name the files that it is built from, which take a tenth of a second to hash.
+    if uses_image_file or attempt.runtime == protocol.DOCKER:
+        own_image, grader_image = images_of_runs(agent, kept=has_snapshot(sweep))
+        image_labels, grader_labels = own_image.labels, grader_image.labels
+        if images is not None and uses_image_file:
+            image_file = find_exported(own_image, images, attempt.runtime)
     return Order(
         **{name: getattr(spec, name) for name in _SAME_OPTIONS},
         version=protocol.VERSION,
@@ -238,10 +244,10 @@ def make_order(
         runtime=attempt.runtime,
         python_prefix=sys.prefix,
         snapshot_every_seconds=spec.grade_every_seconds,
-        image=own_image.name,
-        grader_image=grader_image.name,
-        image_labels=own_image.labels,
-        grader_labels=grader_image.labels,
+        image=agent.image_name,
+        grader_image=GRADER_IMAGE,
+        image_labels=image_labels,
+        grader_labels=grader_labels,
         gpu_uuids=gpu_uuids,
         privileged=agent.privileged,
         keep_container=spec.keep_containers,

@@ -1,16 +1,18 @@
-"""Choose which runs start now, and lease GPUs to them; `engine.supervisor.starting` starts them."""
+"""Choose which runs start now, and lease GPUs to them; `engine.supervisor.starting` starts and retries them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from environment.runner.host.readings import GpuReader
+from environment.runner.host.readings import Gpu, GpuReader
 from foundation.clock import Clock
 
 ALL = -1
 _TOLERANCE = 1e-9
 _READ_SECONDS = 30.0
+_FIRST_WAIT_SECONDS = 30.0
+_LONGEST_WAIT_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,11 @@ def lease(free: Mapping[str, float], count: int, share: float) -> tuple[str, ...
     return tuple(sorted(able, key=lambda uuid: free[uuid])[:wanted])
 
 
+def wait_seconds(failures: int) -> float:
+    """Return how long a failed run waits for its retry: twice as long after each failure, up to a limit."""
+    return min(_FIRST_WAIT_SECONDS * 2.0 ** (failures - 1), _LONGEST_WAIT_SECONDS)
+
+
 class GpuPool:
     """The leases of this host's GPUs, in memory only; after a restart `hold` is called for each live attempt."""
 
@@ -134,6 +141,8 @@ class GpuPool:
         self._clock = clock
         self._leases: dict[int, tuple[tuple[str, ...], float]] = {}
         self._devices: tuple[str, ...] = ()
+        # As last read, also those that the driver has lost since.
+        self._known: dict[str, Gpu] = {}
         self._read_at: float | None = None
 
     def hold(self, attempt_id: int, uuids: tuple[str, ...], share: float) -> None:
@@ -145,9 +154,21 @@ class GpuPool:
         """List the devices of this host, read at most 30 seconds ago."""
         now = self._clock.monotonic()
         if self._read_at is None or now - self._read_at > _READ_SECONDS:
-            self._devices = tuple(gpu.uuid for gpu in self._read())
+            found = {gpu.uuid: gpu for gpu in self._read()}
+            self._devices = tuple(found)
+            self._known |= found
             self._read_at = now
         return self._devices
+
+    def holders(self) -> list[tuple[Gpu, tuple[int, ...], bool]]:
+        """List the devices with the attempts that hold them, and whether the driver has lost one that is held."""
+        here = self.devices()
+        held = {uuid: list[int]() for uuid in here}
+        for attempt_id, (uuids, _share) in self._leases.items():
+            for uuid in uuids:
+                held.setdefault(uuid, []).append(attempt_id)
+        unknown = {uuid: Gpu(uuid, "", None, None, None) for uuid in held}
+        return [((unknown | self._known)[uuid], tuple(who), uuid not in here) for uuid, who in held.items()]
 
     def free(self, live: Collection[int]) -> dict[str, float]:
         """Return the free share of each device, and drop the leases of attempts that are not live any more."""

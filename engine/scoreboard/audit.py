@@ -5,7 +5,6 @@ It contains hashes of answers, never answers or secrets, and is always the same 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -19,7 +18,7 @@ from engine.layout import DatasetFolder, dataset_folder, descriptions_of
 from engine.scoreboard.model import Evidence
 from environment.runner import protocol
 from environment.runner.code_snapshots import KeptFile, manifest_path, read_kept, read_snapshot
-from foundation.files import reading_untrusted
+from foundation.files import file_hash
 from foundation.problems import DataProblem
 from state import database as state_database
 from state import datasets, events, runs, submissions, sweeps
@@ -29,7 +28,6 @@ from state.records import IMPORTED, Attempt, Dataset, Event, Run, Submission, Sw
 from state.usage import model_calls
 from state.usage.model_calls import ModelUse
 
-_BLOCK = 1 << 20
 _MOST_EVENTS = 100_000
 # The files of an attempt's directory that record its order, its events and how it ended.
 _FILES = (protocol.ORDER, protocol.EVENTS, protocol.EXIT, protocol.VALIDATIONS)
@@ -162,18 +160,6 @@ def audits_of(state_dir: Path, evidence: Evidence) -> tuple[RunAudit, ...]:
 def answers_hash(folder: DatasetFolder, competition_id: str) -> str:
     """Return the SHA-256 of a dataset's answers; empty where they are not on this machine."""
     return file_hash(folder.prepared / registry.get(competition_id).answers)
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file that an agent may have written; empty where it can't be read."""
-    digest = hashlib.sha256()
-    try:
-        with reading_untrusted(path) as stream:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
-    except (DataProblem, OSError):
-        return ""  # `differences` reports the empty hash
-    return digest.hexdigest()
 
 
 def _dataset(database: Database, run: Run, sweep: Sweep) -> AuditedDataset:

@@ -123,8 +123,10 @@ class Comparison:
         if not whole.points:
             return "they are even overall, though not on each competition"
         chance = "hardly chance" if whole.p_value < SIGNIFICANT else "may well be chance"
-        ahead = "A" if whole.points > 0 else "B"
-        return f"{ahead} is ahead by {abs(whole.points):.1f} points: {chance} (p = {whole.p_value:.3f})"
+        ahead, sign = ("A", 1) if whole.points > 0 else ("B", -1)
+        better = sum(sign * duel.difference > 0 for duel in self.duels)
+        counts = f"better on {better}, worse on {whole.deciding - better} of {_common(whole.competitions)}"
+        return f"{ahead} is ahead by {abs(whole.points):.1f} points, {counts}: {chance} (p = {whole.p_value:.3f})"
 
     @property
     def deciding(self) -> tuple[Duel, ...]:
@@ -174,6 +176,10 @@ def compare(first: Evidence, second: Evidence, *, measure: Measure = Measure.ANY
         descriptions=(first.conditions.descriptions, second.conditions.descriptions),
         costs=(costs_of(first), costs_of(second)),
     )
+
+
+def _common(count: int) -> str:
+    return f"{count} common competition{'' if count == 1 else 's'}"
 
 
 def permutation_p_value(differences_of_pairs: Sequence[Fraction]) -> float:

@@ -43,13 +43,12 @@ from engine.scoreboard.model import (
     Row,
     Standing,
     Trial,
-    limit_text,
 )
 from environment.gateway.dialects import Usage
 from foundation.clock import iso
 from foundation.files import csv_text, write_json, write_text
 from foundation.problems import DataProblem, UsageProblem
-from foundation.text import spreadsheet_text, visible
+from foundation.text import limit_text, spreadsheet_text, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +61,7 @@ INTEGRITY = "integrity.json"
 _FORMAT = "mlebench-console bundle"
 _VERSION = 1
 _UNKNOWN = "not known"
+_NO_IMAGE = "none known"
 
 # The headings of the published leaderboard, word for word.
 _HEADINGS = (
@@ -161,7 +161,7 @@ class Disclosure:
             ("edition", self.edition),
             *((("descriptions", "obfuscated"),) if self.descriptions == OBFUSCATED else ()),
             ("agent", " ".join(part for part in (self.agent, self.agent_version) if part) or _UNKNOWN),
-            ("agent images", ", ".join(self.images) or "none known"),
+            ("agent images", ", ".join(self.images) or _NO_IMAGE),
             ("complete seeds", _of(self.seeds_done, self.seeds_planned)),
             ("padding", "missing results counted as no medal" if self.padded else "no"),
             ("re-rolled seeds", _listed(self.rerolled)),
@@ -287,6 +287,70 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{len(names)}: {'; '.join(names)}" if names else "none"
 
 
+# What a row lacks
+
+
+@dataclass(frozen=True)
+class Shortcoming:
+    """One thing that a row lacks before it could be handed in.
+
+    Attributes:
+        about: what it is about: `data`, `row`, `runs`, `competitions`, `seeds`, `agent`, `models`, `integrity` or
+            `conditions`.
+        text: what is lacking.
+    """
+
+    about: str
+    text: str
+
+
+# Published rows are over this many seeds or more.
+_USUAL_SEEDS = 3
+
+
+def shortcomings(row: Row, disclosure: Disclosure) -> tuple[Shortcoming, ...]:
+    """Return what a row lacks before it could be handed in, the gravest first; empty if nothing is lacking."""
+    found: list[tuple[str, str]] = []
+    if disclosure.demo:
+        found.append(("data", "they are synthetic: a demo is never a result"))
+    if row.conflict:
+        found.append(("row", f"its runs can't share one: {row.conflict}"))
+    empty = ", ".join(name.capitalize() for name in COLUMNS if row.columns[name].cell is None)
+    without = f": no figure for {empty}" if empty and not row.conflict else ""
+    if disclosure.absent:
+        of = len(registry.splits()["split75"])
+        found.append(("competitions", f"{len(disclosure.absent)} of {of} have no run{without}"))
+    if row.running:
+        found.append(("runs", f"some have not ended{'' if disclosure.absent else without}"))
+    found += [("seeds", text) for text in _short_of_seeds(disclosure)]
+    if not row.agent:
+        found.append(("agent", "its name is missing"))
+    if not row.llms:
+        found.append(("models", "their names are missing"))
+    found += [("integrity", text) for text in _not_examined(disclosure.integrity)]
+    unknown = [name for name, text in disclosure.facts() if text in (_UNKNOWN, _NO_IMAGE)]
+    if unknown:
+        found.append(("conditions", f"not known: {', '.join(unknown)}"))
+    return tuple(Shortcoming(about, text) for about, text in found)
+
+
+def _short_of_seeds(disclosure: Disclosure) -> Iterator[str]:
+    done, planned = disclosure.seeds_done, disclosure.seeds_planned
+    if done is not None and planned is not None and done < planned:
+        yield f"{done} of {planned} complete"
+    elif done is not None and done < _USUAL_SEEDS:
+        yield f"{done}; published rows have {_USUAL_SEEDS} or more"
+
+
+def _not_examined(summary: IntegritySummary | None) -> Iterator[str]:
+    if summary is None:
+        return
+    if not summary.layers:
+        yield "no detector has looked at its runs"
+    if summary.flagged:
+        yield f"{len(summary.flagged)} flagged run{'' if len(summary.flagged) == 1 else 's'} that nobody has reviewed"
+
+
 # A row as text
 
 
@@ -330,7 +394,12 @@ def _row_cells(row: Row) -> tuple[str, ...]:
 def _cell(standing: Standing | None) -> str:
     if standing is None or standing.cell is None:
         return "-" if standing is None or not standing.covered else f"{standing.covered}/{standing.of} run"
-    return str(standing.cell)
+    return _figures(standing.cell)
+
+
+def _figures(cell: Cell) -> str:
+    """Write a percentage; that of one seed has no error."""
+    return str(cell) if cell.has_error else f"{cell.figures()} (1 seed)"
 
 
 def _mark(available: bool | None) -> str:
@@ -342,7 +411,7 @@ def _extra(row: Row) -> tuple[tuple[str, str], ...]:
     made = [(name, _cell(standing)) for name, standing in row.columns.items() if name not in COLUMNS]
     whole = all(standing.cell is not None for standing in row.columns.values())
     if row.own is not None and row.own.cell is not None and not whole:
-        made.append((f"Its own {row.own.of} competitions (%)", str(row.own.cell)))
+        made.append((f"Its own {row.own.of} competitions (%)", _figures(row.own.cell)))
     costs = row.costs
     if costs is not None and costs.tokens_per_run is not None:
         made.append(("Tokens per run", f"{costs.tokens_per_run:,.0f}{_over(costs.measured, costs.runs)}"))

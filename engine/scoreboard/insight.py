@@ -401,7 +401,8 @@ class Insight:
             facts.append(("pass@k, any medal", ", ".join(chances)))
         if self.shorter_limits:
             limits = (
-                f"{one.hours:.3g} h{' (real)' if one.full else ''}: {one.cell}" for one in self.shorter_limits
+                f"{one.hours:.3g} h{' (real)' if one.full else ''}: {one.cell.figures()}"
+                for one in self.shorter_limits
             )
             facts.append(("any medal % at shorter limits", ", ".join(limits)))
         if self.stability is not None:

@@ -110,11 +110,6 @@ def differences(conditions: Iterable[Conditions], *, ignored: Sequence[str] = ()
     return tuple(found)
 
 
-def limit_text(hours: float) -> str:
-    """Write a time limit, in minutes where it is below an hour."""
-    return f"{hours:g} h" if hours >= 1 else f"{hours * 60:g} min"
-
-
 # The measures earned by each seed, by competition; the k-th result is seed k, whatever its run's own seed number.
 Results = Mapping[str, Sequence[frozenset[Measure]]]
 

@@ -24,11 +24,11 @@ from engine.scoreboard.model import (
     Trial,
     TrialCosts,
     differences,
-    limit_text,
 )
 from environment.gateway.prices import PriceTable, price_table
 from environment.runner import protocol
 from foundation.problems import UsageProblem
+from foundation.text import limit_text
 from state import datasets, experiments, integrity, runs, submissions, sweeps
 from state.database import Database
 from state.lifecycle import ENGINE, MEDALS, FailureClass, Outcome, RunState

@@ -18,13 +18,12 @@ from engine.scoreboard.model import (
     Row,
     Standing,
     Trial,
-    limit_text,
 )
 from engine.scoreboard.plots import plots_of, svg, timeline_svg
 from engine.scoreboard.timeline import Timeline, counted_marks
 from engine.settings import Prices
 from environment.runner import protocol
-from foundation.text import visible
+from foundation.text import limit_text, visible
 
 # The colour of an ending, as on the console's screens: a failure is red, a submission without a score is none.
 _KINDS = {
@@ -139,8 +138,8 @@ def _legend(timeline: Timeline | None) -> str:
     marks = ", ".join(f"{kind} ×{count}" for kind, count in counted_marks(timeline.marks).items())
     return (
         "One line for each slot; times are of the machine that wrote this. At the end of a bar: G, S, B a medal, ^ and"
-        " v above and below the median, x invalid, 0 no submission, ! a failure with the letter of its class (!g a lost"
-        f" GPU); a number at its begin counts attempts. {f'Marked: {marks}. ' if marks else ''}Below: medals over time."
+        " v above and below the median, x invalid, ∅ no submission, ! a failure with the letter of its class;"
+        f" a number at its begin counts attempts. {f'Marked: {marks}. ' if marks else ''}Below: medals over time."
     )
 
 

@@ -123,6 +123,8 @@ def _pass_at_k(evidence: Evidence) -> Plot:
 
 def _endings(evidence: Evidence) -> Plot:
     splits = endings_by_split(evidence)
+    if len(splits) == 2:  # one split, and all of them: the same runs
+        splits = splits[:1]
     series = [
         Series(
             ending,
@@ -459,7 +461,7 @@ def picture(plot: Plot, form: str) -> bytes:
 _LANE, _LANE_LABEL, _TIMELINE_WIDTH, _CURVE = 20, 76, 1120, 110
 _FAILED, _LIVE, _STOPPED = "#c62828", "#0b6cb0", "#7f7f7f"
 _OUTCOME_COLOURS = {outcome: _NAMED[outcome.value.replace("_", " ")] for outcome in Outcome}
-_OUTCOME_SIGNS = dict(zip(Outcome, ("G", "S", "B", "^", "v", "x", "0"), strict=True))
+_OUTCOME_SIGNS = dict(zip(Outcome, ("G", "S", "B", "^", "v", "x", "∅"), strict=True))
 _MARK_SIGNS = dict(zip(MarkKind, ("g", "o", "e", "k", "p", "r"), strict=True))
 
 
@@ -540,7 +542,7 @@ def _timeline_bar(bar: Bar, begin: float, end: float, y: float, now: float) -> s
     """Return the bar of one attempt, with its sign where there is room, and a tooltip that describes it."""
     width = max(2.0, end - begin - 1)
     if bar.state is RunState.FAILED:
-        letter = "g" if bar.lost_gpu else "?" if bar.failure is None else bar.failure[0]
+        letter = "?" if bar.failure is None else bar.failure[0]
         colour, sign, became = _FAILED, f"!{letter}", f"failed: {bar.failure}"
     elif bar.outcome is not None:
         colour, sign, became = (

@@ -32,12 +32,12 @@ from engine.scoreboard.model import (
     Measure,
     Trial,
     differences,
-    limit_text,
 )
 from engine.scoreboard.own_runs import find_evidence
 from environment.gateway.prices import PriceTable
 from foundation.files import read_csv, write_json
 from foundation.problems import DataProblem, UsageProblem, reading
+from foundation.text import limit_text
 from state import database as state_database
 
 # The folder of imports in the state directory.

@@ -62,7 +62,7 @@ class Bar:
         state: of a run's latest attempt, the run's state; of an earlier attempt, how that one ended.
         outcome: the grade of its final submission.
         standing: the outcome that a live attempt would get if it ended now; None: nothing is graded yet.
-        cause: why it failed.
+        cause: why it failed, or why a person should look at it while it is live.
         node: the host that it ran on; empty for the engine's own host.
     """
 
@@ -123,7 +123,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class ExpectedEnd:
-    """When the last run of a sweep ends.
+    """When the last run of a sweep ends, or an earlier one makes room for a queued run.
 
     Attributes:
         at: in seconds since the epoch.
@@ -179,7 +179,7 @@ _STEPS = (
 
 
 def time_ticks(begin: float, end: float, most: float) -> list[tuple[float, str]]:
-    """Choose at most `most` round local times within a span, each with its label: `06:00`, or at midnight `03-14`."""
+    """Choose at most `most` round local times within a span, each with its label: `06:00`, or at midnight `Mar 14`."""
     step = next((step for step in _STEPS if (end - begin) / step <= most), _STEPS[-1])
     offset = time.localtime(begin).tm_gmtoff
     first = math.ceil((begin + offset) / step)
@@ -187,7 +187,7 @@ def time_ticks(begin: float, end: float, most: float) -> list[tuple[float, str]]
     for number in range(first, math.ceil((end + offset) / step)):
         at = number * step - offset
         is_day = step >= 86400 or number * step % 86400 == 0
-        found.append((at, time.strftime("%m-%d" if is_day else "%H:%M", time.localtime(at))))
+        found.append((at, time.strftime("%b %d" if is_day else "%H:%M", time.localtime(at))))
     return found
 
 
@@ -211,40 +211,59 @@ def lanes_of(bars: Iterable[Bar]) -> tuple[Lane, ...]:
 def expected_end(
     members: Sequence[Run], *, concurrency: int, limit_seconds: float, now: float
 ) -> ExpectedEnd | None:
-    """Estimate when the last run of a sweep ends, at the given concurrency.
+    """Estimate when the last run of a sweep ends, at the given concurrency."""
+    planned = _planned(members, concurrency, limit_seconds, now)
+    last = max((end for _begin, end in planned.values()), default=None)
+    return None if last is None else ExpectedEnd(last, at_most=not _durations(members))
 
-    A run is expected to take the median time of the ended runs of its competition; without any, that of all ended
-    runs; without any of these, its whole time limit.
-    """
-    live = [run for run in members if run.is_live]
-    queued = sum(run.state is RunState.QUEUED for run in members)
-    if not live and not queued:
-        return None
+
+def expected_start(
+    members: Sequence[Run], run_id: int, *, concurrency: int, limit_seconds: float, now: float
+) -> ExpectedEnd | None:
+    """Estimate when a slot becomes free for a queued run: when the run before it ends."""
+    planned = _planned(members, concurrency, limit_seconds, now)
+    return ExpectedEnd(planned[run_id][0], at_most=not _durations(members)) if run_id in planned else None
+
+
+def _durations(members: Sequence[Run]) -> dict[str, list[float]]:
+    """Return how long the ended runs took, by competition."""
     took: defaultdict[str, list[float]] = defaultdict(list)
     for run in members:
         if run.state is not RunState.STOPPED and run.ended_at is not None and run.started_at is not None:
             took[run.competition_id].append(run.ended_at - run.started_at)
-    usual = median([seconds for found in took.values() for seconds in found]) if took else limit_seconds
+    return took
 
+
+def _planned(
+    members: Sequence[Run], concurrency: int, limit_seconds: float, now: float
+) -> dict[int, tuple[float, float]]:
+    """Estimate the begin and the end of each live and queued run of a sweep, by the run's number.
+
+    A run is expected to take the median time of the ended runs of its competition; without any, that of all ended
+    runs; without any of these, its whole time limit.
+    """
+    took = _durations(members)
+    usual = median([seconds for found in took.values() for seconds in found]) if took else limit_seconds
     expected = {name: median(found) for name, found in took.items()}
 
     def seconds_of(run: Run) -> float:
         return min(expected.get(run.competition_id, usual), limit_seconds or usual)
 
-    free: list[float] = []
-    for run in live:
-        began = now if run.started_at is None else run.started_at
-        end = began + seconds_of(run)
-        # A run that takes longer than expected may use its whole time limit.
-        free.append(max(now, end if end > now else began + limit_seconds))
-    last = max(free, default=now)
+    planned: dict[int, tuple[float, float]] = {}
+    for run in members:
+        if run.is_live:
+            began = now if run.started_at is None else run.started_at
+            end = began + seconds_of(run)
+            # A run that takes longer than expected may use its whole time limit.
+            planned[run.id] = began, max(now, end if end > now else began + limit_seconds)
+    free = [end for _begin, end in planned.values()]
     free += [now] * (max(1, concurrency) - len(free))
     heapq.heapify(free)
     for run in sorted((run for run in members if run.state is RunState.QUEUED), key=lambda run: run.position):
-        end = heapq.heappop(free) + seconds_of(run)
-        last = max(last, end)
-        heapq.heappush(free, end)
-    return ExpectedEnd(last, at_most=not took)
+        begin = heapq.heappop(free)
+        planned[run.id] = begin, begin + seconds_of(run)
+        heapq.heappush(free, planned[run.id][1])
+    return planned
 
 
 def end_of_sweep(sweep: Sweep, members: Sequence[Run], now: float) -> ExpectedEnd | None:

@@ -19,11 +19,12 @@ from engine.grading.grader import report_on
 from engine.grading.report import standing_of
 from engine.layout import can_grade, dataset_folder
 from engine.scoreboard.aggregation import row_of
-from engine.scoreboard.audit import RunAudit, answers_hash, file_hash
+from engine.scoreboard.audit import RunAudit, answers_hash
 from engine.scoreboard.export import AUDIT, RUNS, RowFormat, check_files, columns_document, snapshot_path
 from engine.scoreboard.model import Conditions, Evidence
 from engine.scoreboard.own_runs import trial_of
 from engine.scoreboard.reports import load_evidence
+from foundation.files import file_hash
 from foundation.problems import DataProblem
 
 

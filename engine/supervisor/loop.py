@@ -15,7 +15,7 @@ from importlib.metadata import version
 
 from competitions.grader import Grader
 from engine.agent_snapshots import AgentSnapshots
-from engine.control.status import EngineStatus, publish
+from engine.control.status import EngineStatus, GpuUse, publish
 from engine.datasets import Capacity, DatasetQueue
 from engine.datasets.limits import Limits
 from engine.datasets.requests import DatasetRequests
@@ -275,6 +275,14 @@ class Supervisor:
             data_disk_free=data_disk.free,
             data_disk_total=data_disk.total,
             gpus=len(self._gpus.devices()),
+            gpu_uses=tuple(
+                GpuUse(gpu.minor, gpu.name, attempts=attempts, is_lost=True)
+                if is_lost
+                else GpuUse(
+                    gpu.minor, gpu.name, gpu.busy_percent, gpu.memory_used, gpu.memory_total, attempts
+                )
+                for gpu, attempts, is_lost in self._gpus.holders()
+            ),
             isolation=self._isolation,
             problem="; ".join(problems),
             problems=problems,

@@ -18,7 +18,7 @@ from engine.providers import model_prices, providers_of
 from engine.runs import launching
 from engine.runs.budgets import SharedBudgets
 from engine.runs.launching import ModelAccess
-from engine.runs.scheduling import Choice, Demand, Free, GpuPool, choose, lease
+from engine.runs.scheduling import Choice, Demand, Free, GpuPool, choose, lease, wait_seconds
 from engine.settings import EngineSettings
 from environment.container.redaction import TextRedactor
 from environment.runner import protocol
@@ -36,8 +36,6 @@ from state.transitions import Failure
 from state.usage import outages
 
 _MOST_STARTS_A_STEP = 8
-_FIRST_WAIT_SECONDS = 30.0
-_LONGEST_WAIT_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
@@ -350,8 +348,3 @@ class Retrier:
         now = self._clock.now()
         waited = max(now - (run.ended_at or now), self._clock.monotonic() - seen_at)
         return waited >= wait_seconds(run.failures)
-
-
-def wait_seconds(failures: int) -> float:
-    """Return how long to wait after a number of failures: twice as long each time, up to a limit."""
-    return min(_FIRST_WAIT_SECONDS * 2.0 ** (failures - 1), _LONGEST_WAIT_SECONDS)

@@ -29,10 +29,8 @@ from engine.placements.survey import kept_offers
 from engine.places import Places, images_folder
 from engine.providers import keys_of, providers_of, without_keys
 from engine.runs import launching
-from engine.scoreboard.model import limit_text
 from engine.settings import SlurmProfile
 from engine.space import existing
-from environment.container.proxy import parse_rule
 from environment.gateway.dialects import Grant
 from environment.runner import protocol, runtimes
 from environment.runner.docker.daemon import build_command, daemon_problems
@@ -40,7 +38,7 @@ from environment.runner.process import choosing, containers
 from environment.runner.process.containment import held_limits
 from environment.runner.protocol import ImageFile, ModelProvider, Order
 from foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from foundation.text import gigabytes
+from foundation.text import gigabytes, limit_text
 from state import database, runs, sweeps
 from state.records import HERE, Sweep, SweepSpec
 
@@ -525,6 +523,12 @@ def _check_hosts(spec: SweepSpec) -> None:
         raise UsageProblem("the network 'models' has no hosts", "", "Give them: --allow HOST")
     if spec.network != _MODELS and spec.allowed_hosts:
         raise UsageProblem("hosts are allowed only on the network 'models'", f"it is '{spec.network}'")
+    if not spec.allowed_hosts:
+        return
+    from environment.container.proxy import (
+        parse_rule,
+    )  # asyncio, which it needs, would double what hosts cost to check
+
     for host in spec.allowed_hosts:
         try:
             parse_rule(host)

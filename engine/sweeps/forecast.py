@@ -8,23 +8,28 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.checks import Check
 from engine.control import EngineStatus, status
+from engine.model_costs import known_cost
 from engine.options.sweep import Launch
 from engine.placements.checks import JobEstimate, estimate
 from engine.placements.slurm import profile_named
 from engine.places import Places
-from engine.settings import EngineSettings, read_table
+from engine.providers import model_prices
+from engine.settings import EngineSettings, Prices, read_table
 from engine.space import free_bytes
 from engine.sweeps.checks import HostCapacity, check_all
 from environment.runner.host.readings import read_nvidia
 from foundation.problems import Problem
 from state import database, runs
 from state.records import HERE
+from state.usage import model_calls
 from state.usage.samples import DATABASE_NAME, Samples, UnusableSamples
 
+CONCURRENCY = "concurrency"
+"""What limits the runs at once, where it is not a resource."""
 _ATTEMPTS_MEASURED = 20
 
 
@@ -47,11 +52,12 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class PastRuns:
-    """Durations of an agent's earlier runs, by competition, and the average disk use of a run."""
+    """Durations of an agent's earlier runs, by competition, and the average disk use and model cost of a run."""
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     usual_seconds: float | None = None
     disk_bytes: int | None = None
+    model_usd: float | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,10 @@ class Forecast:
         seconds_at_most: the same if every run uses its whole time limit.
         measured: how many of the runs have a duration from earlier runs.
         jobs: the forecast of a batch system; None for runs on this host.
+        fit_at_once: how many would be live at once with a higher concurrency, in the resources that are free now.
+        seconds_if_full: until the last run ends, if so many were.
+        model_usd: the cost of model calls, by those of earlier runs; None if none were counted.
+        machine_cost: of the hours of all runs, by the prices in config.toml; None if there are none.
     """
 
     checks: tuple[Check, ...]
@@ -100,6 +110,20 @@ class Forecast:
     seconds_at_most: float
     measured: int
     jobs: JobsForecast | None = None
+    fit_at_once: int = 0
+    seconds_if_full: float = 0.0
+    model_usd: float | None = None
+    machine_cost: float | None = None
+    currency: str = Prices.currency
+
+    @property
+    def leaves_room(self) -> bool:
+        """Whether a higher concurrency alone would end it sooner."""
+        return (
+            self.bound_by == CONCURRENCY
+            and self.fit_at_once > self.at_once
+            and self.seconds_if_full < self.seconds
+        )
 
     @property
     def can_launch(self) -> bool:
@@ -131,17 +155,48 @@ def forecast(
     if jobs is not None and jobs.most < at_once:
         at_once, bound_by = jobs.most, "max_jobs"
     planned = schedule(launch, known, at_once)
-    limit = launch.spec.time_limit_seconds
+    full = _fit_at_once(launch, engine, capacity) if jobs is None else min(jobs.room, launch.run_count)
+    prices = read_table(places.config_file, Prices)
     return Forecast(
         checks,
         planned,
         at_once,
         bound_by,
-        max((run.starts_after + run.seconds for run in planned), default=0.0),
-        max((run.starts_after + limit for run in schedule(launch, PastRuns(), at_once)), default=0.0),
+        _seconds(planned),
+        _seconds(schedule(launch, PastRuns(), at_once)),
         sum(run.measured for run in planned),
         jobs,
+        full,
+        _seconds(schedule(launch, known, full)),
+        None if known.model_usd is None else known.model_usd * launch.run_count,
+        _machine_cost(launch, planned, prices),
+        prices.currency,
     )
+
+
+def _seconds(planned: Sequence[PlannedRun]) -> float:
+    """Return the time until the last run ends."""
+    return max((run.starts_after + run.seconds for run in planned), default=0.0)
+
+
+def _fit_at_once(launch: Launch, engine: EngineStatus, capacity: HostCapacity) -> int:
+    """Return how many runs of a launch fit in what other runs leave of this host."""
+    used = engine.slots_used or 0.0 if engine.running else 0.0
+    held = sum(bool(gpu.attempts) for gpu in engine.gpu_uses) if engine.running else 0
+    free = replace(
+        capacity,
+        cpus=max(0.0, capacity.cpus - used),
+        gpus=None if capacity.gpus is None else max(0, capacity.gpus - held),
+    )
+    return runs_at_once(replace(launch, concurrency=launch.run_count), free)[0]
+
+
+def _machine_cost(launch: Launch, planned: Sequence[PlannedRun], prices: Prices) -> float | None:
+    if prices.run_hour is None and prices.gpu_hour is None:
+        return None
+    spec = launch.spec
+    an_hour = (prices.run_hour or 0.0) + (prices.gpu_hour or 0.0) * max(0, spec.gpus) / spec.runs_per_gpu
+    return an_hour * sum(run.seconds for run in planned) / 3600
 
 
 def _jobs(launch: Launch, places: Places) -> JobsForecast | None:
@@ -183,14 +238,19 @@ def past_runs(places: Places, agent_id: str) -> PastRuns:
         return PastRuns()
     with closing(database.open_for_reading(places.state_dir)) as state:
         past = runs.past_attempts(state, agent_id)
+        latest = [one.attempt_id for one in past[:_ATTEMPTS_MEASURED]]
+        calls = [model_calls.of_attempt(state, attempt) for attempt in latest]
     seconds = defaultdict(list)
     for one in past:
         seconds[one.competition_id].append(one.seconds)
     every = [one.seconds for one in past]
+    prices = model_prices(places.config_file)
+    costs = [known_cost(uses, prices) for uses in calls if uses]
     return PastRuns(
         {competition: statistics.median(found) for competition, found in seconds.items()},
         statistics.median(every) if every else None,
-        _usual_disk(places, [one.attempt_id for one in past[:_ATTEMPTS_MEASURED]]),
+        _usual_disk(places, latest),
+        statistics.fmean(costs) if costs else None,
     )
 
 
@@ -198,8 +258,8 @@ def runs_at_once(launch: Launch, capacity: HostCapacity) -> tuple[int, str]:
     """Return how many runs fit at once, and what limits them."""
     spec = launch.spec
     if spec.placement != HERE:
-        return max(0, launch.concurrency), "concurrency"  # the free capacity of a cluster is unknown
-    bounds: list[tuple[float, str]] = [(max(0, launch.concurrency), "concurrency")]
+        return max(0, launch.concurrency), CONCURRENCY  # the free capacity of a cluster is unknown
+    bounds: list[tuple[float, str]] = [(max(0, launch.concurrency), CONCURRENCY)]
     if spec.cpus > 0:
         bounds.append((math.floor(capacity.cpus / spec.cpus + 1e-9), "CPUs"))
     if spec.memory_bytes and capacity.memory_bytes is not None:

@@ -190,7 +190,7 @@ class Order:
         secret: whether arguments or variables contain secrets and so are passed separately.
         image, grader_image: of the containers.
         image_labels, grader_labels: the labels of these images if they were built from the right files; empty
-            in files of older versions.
+            for runtimes without images and in files of older versions.
         agents_dir: the agents folder that the sweep was launched with, from which its image is built.
         container_runtime: the daemon's runtime for containers; empty for its default.
         container_options: further options of the agent's container, each the daemon client's name for it and a

@@ -1,6 +1,6 @@
-"""An attempt's public data on a node's own disk: copied once for all jobs of that node, verified, kept while in use.
+"""Copies an attempt's public data to a node's own disk, once for all jobs of that node, and verifies them.
 
-Only what the manifest lists below `public/` is ever opened, so that no answer comes to a node's disk. All jobs of one
+Only files that the manifest lists below `public/` are opened, so that no answers reach a node's disk. All jobs of one
 user on a node share a store below their scratch folder (`environment.runner.host.store`).
 """
 
@@ -28,25 +28,24 @@ from foundation.manifests import ListedFile, Seal
 from foundation.problems import DataProblem, EnvironmentProblem, Problem, reading
 
 _THREADS = 8
-_LOOK_SECONDS = 0.5
 _MOUNT_SECONDS = 30.0
 _UNMOUNT_SECONDS = 5.0
-_MOST_TOLD = 400
+_MAX_ERROR_BYTES = 400
 
 
 class Cancelled(Exception):
-    """Nobody wants the data any more."""
+    """The job ended before its data were there."""
 
 
 class Staging(threading.Thread):
-    """Puts an attempt's public data where its agent finds them on this node, and keeps them until it is ended.
+    """Copies or mounts an attempt's public data on this node, and keeps them there until it is ended.
 
-    A thread, since whoever waits for it has to write heartbeats, and what reads from another host may hang for long.
+    A thread, because its job has to write heartbeats meanwhile, and reading from another host may hang for long.
 
     Attributes:
-        problem: why it can't be done; empty while that may still be, and when it is.
-        bytes_done, bytes_needed: how much is there, and how much has to be; 0 while nobody knows.
-        is_reused: whether an earlier job had brought all of it.
+        problem: why it failed; empty while it runs, and when it succeeded.
+        bytes_done, bytes_needed: how many bytes are there, of how many; 0 while unknown.
+        is_reused: whether an earlier job had copied all of it.
     """
 
     def __init__(
@@ -61,11 +60,11 @@ class Staging(threading.Thread):
         """Prepare.
 
         Args:
-            attempt: the directory whose `staging.json` says how; without one the data stay where they are.
-            order: whose data they are.
-            target: the path at which the public data are to be found: a link, or a mount.
+            attempt: the directory whose `staging.json` says how; without that file the data are used where they are.
+            order: the attempt's order, which names the dataset.
+            target: the path of the public data for the agent: a link or a mount.
             scratch: the folder on this node's own disk.
-            keep_free_bytes: what is left free there.
+            keep_free_bytes: how much is left free there.
         """
         super().__init__(name="staging", daemon=True)
         self._wanted = protocol.read_if_there(attempt / protocol.STAGING, StagingOrder)
@@ -86,16 +85,16 @@ class Staging(threading.Thread):
 
     @property
     def is_done(self) -> bool:
-        """Whether the data are there, or never will be."""
+        """Whether it has succeeded or failed."""
         return self.ident is not None and not self.is_alive()
 
     @property
     def copies(self) -> bool:
-        """Whether data are brought to this node at all."""
+        """Whether data are copied to this node at all."""
         return self._wanted is not None
 
     def run(self) -> None:
-        """Bring the data here."""
+        """Copy the data to this node."""
         try:
             if self._wanted is not None:
                 self._stage(self._wanted)
@@ -105,29 +104,29 @@ class Staging(threading.Thread):
             self.problem = problem.in_one_line()
         except OSError as error:
             self.problem = _in_words(error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, no agent may begin without its data
+        except Exception as error:  # noqa: BLE001 - whatever it is, no agent may start without its data
             self.problem = f"{type(error).__name__}: {error}"
         self.seconds = time.monotonic() - self._began_at
 
     def check_time(self) -> None:
-        """Give up what takes longer than the job was given for it, so that it takes nothing of the agent's own time."""
+        """Cancel copying that takes longer than the job was given for it, so that it uses none of the agent's time."""
         if self._wanted is None or not self.is_alive():
             return
         limit = self._wanted.limit_seconds
         if time.monotonic() - self._began_at > limit:
             self._cancelled.set()
             self.problem = (
-                f"its dataset comes too slowly: {self.bytes_done:,} of {self.bytes_needed:,} bytes after"
+                f"its dataset is copied too slowly: {self.bytes_done:,} of {self.bytes_needed:,} bytes after"
                 f" {limit:.0f} s; give the profile a lower staging_mb_per_second"
             )
 
     def put_in_place(self) -> None:
-        """Let the agent find the data: by the thread that lives as long as the job, since a mount goes with that."""
+        """Link or mount the data for the agent; called by the job's main thread, since a mount ends with its thread."""
         try:
             if self._wanted is None:
                 self._target.symlink_to(self._prepared / "public")
             elif self._wanted.mode == protocol.SQUASHFS:
-                self._mount = _mounted(self._place / Path(self._wanted.image).name, self._target)
+                self._mount = _mount_image(self._place / Path(self._wanted.image).name, self._target)
             else:
                 self._target.symlink_to(self._place / "public")
         except Problem as problem:
@@ -136,34 +135,34 @@ class Staging(threading.Thread):
             self.problem = _in_words(error)
 
     def end(self) -> None:
-        """Let go of the data, or bring no more of them."""
+        """Unmount the data and release them, or stop copying."""
         self._cancelled.set()
         if self._mount is not None:
             _unmount(self._mount, self._target)
             self._mount = None
         if self._copy is not None:
-            self._copy.let_go()
+            self._copy.release_lease()
 
     def _stage(self, wanted: StagingOrder) -> None:
         self._copy = copy = Copy(store.store_of_node(self._scratch), wanted.sha256)
         self._place = copy.place
         listed, source = self._files_of(wanted)
         self.bytes_needed = sum(entry.bytes for entry in listed)
-        copy.keep(self._look)
-        with copy.working(lambda: self._see_progress(copy)):
+        copy.acquire_lease(self._check_cancelled)
+        with copy.locked(lambda: self._follow_progress(copy)):
             there = copy.place.is_dir()
-            # Also of a whole one: those who tidy up temporary folders take what nobody has read for days.
+            # Checked in complete copies too: programs that clean temporary folders remove files not read for days.
             missing = [entry for entry in listed if not (there and _is_there(copy.place, entry))]
             self.is_reused = not missing
             self.bytes_done = self.bytes_needed - sum(entry.bytes for entry in missing)
             if missing or not there:
-                self._bring(source, copy, missing)
+                self._copy_missing(source, copy, missing)
                 files.sync_file_system(copy.partial)
-                _put_together(copy.partial, copy.place, missing)
+                _complete(copy.partial, copy.place, missing)
             self.bytes_done = self.bytes_needed
 
     def _files_of(self, wanted: StagingOrder) -> tuple[list[ListedFile], Path]:
-        """Return what has to be on this node, by its paths below the folder that is returned too."""
+        """Return the files to copy, and the folder below which their paths are."""
         if wanted.mode == protocol.SQUASHFS:
             image = Path(wanted.image)
             return [ListedFile(image.name, image.stat().st_size, wanted.sha256)], image.parent
@@ -174,27 +173,27 @@ class Staging(threading.Thread):
         listed = manifests.parse(content, str(path)).entries
         return [entry for entry in listed if entry.path.startswith(manifests.PUBLIC)], self._prepared
 
-    def _bring(self, source: Path, copy: Copy, wanted: Sequence[ListedFile]) -> None:
+    def _copy_missing(self, source: Path, copy: Copy, wanted: Sequence[ListedFile]) -> None:
         before, needed = self.bytes_done, sum(entry.bytes for entry in wanted)
 
-        def note() -> None:
-            with suppress(OSError):  # a full disk is told of by the file that it does not take
-                copy.note(self.bytes_done - before, needed)
+        def write_progress() -> None:
+            with suppress(OSError):  # on a full disk the copying itself fails and says so
+                copy.write_progress(self.bytes_done - before, needed)
 
-        with copy.making(needed, self._keep_free, self._look):
-            self._copy_all(source, copy.partial, wanted, note)
+        with copy.reserving(needed, self._keep_free, self._check_cancelled):
+            self._copy_all(source, copy.partial, wanted, write_progress)
 
     def _copy_all(
-        self, source: Path, target: Path, wanted: Sequence[ListedFile], note: Callable[[], None]
+        self, source: Path, target: Path, wanted: Sequence[ListedFile], write_progress: Callable[[], None]
     ) -> None:
-        """Copy in several threads, as a file system between hosts answers late, but many at once."""
+        """Copy in several threads, as a shared file system is slow for each request, but serves many at once."""
         for folder in {target, *((target / entry.path).parent for entry in wanted)}:
             folder.mkdir(parents=True, exist_ok=True)
         left, lock = iter(wanted), threading.Lock()
         failures: list[Exception] = []
 
-        def count(size: int) -> None:
-            self._look()
+        def add(size: int) -> None:
+            self._check_cancelled()
             with lock:
                 self.bytes_done += size
 
@@ -205,44 +204,44 @@ class Staging(threading.Thread):
                 if entry is None:
                     return
                 try:
-                    _copy_file(source / entry.path, target / entry.path, entry, count)
+                    _copy_file(source / entry.path, target / entry.path, entry, add)
                 except Exception as error:  # noqa: BLE001 - ends the others, and is raised below
                     failures.append(error)
 
-        # Daemons, since one that hangs while it reads must not keep this process.
+        # Daemons, so that a thread that hangs in a read does not keep this process alive.
         workers = [threading.Thread(target=work, daemon=True) for _ in range(min(_THREADS, len(wanted)))]
         for worker in workers:
             worker.start()
         for worker in workers:
             while worker.is_alive():
-                worker.join(_LOOK_SECONDS)
-                self._look()
-                note()
+                worker.join(store.POLL_SECONDS)
+                self._check_cancelled()
+                write_progress()
         if failures:
             raise failures[0]
 
-    def _see_progress(self, copy: Copy) -> None:
-        """See how far another job of this node is, which brings the same data."""
-        self._look()
-        found = copy.progress()
+    def _follow_progress(self, copy: Copy) -> None:
+        """Take over the progress of another job of this node, which copies the same data."""
+        self._check_cancelled()
+        found = copy.read_progress()
         if found is not None:
             self.bytes_done = max(0, self.bytes_needed - found[1] + found[0])
 
-    def _look(self) -> None:
+    def _check_cancelled(self) -> None:
         if self._cancelled.is_set():
             raise Cancelled
 
 
-def _copy_file(source: Path, target: Path, entry: ListedFile, count: Callable[[int], None]) -> None:
-    """Copy one file, and compare what was read with what is listed.
+def _copy_file(source: Path, target: Path, entry: ListedFile, on_bytes: Callable[[int], None]) -> None:
+    """Copy one file, and compare its size and hash with those in the manifest.
 
     Raises:
-        DataProblem: it is something else.
+        DataProblem: they differ.
     """
     if entry.is_folder:
         target.mkdir(exist_ok=True)
         return
-    size, digest = store.copied(source, target, count)
+    size, digest = store.copy_file(source, target, on_bytes)
     if (size, digest) != (entry.bytes, entry.sha256):
         raise DataProblem(
             f"{source} is not what its manifest lists",
@@ -260,8 +259,8 @@ def _is_there(place: Path, entry: ListedFile) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_size == entry.bytes
 
 
-def _put_together(made: Path, place: Path, entries: Sequence[ListedFile]) -> None:
-    """Give a whole copy its name, or put what was missing into one."""
+def _complete(made: Path, place: Path, entries: Sequence[ListedFile]) -> None:
+    """Rename a complete copy to its name, or move the missing files into the one that is there."""
     if not place.is_dir():
         made.rename(place)
         return
@@ -275,11 +274,11 @@ def _put_together(made: Path, place: Path, entries: Sequence[ListedFile]) -> Non
     store.remove(made)
 
 
-def _mounted(image: Path, target: Path) -> subprocess.Popen[bytes]:
-    """Mount an image read-only; it is unmounted with this process, whatever ends that.
+def _mount_image(image: Path, target: Path) -> subprocess.Popen[bytes]:
+    """Mount an image read-only; it is unmounted when this process ends, however it ends.
 
     Raises:
-        EnvironmentProblem: that can't be done on this node.
+        EnvironmentProblem: it can't be mounted on this node.
     """
     program = shutil.which("squashfuse")
     if program is None:
@@ -288,12 +287,12 @@ def _mounted(image: Path, target: Path) -> subprocess.Popen[bytes]:
         )
     target.mkdir()
     job = os.getpid()
-    with tempfile.TemporaryFile() as told:
+    with tempfile.TemporaryFile() as output:
         mount = subprocess.Popen(
             [program, "-f", "-o", "ro,nosuid,nodev", str(image), str(target)],
             stdin=subprocess.DEVNULL,
-            stdout=told,
-            stderr=told,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
             preexec_fn=lambda: die_with(job, signal.SIGTERM),
         )
@@ -301,8 +300,8 @@ def _mounted(image: Path, target: Path) -> subprocess.Popen[bytes]:
         while not target.is_mount():
             if mount.poll() is not None or time.monotonic() > give_up:
                 _unmount(mount, target)
-                told.seek(0)
-                text = " ".join(told.read(_MOST_TOLD).decode("utf-8", "replace").split())
+                output.seek(0)
+                text = " ".join(output.read(_MAX_ERROR_BYTES).decode("utf-8", "replace").split())
                 raise EnvironmentProblem(
                     "this node can't mount datasets", text or "squashfuse does not start"
                 )
@@ -311,17 +310,17 @@ def _mounted(image: Path, target: Path) -> subprocess.Popen[bytes]:
 
 
 def _unmount(mount: subprocess.Popen[bytes], target: Path) -> None:
-    mount.terminate()  # which unmounts it
+    mount.terminate()  # it unmounts the image
     with suppress(subprocess.TimeoutExpired):
         mount.wait(_UNMOUNT_SECONDS)
         return
-    unmount_leftover(target)  # something still uses it
+    unmount_leftover(target)  # a file in it is still open
     mount.kill()
     mount.wait()
 
 
 def unmount_leftover(target: Path) -> None:
-    """Unmount an image whose job was killed, or in which something is still open; what is no mount is left alone."""
+    """Unmount an image whose job was killed, or that has open files; does nothing if nothing is mounted there."""
     if target.is_symlink() or str(target) not in Path("/proc/self/mountinfo").read_text().split():
         return
     for command in (("fusermount3", "-u", "-z"), ("fusermount", "-u", "-z"), ("umount", "-l")):

@@ -67,7 +67,9 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if not os.access(shared, os.W_OK) or shutil.disk_usage(shared).free < ROOM_IN_MEMORY:
         yield own
         return
-    folder = Path(f"{shared}{own}")  # whose name has the whole name of the other: `leftovers` looks for that
+    # A folder of this user's, as another may test at the same time; in its name stands the whole name of the other
+    # folder, which `leftovers` looks for.
+    folder = Path(f"{shared}/{os.getuid()}{own}")
     folder.mkdir(parents=True)
     yield folder
     shutil.rmtree(folder)

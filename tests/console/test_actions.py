@@ -53,14 +53,17 @@ def test_only_runs_that_have_ended_are_relaunched_and_a_re_roll_warns() -> None:
     free, rerolled = action.question.affected
     assert not free.is_warning and len(free.items) == 1
     assert "leaf-classification seed 2, no submission" in rerolled.in_words()
-    lost = runs.relaunch([LOST]).question
-    assert lost is not None and not lost.warns
+    lost = runs.relaunch([LOST], limits={LOST.sweep_id: 24 * 3600.0})
+    assert lost.question is not None and not lost.question.warns and lost.fewer is None
+    assert [part.note for part in lost.question.affected][1:] == ["It takes up to 24h."]
+    # Of a mixed choice, what is free can be had alone.
+    assert action.fewer is not None and run_ids(action.fewer) == [4]
 
 
 def test_only_queued_and_live_runs_are_stopped() -> None:
     action = runs.stop(ALL)
     assert (action.requests[0].kind, run_ids(action)) == ("run.stop", [1, 2])
-    assert action.question is not None and "1 of them running" in action.question.affected[0].heading
+    assert action.question is not None and action.question.affected[0].heading == "1 running, 1 queued"
 
 
 def test_only_runs_whose_grading_has_failed_are_graded_again() -> None:

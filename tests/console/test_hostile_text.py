@@ -91,7 +91,7 @@ WAYS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
         "run:2",
         (
             ("", "evil^[[2J"),
-            ("\t", "run.failed"),
+            ("\t", "events"),
             ("\t", "invalid submission"),
             ("\t", "nothing has been measured"),
             ("\t", "no price of evil^[[2J"),

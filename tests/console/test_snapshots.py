@@ -34,7 +34,7 @@ SMALL, LARGE = (80, 24), (160, 48)
 CASES: dict[str, tuple[Make | None, str, tuple[str, ...], Palette, bool]] = {
     "welcome": (None, "", (), DARK, False),
     "overview": (worlds.busy, "overview", (), DARK, False),
-    "overview_light": (worlds.outage, "overview", ("f", "enter"), LIGHT, False),
+    "overview_light": (worlds.outage, "overview", ("enter",), LIGHT, False),
     "sweep": (worlds.busy, "sweep:aide-o3-lite", ("j", "right"), DARK, False),
     "sweep_light": (worlds.busy, "sweep:aide-o3-lite", ("j", "space"), LIGHT, False),
     "sweep_plain_ascii": (worlds.busy, "sweep:aide-o3-lite", ("j", "right", "space"), MONOCHROME, True),

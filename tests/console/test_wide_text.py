@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from console.tui.painting import fit, foreign
+from competitions import registry
+from console.tui.painting import distinct_names, fit, foreign
 from engine.places import Places
 from state.lifecycle import FailureClass
 from tests.console import worlds
@@ -22,6 +23,20 @@ COMBINED = unicodedata.normalize("NFD", "Ünïçödé-é́́-agent")
 @given(st.text(max_size=60), st.integers(1, 40))
 def test_foreign_text_takes_exactly_its_cells(text: str, width: int) -> None:
     assert cell_len(foreign(text, width)) == width
+
+
+@given(st.lists(st.text(max_size=60), unique=True, max_size=5), st.integers(2, 40))
+def test_distinct_names_fit_their_width(names: list[str], width: int) -> None:
+    assert all(cell_len(short) <= width for short in distinct_names(names, width).values())
+
+
+def test_no_two_competitions_read_the_same_however_short_their_names_are() -> None:
+    names = registry.splits()["split75"]
+    for width in range(18, 60):
+        assert len(set(distinct_names(names, width).values())) == len(names), width
+    short = distinct_names(names, 21)
+    assert short["tabular-playground-series-dec-2021"] == "tabular-play…dec-2021"
+    assert short["text-normalization-challenge-russian-language"] == "text-norma…russian-l…"
 
 
 @given(st.text(st.sampled_from("aé日\u0301語 x"), max_size=30), st.integers(1, 20), st.booleans())

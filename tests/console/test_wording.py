@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from competitions import registry
 from console import wording
+from engine.scoreboard.timeline import ExpectedEnd
 from tests.slurm.fake import attempt_of
 
 
@@ -76,3 +78,18 @@ def test_why_a_job_waits_and_until_when(facts: dict[str, Any], short: tuple[str,
     assert wording.waits(attempt, 0.0) == text
     assert not wording.is_waiting(replace(attempt, ended_at=1.0))
     assert wording.waits_in_queue(attempt) == (not facts["waits_for"].startswith("staging"))
+
+
+def test_a_score_reads_like_a_cut_off_only_if_it_is_the_cut_off() -> None:
+    cuts = registry.get("aptos2019-blindness-detection").thresholds
+    assert wording.score_beside(cuts.bronze, cuts) == wording.score(cuts.bronze) == "0.91449"
+    assert wording.score_beside(cuts.bronze - 1e-8, cuts) == "<0.91449"
+    assert wording.score_beside(cuts.bronze + 1e-8, cuts) == ">0.91449"
+    assert wording.score_beside(0.5, cuts) == wording.score_beside(0.5, None) == "0.50000"
+
+
+def test_an_end_nearly_a_day_ahead_is_told_with_its_date() -> None:
+    now = 1_773_457_200.0
+    for hours, has_date in ((2, False), (19, False), (23.99, True), (30, True)):
+        told = wording.expected_end(ExpectedEnd(now + hours * 3600, at_most=False), now)
+        assert ("-" in told) == has_date, told

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from engine.control.status import EngineStatus, publish
+from engine.control.status import EngineStatus, GpuUse, publish
 from engine.places import Places
 from engine.runs.intake import use_of
 from environment.gateway.dialects import Usage
@@ -266,6 +266,7 @@ class World:
         data_free: int | None = None,
         problem: str = "",
         waiting: int = 0,
+        gpu_uses: tuple[GpuUse, ...] = (),
     ) -> None:
         publish(
             self.places,
@@ -287,6 +288,8 @@ class World:
                 state_disk_free=1_712_000_000_000,
                 state_disk_total=3_600_000_000_000,
                 data_disk_free=data_free,
+                gpus=len(gpu_uses) or None,
+                gpu_uses=gpu_uses,
                 problem=problem,
                 problems=(problem,) if problem else (),
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 
 from competitions import registry
 from console.views.grading import PastGrading, write_past
+from engine.control import GpuUse
 from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
 from engine.placements import nodes
 from engine.placements.commands import Node
@@ -20,7 +22,7 @@ from engine.scoreboard.reports import About, import_reports
 from state import datasets, events, experiments, integrity, runs, sweeps, transitions
 from state.database import open_for_writing
 from state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
-from state.lifecycle import FailureClass, Outcome, SweepState
+from state.lifecycle import FailureClass, Outcome, RunState, SweepState
 from state.records import DatasetState, StepState
 from state.usage import budgets, outages
 
@@ -99,9 +101,24 @@ def busy(places: Places) -> World:
         datasets.Progress(StepState.WORKING, 7_400_000_000, 17_100_000_000, "bytes", "24 MB/s"),
         now=NOW - 5,
     )
-    world.engine(live=8, queued=41)
+    world.engine(live=8, queued=41, gpu_uses=_gpus(world))
     world.usage("aide-o3-lite", gpus=True)
     return world
+
+
+def _gpus(world: World) -> tuple[GpuUse, ...]:
+    """Return eight GPUs: one idle, one lost, two at work, and four without a run."""
+    live = [run for run in runs.of_sweep(world.database, "aide-o3-lite") if run.state is RunState.RUNNING]
+    latest = [runs.latest_attempt(world.database, run.id) for run in live]
+    held = [(attempt.id,) if attempt is not None else () for attempt in latest]
+    name, total = "NVIDIA A100-SXM4-80GB", 80 << 30
+    return (
+        GpuUse(0, name, 35, 24 << 30, total, held[0]),
+        GpuUse(1, name, 88, 78 << 30, total, held[1]),
+        GpuUse(2, name, 0, 27 << 30, total, held[2]),
+        *(GpuUse(number, name, 0, 3 << 20, total) for number in (4, 5, 6, 7)),
+        GpuUse(3, name, attempts=held[3], is_lost=True),
+    )
 
 
 def _fill(world: World, sweep_id: str, competitions: tuple[str, ...]) -> None:
@@ -535,6 +552,7 @@ def make_features(df, cols):
                 code = places.state_dir / attempt.directory / "code"
                 code.mkdir(exist_ok=True)
                 (code / "train.py").write_text(f"import openai\n\n{own}\n" + "x = 1\n" * 100)
+                os.utime(code / "train.py", (NOW - 9000, NOW - 9000))
         integrity.add_review(
             world.database,
             members[9].id,

@@ -102,6 +102,32 @@ def test_what_may_be_over_later_is_tried_again(programs: Programs, said: str) ->
 
 
 @pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (
+            "sinfo: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host\n"
+            "sinfo: error: fetch_config: DNS SRV lookup failed\n"
+            "sinfo: fatal: Could not establish a configuration source\n",
+            "Slurm does not answer: sinfo: Could not establish a configuration source\n"
+            "Set SLURM_CONF to the cluster's slurm.conf, or use a host where 'scontrol ping' answers.",
+        ),
+        (
+            "sinfo: error: Unable to contact slurm controller (connect failure)\n" * 2,
+            "Slurm does not answer: sinfo: Unable to contact slurm controller (connect failure)\n"
+            "'scontrol ping' says whether its controller is up.",
+        ),
+    ],
+)
+def test_of_what_slurm_says_the_essential_is_kept_with_a_next_step(
+    programs: Programs, said: str, message: str
+) -> None:
+    programs.say("sinfo", "", code=1, stderr=said)
+    with pytest.raises(SlurmAway) as away:
+        programs.commands.partitions()
+    assert str(away.value) == message
+
+
+@pytest.mark.parametrize(
     ("said", "kind"),
     [
         ("sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: Job violates"

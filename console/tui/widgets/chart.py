@@ -33,6 +33,7 @@ class Series:
         upside_down: draw smaller values higher.
         floor: a value that the scale always includes.
         ends: the labels below the begin and the end of the time axis; if empty, 0 and the duration.
+        numbered: whether marks are labelled with their values besides their names.
     """
 
     points: Sequence[tuple[float, float]]
@@ -44,6 +45,7 @@ class Series:
     upside_down: bool = False
     floor: float | None = None
     ends: tuple[str, str] | None = None
+    numbered: bool = False
 
 
 def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: bool) -> list[Pieces]:
@@ -56,9 +58,11 @@ def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: 
     if not series.points or width < _SCALE + 10 or height < 2:
         return []
     low, high = _range(series)
-    room = width - _SCALE - 2
-    canvas = Canvas(room, height)
     rules = _rules(series, low, high, height)
+    labels = {line: _label(marks, series) for line, marks in rules.items()}
+    scale_width = max(_SCALE, *(len(label) + 1 for label in labels.values()), 0)
+    room = width - scale_width - 2
+    canvas = Canvas(room, height)
     up = _placing(series, low, high, height, rules)
     placed = [(_share(at, *series.span), up(value)) for at, value in series.points]
     # The first point is a line from itself to itself.
@@ -67,19 +71,49 @@ def chart(series: Series, width: int, height: int, signs: Signs, *, ascii_only: 
         canvas.line(before, corner)
         canvas.line(corner, point)
     top, bottom = (low, high) if series.upside_down else (high, low)
+    if series.marks:
+        # The last line is for all that is worse than every mark, however far away.
+        bottom = min((value for _at, value in series.points), key=lambda value: _worth(value, series))
+        worst = min(_worth(mark.value, series) for mark in series.marks)
+        below = series.number(bottom) if _worth(bottom, series) < worst else ""
+    else:
+        below = series.number(bottom)
     lines: list[Pieces] = []
     for place, row in enumerate(canvas.rows(ascii_only=ascii_only)):
         marks = rules.get(place, ())
-        scale = {0: series.number(top), height - 1: series.number(bottom)}.get(place, "")
-        if marks:
-            scale = marks[0].name if len(marks) == 1 else " ".join(mark.name[:1].upper() for mark in marks)
+        ends = {0: series.number(top), height - 1: below}
+        scale = labels.get(place) or ends.get(place, "")
         head: list[Piece] = [
-            (f"{scale[:_SCALE]:>{_SCALE}} ", marks[0].role if marks else "dim"),
+            (f"{scale:>{scale_width}} ", marks[0].role if marks else "dim"),
             ("|" if ascii_only else "┤" if scale else "│", "faint"),
         ]
         lines.append((*head, *_row(row, bool(marks), series.role, signs)))
-    lines.append(_time_line(series.ends or ("0", wording.span(series.span[1] - series.span[0])), room))
+    ends_of_time = series.ends or ("0", wording.span(series.span[1] - series.span[0]))
+    lines.append(_time_line(ends_of_time, scale_width, room))
     return lines
+
+
+def strip_chart(
+    points: Sequence[tuple[float, float]],
+    span: tuple[float, float],
+    most: float,
+    width: int,
+    height: int,
+    *,
+    ascii_only: bool,
+) -> list[str]:
+    """Return the lines of a chart from 0 to `most` without scale and axis, for charts above one another."""
+    canvas = Canvas(width, height)
+    placed = [(_share(at, *span), value / most if most else 0.0) for at, value in points]
+    for before, point in pairwise([*placed[:1], *placed]):
+        canvas.line(before, point)
+    return canvas.rows(ascii_only=ascii_only)
+
+
+def _label(marks: Sequence[Mark], series: Series) -> str:
+    """Return the name of a mark, or the initials of several with the same value, and the value if wanted."""
+    name = marks[0].name if len(marks) == 1 else " ".join(mark.name[:1].upper() for mark in marks)
+    return f"{name} {series.number(marks[0].value)}" if series.numbered else name
 
 
 def _rules(series: Series, low: float, high: float, height: int) -> Mapping[int, tuple[Mark, ...]]:
@@ -108,12 +142,12 @@ def _placing(
     if not rules:
         return lambda value: _up(value, low, high, series)
     ends = sorted((_worth(low, series), _worth(high, series)))
-    # A line has four rows of dots; a mark is drawn on the lowest row of its line.
-    anchors = [(_worth(marks[-1].value, series), 4 * line + 4) for line, marks in sorted(rules.items())]
-    stretches = [
-        *zip([(ends[1], 0), *anchors], anchors, strict=False),
-        (anchors[-1], (ends[0], 4 * height)),
-    ]
+    # A line has four rows of dots, and its rule is in the middle: a value that equals a mark is drawn on the second
+    # row, better ones above it, and worse ones begin on the next line.
+    anchors = [(_worth(marks[-1].value, series), line) for line, marks in sorted(rules.items())]
+    tops = [(ends[1], 0), *((worth, 4 * line + 4) for worth, line in anchors)]
+    bottoms = [*((worth, 4 * line + 2) for worth, line in anchors), (ends[0], 4 * height)]
+    stretches = list(zip(tops, bottoms, strict=True))
 
     def up(value: float) -> float:
         worth = _worth(value, series)
@@ -167,6 +201,6 @@ def _share(at: float, begin: float, end: float) -> float:
     return (at - begin) / (end - begin) if end > begin else 0.0
 
 
-def _time_line(ends: tuple[str, str], room: int) -> Pieces:
+def _time_line(ends: tuple[str, str], scale_width: int, room: int) -> Pieces:
     begin, end = ends
-    return ((" " * (_SCALE + 2) + begin + " " * max(1, room - len(begin) - len(end)) + end, "dim"),)
+    return ((" " * (scale_width + 2) + begin + " " * max(1, room - len(begin) - len(end)) + end, "dim"),)

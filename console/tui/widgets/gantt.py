@@ -20,8 +20,10 @@ from console.views.timeline import Window, nearest
 from engine.scoreboard.timeline import Bar, Lane, Mark, MarkKind, Timeline, counted_marks, time_ticks
 from state.lifecycle import FailureClass, RunState
 
-# As wide as the scale of `chart`, so that charts below have the same axis.
-LABEL = 13
+# As wide as the scale of `chart`; a wider gutter is put before it, so that charts below have the same axis.
+_SCALE = 13
+# The share of the width that names of competitions may take.
+_NAMES_SHARE = 3
 _MARKS: Mapping[MarkKind, tuple[str, Role]] = {
     MarkKind.GPU_LOST: ("g", "bad"),
     MarkKind.OUTAGE: ("o", "warn"),
@@ -31,8 +33,8 @@ _MARKS: Mapping[MarkKind, tuple[str, Role]] = {
     MarkKind.RESUMED: ("r", "text"),
 }
 _BETWEEN_TICKS = 9
-# Bars with fewer cells have no name in them.
-_NAMED = 14
+_SEEN = 2
+_DAY = 86_400.0
 _LEAST_CHART, _MOST_CHART = 3, 16
 # With at least this many rows both charts are high enough to be readable.
 _ROWS_FOR_BOTH = 16
@@ -49,34 +51,48 @@ def bar_end(bar: Bar, signs: Signs) -> Piece:
     """Return the signs at the end of a bar: the outcome, or for a live attempt what it would get now."""
     if bar.is_live or bar.state in (RunState.COLLECTING, RunState.GRADING):
         standing = signs.dot if bar.standing is None else outcome_sign(bar.standing, signs)
-        return standing + signs.running, "running"
+        return standing + signs.running, "warn" if bar.is_live and bar.cause else "running"
     if bar.state is RunState.FAILED:
         letter = wording.FAILURE_LETTERS[bar.failure or FailureClass.UNKNOWN]
-        return signs.failed + (_MARKS[MarkKind.GPU_LOST][0] if bar.lost_gpu else letter), "bad"
+        return signs.failed + letter, "bad"
     if bar.outcome is not None:
         return outcome_sign(bar.outcome, signs), outcome_role(bar.outcome)
     return signs.stopped, "dim"
 
 
-def axis(window: Window, width: int, now: float, signs: Signs) -> Pieces:
-    """Return the time axis, with a sign at the current time."""
-    room = width - LABEL
+def gutter(found: Timeline, width: int) -> int:
+    """Return the width of the names before the lanes: of the longest one, or a share of the width."""
+    longest = max((len(_name(bar)) for bar in found.bars), default=0)
+    return max(_SCALE, min(longest + 2, width // _NAMES_SHARE))
+
+
+def axis(found: Timeline, window: Window, width: int, label: int, now: float, signs: Signs) -> Pieces:
+    """Return the time axis, with a sign at the current time, and the expected end at the edge if it is beyond it."""
+    room = width - label
     line = [" "] * room
     here = _column(window, now, room)
+    edge = ""
+    if here is not None and found.ends is not None and found.ends.at > window.end:
+        free = room - here - 2
+        at_most = "by " if found.ends.at_most else "~"
+        forms = (f"{at_most}{wording.clock(found.ends.at)}{signs.right}", signs.right)
+        # A time of day is that of the next one.
+        edge = next((form for form in forms[found.ends.at - now > _DAY :] if len(form) <= free), "")
+    last = room - len(edge)
     for at, text in time_ticks(window.begin, window.end, room / _BETWEEN_TICKS):
         place = int(window.share(at) * room)
-        if place + len(text) <= room and (here is None or not place - 1 <= here <= place + len(text)):
+        if place + len(text) < last and (here is None or not place - 1 <= here <= place + len(text)):
             line[place : place + len(text)] = text
     drawn = "".join(line)
-    label: Piece = (" " * LABEL, "text")
-    if here is None:
-        return (label, (drawn, "dim"))
-    return (label, (drawn[:here], "dim"), (signs.down, "accent"), (drawn[here + 1 :], "dim"))
+    pieces: _Cells = [(" " * label, "text"), (drawn[:last], "dim"), (edge, "accent")]
+    if here is not None:
+        pieces[1:2] = [(drawn[:here], "dim"), (signs.down, "accent"), (drawn[here + 1 : last], "dim")]
+    return tuple(pieces)
 
 
-def marks_line(marks: Sequence[Mark], window: Window, width: int) -> Pieces:
+def marks_line(marks: Sequence[Mark], window: Window, width: int, label: int) -> Pieces:
     """Return the line of marks, each a letter; of several in one cell the most important."""
-    room = width - LABEL
+    room = width - label
     cells: dict[int, MarkKind] = {}
     ranks = {kind: rank for rank, kind in enumerate(MarkKind)}
     for mark in marks:
@@ -84,7 +100,7 @@ def marks_line(marks: Sequence[Mark], window: Window, width: int) -> Pieces:
         if place is not None and ranks[mark.kind] < ranks.get(cells.get(place, mark.kind), 99) + 1:
             cells[place] = mark.kind
     drawn: _Cells = [_MARKS[cells[place]] if place in cells else (" ", "text") for place in range(room)]
-    return (("      marks  ", "dim"), *_pieces(drawn))
+    return ((fit("marks ", label, right=True), "dim"), *_pieces(drawn))
 
 
 def lane_lines(
@@ -92,14 +108,18 @@ def lane_lines(
     found: Timeline,
     window: Window,
     width: int,
+    label: int,
     *,
     rows: int,
     chosen: Bar | None,
     now: float,
     signs: Signs,
 ) -> list[Pieces]:
-    """Return one lane in `rows` lines: its bars, the names below them, then empty lines."""
-    room = width - LABEL
+    """Return one lane in `rows` lines: a name and the bars, the names of all bars below them, then empty lines.
+
+    The name is that of the chosen attempt, else of the lane's last one.
+    """
+    room = width - label
     empty: _Cells = [(" ", "text")] * room
     if found.ends is not None and (place := _column(window, found.ends.at, room)) is not None:
         empty[place] = (signs.expected, "faint")
@@ -107,6 +127,7 @@ def lane_lines(
         empty[place] = (signs.now, "faint")
     cells, names = list(empty), list(empty)
     used = 0
+    named, role = lane.bars[-1], _name_role(lane.bars[-1])
     for bar in lane.bars:
         first = math.floor(window.share(bar.begin) * room)
         last = math.ceil(window.share(bar.until(now)) * room)
@@ -114,80 +135,87 @@ def lane_lines(
             continue
         start = max(first, used, 0)
         is_chosen = chosen is not None and (bar.run_id, bar.attempt) == (chosen.run_id, chosen.attempt)
+        if is_chosen:
+            named, role = bar, "strong"
         if start >= room or (start > first and start >= last > 0 and used):
             # A bar shorter than a cell that is already used: the cell stands for several bars.
             roles = ("hit" if is_chosen else bar_end(bar, signs)[1], cells[used - 1][1])
             cells[used - 1] = ("+", next((role for role in ("hit", "bad") if role in roles), roles[1]))
             continue
         stop = min(room, max(start + 1, last))
-        drawn = _bar(bar, stop - start, starts=first >= 0, ends=last <= room, signs=signs, named=rows == 1)
-        cells[start:stop] = [(text, "hit" if is_chosen else role) for text, role in drawn]
+        drawn = _bar(bar, stop - start, is_chosen, starts=first >= 0, ends=last <= room, signs=signs)
+        cells[start:stop] = drawn
         name = _name(bar, stop - start - 1)
         if rows > 1 and name:
             names[start : start + len(name)] = [(letter, "dim") for letter in name]
         used = stop
-    title = lane.node or "slot"
-    label = f"{fit(title, 8, right=True)} {lane.number:>2} "
-    labels = [label, *[" " * len(label)] * (rows - 1)]
+    name = _name(named, label - 2, signs.ellipsis)
+    cursor = signs.cursor if role == "strong" else " "
+    labels: list[Pieces] = [((cursor, "accent"), (fit(name, label - 2), role))]
+    labels += [((" " * (label - 1), "text"),)] * (rows - 1)
     return [
-        ((text, "dim"), (signs.axis, "faint"), *_pieces(each))
-        for text, each in zip(labels, (cells, names, empty), strict=False)
+        (*before, (signs.axis, "faint"), *_pieces(each))
+        for before, each in zip(labels, (cells, names, empty), strict=False)
     ]
+
+
+def _name_role(bar: Bar) -> Role:
+    """Return the role of the name of a lane's last attempt: it stands out where something can be done."""
+    return "text" if bar.is_live or bar.state is RunState.FAILED else "dim"
 
 
 def medals_chart(
     found: Timeline, window: Window, width: int, rows: int, now: float, signs: Signs
 ) -> list[Pieces]:
     """Return a chart of the number of medals over time, on the same axis; no lines without a medal."""
-    if not found.medals or rows < _LEAST_CHART:
-        return []
-    before = sum(at < window.begin for at, _medal in found.medals)
-    seen = [at for at, _medal in found.medals if window.begin <= at <= window.end]
-    points = [(0.0, float(before))]
-    points += [(at - window.begin, float(before + count)) for count, at in enumerate(seen, start=1)]
-    until = min(now, window.end) - window.begin
-    if until > points[-1][0]:
-        points.append((until, points[-1][1]))
-    series = Series(
-        points=points,
-        span=(0.0, window.seconds),
-        role="gold",
-        number=lambda value: wording.plural(round(value), "medal"),
-        steps=True,
-        floor=0.0,
-    )
-    # The chart's own time axis is left out: it shows only a duration, the axis above shows times.
-    return chart(series, width, rows, signs, ascii_only=signs.bar_parts == " ")[:-1]
+    won = [(at, 1) for at, _medal in found.medals]
+    return _counts_chart(won, "medal", "text", window, (width, rows), now, signs) if won else []
 
 
 def busy_chart(
     found: Timeline, window: Window, width: int, rows: int, now: float, signs: Signs
 ) -> list[Pieces]:
     """Return a chart of the number of concurrent attempts over time, on the same axis."""
-    if rows < _LEAST_CHART:
-        return []
     changes = sorted(
         (at, step)
         for bar in found.bars
         for at, step in ((bar.begin, 1), (now if bar.end is None else bar.end, -1))
         if at < now
     )
+    return _counts_chart(changes, "attempt", "running", window, (width, rows), now, signs)
+
+
+def _counts_chart(
+    changes: Sequence[tuple[float, int]],
+    counted: str,
+    role: Role,
+    window: Window,
+    size: tuple[int, int],
+    now: float,
+    signs: Signs,
+) -> list[Pieces]:
+    """Return a chart of a number that changes at some times; no lines where there is no room for it."""
+    width, rows = size
+    if rows < _LEAST_CHART:
+        return []
     count, points = 0, [(0.0, 0.0)]
     for at, step in changes:
-        count += step
         if at > window.end:
             break
+        count += step
+        if at <= window.begin:
+            points.clear()
         points.append((max(0.0, at - window.begin), float(count)))
-    until = min(now, window.end) - window.begin
-    points.append((max(until, points[-1][0]), points[-1][1]))
+    points.append((max(min(now, window.end) - window.begin, points[-1][0]), points[-1][1]))
     series = Series(
         points=points,
         span=(0.0, window.seconds),
-        role="running",
-        number=lambda value: wording.plural(round(value), "attempt"),
+        role=role,
+        number=lambda value: wording.plural(round(value), counted),
         steps=True,
         floor=0.0,
     )
+    # The chart's own time axis is left out: it shows only a duration, the axis above shows times.
     return chart(series, width, rows, signs, ascii_only=signs.bar_parts == " ")[:-1]
 
 
@@ -211,7 +239,9 @@ class Layout:
 def laid_out(found: Timeline, height: int) -> Layout:
     """Divide rows by priority: one for each lane, the chart of medals, names below bars, concurrent attempts."""
     lanes, room = max(1, len(found.lanes)), height - 1 - bool(found.marks)
-    rows = next((rows for rows in (3, 2) if room >= rows * lanes + 1 + 2 * _LEAST_CHART), 1)
+    # Only one name stands before a lane.
+    several = any(len(lane.bars) > 1 for lane in found.lanes)
+    rows = next((rows for rows in (3, 2) if several and room >= rows * lanes + 1 + 2 * _LEAST_CHART), 1)
     drawn = busy = 0
     left = room - rows * lanes
     if found.medals and room >= 3 * _LEAST_CHART:
@@ -232,7 +262,8 @@ def pointed_at(
     lane = (down - 1 - bool(found.marks)) // layout.lane
     if not 0 <= lane < layout.lanes or not 0 <= top + lane < len(found.lanes):
         return None
-    at = window.begin + (across - LABEL + 0.5) / (width - LABEL) * window.seconds
+    label = gutter(found, width)
+    at = window.begin + (across - label + 0.5) / (width - label) * window.seconds
     return nearest(found.lanes[top + lane], at, now)
 
 
@@ -248,16 +279,20 @@ def gantt(
     signs: Signs,
 ) -> list[Pieces]:
     """Return the axis, the marks, the lanes from `top` on, and the charts of medals and of concurrent attempts."""
-    lines = [axis(window, width, now, signs)]
+    label = gutter(found, width)
+    lines = [axis(found, window, width, label, now, signs)]
     if found.marks:
-        lines.append(marks_line(found.marks, window, width))
+        lines.append(marks_line(found.marks, window, width, label))
     for lane in found.lanes[top : top + layout.lanes]:
-        lines += lane_lines(lane, found, window, width, rows=layout.lane, chosen=chosen, now=now, signs=signs)
+        lines += lane_lines(
+            lane, found, window, width, label, rows=layout.lane, chosen=chosen, now=now, signs=signs
+        )
+    before: Piece = (" " * (label - _SCALE), "text")
     for title, drawn in (
-        ("medals over time", medals_chart(found, window, width, layout.chart, now, signs)),
-        ("attempts at once", busy_chart(found, window, width, layout.busy, now, signs)),
+        ("medals over time", medals_chart(found, window, width - label + _SCALE, layout.chart, now, signs)),
+        ("attempts at once", busy_chart(found, window, width - label + _SCALE, layout.busy, now, signs)),
     ):
-        lines += [heading(title, width, signs), *drawn] if drawn else []
+        lines += [heading(title, width, signs), *((before, *line) for line in drawn)] if drawn else []
     return lines
 
 
@@ -326,12 +361,12 @@ def bar_facts(bar: Bar, now: float, signs: Signs) -> tuple[Pieces, Pieces]:
     if bar.reroll:
         second += [dot, ("re-rolled", "warn")]
     if bar.cause:
-        second += [dot, (foreign(bar.cause, 400).rstrip(), "bad")]
+        second += [dot, (foreign(bar.cause, 400).rstrip(), "warn" if bar.is_live else "bad")]
     return tuple(first), tuple(second)
 
 
-def _bar(bar: Bar, width: int, *, starts: bool, ends: bool, signs: Signs, named: bool) -> _Cells:
-    """Return a bar of exactly `width` cells."""
+def _bar(bar: Bar, width: int, is_chosen: bool, *, starts: bool, ends: bool, signs: Signs) -> _Cells:
+    """Return a bar of exactly `width` cells; the chosen one is as high as its line, in its own colour."""
     tail, role = bar_end(bar, signs)
     if not ends:
         tail = ""
@@ -342,14 +377,16 @@ def _bar(bar: Bar, width: int, *, starts: bool, ends: bool, signs: Signs, named:
     again = f"{bar.attempt}{signs.reroll if bar.reroll else ''}" if bar.attempt > 1 else ""
     if len(head) + len(again) < body:
         head += again
-    name = f" {_name(bar, body - len(head) - 3)} " if named and body >= _NAMED else ""
     cells: _Cells = [(letter, role) for letter in head]
-    cells += [(letter, "text") for letter in name]
-    cells += [(signs.bar_segment, role)] * (body - len(cells))
-    return [*cells, *((letter, role) for letter in tail)]
+    filled = max(0, body - len(cells))
+    # Of a bar of a few cells one would not see the height.
+    is_high = is_chosen and filled >= _SEEN
+    cells += [(signs.bar_full if is_high else signs.bar_segment, role)] * filled
+    cells += [(letter, role) for letter in tail]
+    return [(letter, "hit") for letter, _role in cells] if is_chosen and not is_high else cells
 
 
-def _name(bar: Bar, width: int) -> str:
+def _name(bar: Bar, width: int = 200, ellipsis: str = "") -> str:
     """Return the competition and seed in at most `width` cells; empty where too little of it would fit."""
     seed = f" s{bar.seed}"
     if width < len(seed) + 4:
@@ -358,7 +395,8 @@ def _name(bar: Bar, width: int) -> str:
     name = "".join(
         letter if letter.isascii() and letter.isprintable() else "?" for letter in plain(bar.competition_id)
     )
-    return name[: width - len(seed)].rstrip("-") + seed
+    room = width - len(seed)
+    return (name if len(name) <= room else name[: room - len(ellipsis)].rstrip("-") + ellipsis) + seed
 
 
 def _column(window: Window, at: float, room: int) -> int | None:

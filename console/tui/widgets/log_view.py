@@ -27,7 +27,7 @@ from console.logs.reader import LogFile, one_part
 from console.sanitize import plain, plain_lines, spans
 from console.tui.keys import bindings
 from console.tui.painting import Piece, Pieces, fit, foreign, span_segments, spread, width_of
-from console.tui.theme import Role
+from console.tui.theme import Palette, Role
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.painted import Painted
 from environment.container.run_log import log_parts
@@ -49,7 +49,7 @@ _BESIDE = 40
 # Longer lines are data rather than code, and are not highlighted.
 _LONGEST_CODE = 500
 # The colours of the names of merged logs.
-_LABELS: tuple[Role, ...] = ("accent", "good", "bronze", "running", "warn", "gold")
+_LABELS: tuple[Role, ...] = ("accent", "good", "invalid", "running", "warn", "text")
 _HINTS: dict[Asked, tuple[str, str, str]] = {
     "search": ("/", "a regular expression; without a capital letter, capitals match too", "search"),
     "filter": ("&", "show only lines with a regular expression; nothing shows all", "filter"),
@@ -77,6 +77,11 @@ class LogPane(Widget):
     def view(self) -> LogView:
         """The log itself."""
         return self.query_one(LogView)
+
+    def redraw(self) -> None:
+        """Redraw the status line, and the log itself if the colours have changed."""
+        self.view.recolour()
+        self.draw_status()
 
     def draw_status(self) -> None:
         """Redraw the status line."""
@@ -144,6 +149,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         # Highlights source code; None for logs.
         self._lexer: Any = None
         self._rows: tuple[Strip, ...] = ()
+        self._palette: Palette | None = None
 
     @property
     def is_reading(self) -> bool:
@@ -159,7 +165,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def show_file(self, path: Path, *, line: int = 0, name: str = "") -> None:
         """Show a file that is not a log, from its beginning or around a line, highlighted by its name's language."""
         self._numbers, self._grows = self._numbers or line > 0, False
-        self._open(LogFile(path, one_part), _lexer_for(Path(name or path).name))
+        self._open(LogFile(path, one_part), lexer_for(Path(name or path).name))
         if line:
             self._run(lambda cursor: cursor.to_line(line), long=True)
         else:
@@ -225,6 +231,11 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             note = foreign(page.note, max(10, room), ellipsis=self.app.signs.ellipsis)
             left.append((note.rstrip() + "  ", "warn"))
         return spread((*left, *hits), tuple(right), width)
+
+    def recolour(self) -> None:
+        """Draw the page again if the colours have changed."""
+        if self._palette not in (None, self.app.palette):
+            self._draw()
 
     def on_unmount(self) -> None:
         """Close the log."""
@@ -386,6 +397,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         if not width or not height:
             return
         rows = self._page_rows(self._page, width)
+        self._palette = self.app.palette
         before, shown = self._rows, rows[-height:] if self._page.following else rows[:height]
         self._rows = tuple(shown)
         if before != self._rows:
@@ -449,7 +461,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def _segments(self, text: str, room: int) -> list[Segment]:
         limit = _WIDEST if self._wrap or self._left else room
         if self._lexer is not None:
-            pieces = _code_pieces(plain(text, limit=limit), self._lexer)
+            pieces = code_pieces(plain(text, limit=limit), self._lexer)
             segments = [Segment(part, self._style(role)) for part, role in pieces]
         else:
             segments = span_segments(spans(text, limit=limit), self.app.palette)
@@ -495,7 +507,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self.app.call_later(partial(does, *arguments, **options))
 
 
-def _lexer_for(name: str) -> Any:
+def lexer_for(name: str) -> Any:
     """Return the lexer for a file of this name; None for plain text and unknown languages."""
     from pygments.lexers import find_lexer_class_for_filename
 
@@ -503,7 +515,7 @@ def _lexer_for(name: str) -> Any:
     return None if found is None or found.name == "Text only" else found(stripnl=False, ensurenl=False)
 
 
-def _code_pieces(line: str, lexer: Any) -> list[Piece]:
+def code_pieces(line: str, lexer: Any) -> list[Piece]:
     """Highlight a sanitised line; each line is parsed by itself, so that every page costs the same."""
     if len(line) > _LONGEST_CODE:
         return [(line, "text")]
@@ -517,7 +529,7 @@ _TOKEN_ROLES: tuple[tuple[str, Role], ...] = (
     ("Token.Comment", "dim"),
     ("Token.Name.Function", "strong"),
     ("Token.Name.Class", "strong"),
-    ("Token.Name.Decorator", "bronze"),
+    ("Token.Name.Decorator", "invalid"),
     ("Token.Name.Tag", "accent"),
     ("Token.Operator.Word", "accent"),
 )

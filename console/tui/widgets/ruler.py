@@ -54,11 +54,27 @@ def medal_role(cuts: Thresholds, score: float | None) -> Role:
     return "good" if cuts.above_median(score) else "dim"
 
 
+def to_next(cuts: Thresholds, score: float) -> str:
+    """Return the distance to the next better cut-off, or that there is none."""
+    ahead = [(name, value) for name, value in _named(cuts) if not _reaches(cuts, score, value)]
+    if not ahead:
+        return "no cut-off is better than gold's"
+    name, value = ahead[-1]
+    return f"{abs(score - value):.4g} short of {name}"
+
+
+def _named(cuts: Thresholds) -> tuple[tuple[str, float], ...]:
+    return ("gold", cuts.gold), ("silver", cuts.silver), ("bronze", cuts.bronze), ("median", cuts.median)
+
+
+def _reaches(cuts: Thresholds, score: float, value: float) -> bool:
+    return (value - score if cuts.is_lower_better else score - value) >= 0
+
+
 def distances(cuts: Thresholds, score: float) -> str:
     """Return a text with the score's distances from the last cut-off reached and from the next one."""
-    values = {"gold": cuts.gold, "silver": cuts.silver, "bronze": cuts.bronze, "median": cuts.median}
-    sign = -1.0 if cuts.is_lower_better else 1.0
-    passed = [name for name, value in values.items() if sign * (score - value) >= 0]
+    values = dict(_named(cuts))
+    passed = [name for name, value in values.items() if _reaches(cuts, score, value)]
     ahead = [name for name in values if name not in passed]
     parts = []
     if passed:

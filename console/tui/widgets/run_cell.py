@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from console import wording
 from console.tui.theme import Role, Signs
+from engine.runs.causes import IDLE_SECONDS, CauseKind, cause_now
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Attempt, Run
 
+if TYPE_CHECKING:
+    from competitions.model import Thresholds
+
+# The letters behind the standing of a live run that should be looked at, where there is no room for words.
+IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER = "z", "t", "g"
 OUTCOME_ROLES: dict[Outcome, Role] = {
     Outcome.GOLD: "gold",
     Outcome.SILVER: "silver",
@@ -26,6 +33,7 @@ class Drawn:
 
     Attributes:
         shorter: a shorter text for narrow cells.
+        letter: of a live run, why it should be looked at.
     """
 
     sign: str
@@ -34,6 +42,7 @@ class Drawn:
     role: Role
     standing_role: Role = "dim"
     shorter: str = ""
+    letter: str = ""
 
 
 def outcome_sign(outcome: Outcome, signs: Signs) -> str:
@@ -75,18 +84,25 @@ def state_role(run: Run) -> Role:
 
 
 def draw_run(
-    run: Run | None, signs: Signs, now: float, limit: float, elsewhere: Attempt | None = None
+    run: Run | None,
+    signs: Signs,
+    now: float,
+    limit: float,
+    elsewhere: Attempt | None = None,
+    thresholds: Thresholds | None = None,
 ) -> Drawn:
     """Return the cell of a run; `elsewhere` is its attempt if a batch system runs it."""
     if run is None:
         return Drawn(" ", "", "", "faint")
     if elsewhere is not None and run.is_live and wording.is_waiting(elsewhere):
-        text, *shorter = wording.waits_short(elsewhere, now)
+        text, *others = wording.waits_short(elsewhere, now)
         role: Role = "warn" if wording.waits_for_people(elsewhere) else "dim"
-        return Drawn(signs.queued, text, "", role, shorter=shorter[0] if shorter else "")
+        return Drawn(signs.queued, text, "", role, shorter=others[0] if others else "")
     reroll = signs.reroll if run.rerolls else ""
     if run.state is RunState.FINISHED and run.outcome is not None:
-        text = wording.score(run.score) if run.score is not None else wording.OUTCOME_SHORT[run.outcome]
+        text = wording.OUTCOME_SHORT[run.outcome]
+        if run.score is not None:
+            text = wording.score_beside(run.score, thresholds)
         return Drawn(outcome_sign(run.outcome, signs), text + reroll, "", outcome_role(run.outcome))
     if run.state is RunState.FAILED:
         kind = run.failure_class or FailureClass.UNKNOWN
@@ -101,4 +117,20 @@ def draw_run(
         text = wording.elapsed_within(now - run.started_at, limit)
     else:
         text = run.state.value[:8]
-    return Drawn(signs.running, text + reroll, f"[{standing}]", "running", outcome_role(run.standing))
+    live: Role = "running"
+    shorter = letter = ""
+    if (trouble := cause_now(run, limit, now)) is not None:
+        why, _text, since = trouble
+        live = "warn"
+        if why is CauseKind.IDLE:
+            shorter, letter = "idle", IDLE_LETTER
+            text = f"idle {wording.age(now - since + IDLE_SECONDS)}"
+        elif why is CauseKind.LATE and run.started_at is not None:
+            shorter, letter = "late", LATE_LETTER
+            left = run.started_at + limit - now
+            text = "time up" if left < 60 else f"{wording.age(left)} left"
+        else:
+            text, shorter, letter = "no grade", "grade", UNGRADABLE_LETTER
+    return Drawn(
+        signs.running, text + reroll, f"[{standing}]", live, outcome_role(run.standing), shorter, letter
+    )

@@ -219,7 +219,7 @@ class Table(Generic[Row]):
         overlong: dict[int, int] = {}
         for place, column in enumerate(columns):
             cells = [column.cell(row) for row in rows]
-            lengths.append(sorted(map(self._natural, cells)))
+            lengths.append(sorted(map(self.natural, cells)))
             rests = [
                 min(width_of(cell.shorter or cell.pieces), cell.least or REST)
                 for cell in cells
@@ -300,7 +300,7 @@ class Table(Generic[Row]):
         return widths
 
     @staticmethod
-    def _natural(cell: Cell) -> int:
+    def natural(cell: Cell) -> int:
         """Return the natural width of a cell."""
         if isinstance(cell, str):
             return cell_len(cell)

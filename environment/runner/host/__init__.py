@@ -1,1 +1,1 @@
-"""Measurements on a host: its GPUs and problems, and attempts' use of disk, memory and processors."""
+"""An agent's host: its GPUs and problems, its store of copies, and attempts' use of disk, memory and processors."""

@@ -1,15 +1,15 @@
-"""A host's own copies of datasets and images: made once for all its attempts, kept while one uses them.
+"""A host's store: its own copies of datasets and images, each made once for all attempts and kept while one uses it.
 
-Each has a name made of its digest, and beside it in the store's folder:
+Each copy has a name made of its digest, and beside it in the store's folder:
 
-    <name>           a whole copy, a file or a folder, renamed when it was whole
-    <name>.partial   one that is being made, or whose maker has died
-    <name>.work      locked by who makes, mends or removes it
-    <name>.lease     locked, together with others, by all that use it
-    <name>.progress  how much of it is there while it is being made
+    <name>           a complete copy, a file or a folder, renamed when it was complete
+    <name>.partial   a copy that is being made, or whose maker was killed
+    <name>.work      locked by whoever makes, repairs or removes it
+    <name>.lease     locked, shared, by all that use it
+    <name>.progress  how many of its bytes are there while it is being made
 
-The kernel drops these locks with their holder, so that whatever is killed, the next one goes on: a host's own disk is
-no file system between hosts, where that could not be relied on.
+The kernel releases these locks when their holder dies, so that the next one continues after any kill. They are reliable
+because the store is on the host's own disk, not on a file system that hosts share.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from foundation.locks import FileLock
 from foundation.problems import EnvironmentProblem
 from foundation.text import gigabytes
 
-# Of a host's disk, what copies leave to the agents.
+# Free space on a host's disk that copies leave to the agents.
 KEPT_FREE_BYTES = 1 << 30
-LOOK_SECONDS = 0.5
-_BLOCK = 1 << 20
+POLL_SECONDS = 0.5
+_BLOCK_BYTES = 1 << 20
 _UNUSED_SECONDS = 14 * 86_400
 _WORK, _LEASE, _PARTIAL, _PROGRESS = ".work", ".lease", ".partial", ".progress"
-_ROOM = "room.work"
+_SPACE_LOCK = "room.work"
 
 
 def make_store(folder: Path) -> Path:
-    """Make the folder of a store, in one of this user's own.
+    """Make the folder of a store, below a folder of this user.
 
     Raises:
-        EnvironmentProblem: what is there belongs to somebody else.
+        EnvironmentProblem: one of them belongs to another user.
     """
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for place in (folder.parent, folder):  # on a node it may be below a folder that all write to
+    for place in (folder.parent, folder):  # on a node it may be in a folder where all users can write
         if place.exists() and place.stat().st_uid != os.getuid():
-            why = "it belongs to somebody else, who could change what lies there"
+            why = "it belongs to another user, who could change its files"
             raise EnvironmentProblem(f"{place} can't be used", why, "Give the profile another scratch.")
     folders.make_own(folder)
     return folder
@@ -57,99 +57,102 @@ def store_of_node(scratch: Path) -> Path:
     """Make the folder of the store that all jobs of this user share on a node.
 
     Raises:
-        EnvironmentProblem: what is there belongs to somebody else.
+        EnvironmentProblem: it belongs to another user.
     """
     folders.make_own(scratch / f"mlebench-{os.getuid()}")
     return make_store(scratch / f"mlebench-{os.getuid()}" / "store")
 
 
 class Copy:
-    """One copy in a store: there, or about to be.
+    """One copy in a store, complete or still to be made.
 
     Attributes:
-        place: where it is when it is whole.
-        partial: where it is made.
+        place: its path when it is complete.
+        partial: its path while it is being made.
     """
 
     def __init__(self, store: Path, name: str) -> None:
-        """Prepare; nothing is looked at yet."""
+        """Prepare, without reading the disk."""
         self._store = store
         self.place = store / name
         self.partial = store / (name + _PARTIAL)
         self._lease: int | None = None
 
-    def keep(self, wait: Callable[[], None]) -> None:
-        """Have nobody remove it until it is let go, or this process has ended."""
+    def acquire_lease(self, on_wait: Callable[[], None]) -> None:
+        """Keep others from removing it until the lease is released or this process ends."""
         path = self._beside(_LEASE)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            while not _locks(descriptor, fcntl.LOCK_SH):
-                wait()
-                time.sleep(LOOK_SECONDS)
-            os.utime(descriptor)
+            _poll(lambda: _try_lock(descriptor, fcntl.LOCK_SH), on_wait)
+            os.utime(descriptor)  # by which the least recently used copies are removed first
         except BaseException:
             os.close(descriptor)
             raise
         self._lease = descriptor
 
-    def let_go(self) -> None:
-        """Let it be removed when room is needed."""
+    def release_lease(self) -> None:
+        """Allow others to remove it when they need space."""
         if self._lease is not None:
             os.close(self._lease)
             self._lease = None
 
     @contextmanager
-    def working(self, wait: Callable[[], None]) -> Iterator[None]:
-        """Be the only one that makes, mends or removes it, after whoever does so now."""
-        with _holding(self._beside(_WORK), wait):
+    def locked(self, on_wait: Callable[[], None]) -> Iterator[None]:
+        """Hold the lock for making, repairing and removing it."""
+        with _lock(self._beside(_WORK), on_wait):
             yield
 
     @contextmanager
-    def making(self, needed: int, keep_free: int, wait: Callable[[], None]) -> Iterator[None]:
-        """Make room for what is to be put into `partial`, and count on it until that is there.
+    def reserving(self, needed: int, keep_free: int, on_wait: Callable[[], None]) -> Iterator[None]:
+        """Free and reserve space for what is written to `partial` in this context.
 
         Raises:
             EnvironmentProblem: there is not enough.
         """
-        remove(self.partial)  # of one that was killed
-        with _holding(self._store / _ROOM, wait):
-            _make_room(self._store, self.place.name, needed + keep_free)
-            # Under the same lock, so that no two count on the same room.
-            self.note(0, needed)
+        remove(self.partial)  # of a maker that was killed
+        with _lock(self._store / _SPACE_LOCK, on_wait):
+            _free_space(self._store, self.place.name, needed + keep_free)
+            # Under the same lock, so that no two reserve the same space.
+            self.write_progress(0, needed)
         try:
             yield
         finally:
             self._beside(_PROGRESS).unlink(missing_ok=True)
 
-    def note(self, done: int, total: int) -> None:
-        """Write down how much is there of how much."""
+    def write_progress(self, done: int, total: int) -> None:
+        """Write for others how many of its bytes are there."""
         files.write_json(self._beside(_PROGRESS), [done, total], durable=False)
 
-    def progress(self) -> tuple[int, int] | None:
-        """Read how much is there of how much; None where nobody makes it."""
-        return _progress(self._beside(_PROGRESS))
+    def read_progress(self) -> tuple[int, int] | None:
+        """Return how many of its bytes are there, and of how many; None if it is not being made."""
+        return _read_progress(self._beside(_PROGRESS))
 
     def _beside(self, suffix: str) -> Path:
         return self._store / (self.place.name + suffix)
 
 
-def copied(source: Path, target: Path, count: Callable[[int], None]) -> tuple[int, str]:
-    """Copy a file, which nobody can write then; returns how many bytes were read and their SHA-256."""
+def copy_file(source: Path, target: Path, on_bytes: Callable[[int], None]) -> tuple[int, str]:
+    """Copy a file, make the copy read-only, and return how many bytes were read and their SHA-256.
+
+    `on_bytes` gets the size of each block, and ends the copying by raising.
+    """
     digest, size = hashlib.sha256(), 0
     with ExitStack() as opened:
         stream = opened.enter_context(source.open("rb", buffering=0))
-        count(0)  # opening may have taken so long that nobody wants it any more, and others make the same
+        on_bytes(
+            0
+        )  # opening may have taken so long that the copy was cancelled, and another process makes it
         sink = opened.enter_context(target.open("xb", buffering=0))
         while True:
-            with _naming(source):
-                block = stream.read(_BLOCK)
+            with _naming_in_errors(source):
+                block = stream.read(_BLOCK_BYTES)
             if not block:
                 break
             digest.update(block)
-            with _naming(target):
+            with _naming_in_errors(target):
                 _write_all(sink, block)
             size += len(block)
-            count(len(block))
+            on_bytes(len(block))
         os.fchmod(sink.fileno(), 0o444)
     return size, digest.hexdigest()
 
@@ -158,7 +161,7 @@ def remove(path: Path) -> None:
     """Remove a file or a folder.
 
     Raises:
-        EnvironmentProblem: something of it is left.
+        EnvironmentProblem: a part of it can't be removed.
     """
     if left := files.remove_tree(path):
         raise EnvironmentProblem(f"{path} can't be removed", "; ".join(left))
@@ -171,16 +174,16 @@ def _write_all(sink: FileIO, block: bytes) -> None:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Let what goes wrong with an open file bear its name."""
+def _naming_in_errors(path: Path) -> Iterator[None]:
+    """Add the path to errors of an open file, which don't contain it."""
     try:
         yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _make_room(store: Path, name: str, needed: int) -> None:
-    """Remove what has not been used for long, then what was not used for longest until there is room.
+def _free_space(store: Path, name: str, needed: int) -> None:
+    """Remove copies that were unused for long, then the least recently used ones until there is enough space.
 
     Raises:
         EnvironmentProblem: there is not enough.
@@ -191,8 +194,8 @@ def _make_room(store: Path, name: str, needed: int) -> None:
     in_use = 0
     for other in others:
         is_old = time.time() - used_at[other] > _UNUSED_SECONDS
-        is_left = (store / (other + _PARTIAL)).exists() and not (store / other).exists()
-        if is_old or is_left or _free_bytes(store, others) < needed:
+        is_abandoned = (store / (other + _PARTIAL)).exists() and not (store / other).exists()
+        if is_old or is_abandoned or _free_bytes(store, others) < needed:
             in_use += not _discard(store, other)
     if (free := _free_bytes(store, others)) < needed:
         missing = f"{gigabytes(needed)} are needed, {gigabytes(needed - free)} are missing"
@@ -201,20 +204,20 @@ def _make_room(store: Path, name: str, needed: int) -> None:
 
 
 def _free_bytes(store: Path, others: Sequence[str]) -> int:
-    """Return what is free on the disk and not about to be filled by others."""
+    """Return the free bytes on the disk, without those that are reserved for others."""
     found = os.statvfs(store)
-    coming = (_progress(store / (name + _PROGRESS)) for name in others)
-    return found.f_bavail * found.f_frsize - sum(total - done for done, total in filter(None, coming))
+    reserved = (_read_progress(store / (name + _PROGRESS)) for name in others)
+    return found.f_bavail * found.f_frsize - sum(total - done for done, total in filter(None, reserved))
 
 
 def _discard(store: Path, name: str) -> bool:
-    """Remove a copy; False where somebody uses it, makes it or waits for it."""
+    """Remove a copy, and return False if a process uses it, makes it or waits for it."""
     with FileLock(store / (name + _WORK)) as work:
         if not work.acquire():
             return False
         lease = os.open(store / (name + _LEASE), os.O_RDWR | os.O_CLOEXEC)
         try:
-            if not _locks(lease, fcntl.LOCK_EX):
+            if not _try_lock(lease, fcntl.LOCK_EX):
                 return False
             partial = store / (name + _PARTIAL)
             remove(partial)
@@ -226,25 +229,30 @@ def _discard(store: Path, name: str) -> bool:
     return True
 
 
-def _locks(descriptor: int, how: int) -> bool:
+def _try_lock(descriptor: int, kind: int) -> bool:
     try:
-        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
 
 
 @contextmanager
-def _holding(path: Path, wait: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock of this host, after whoever has it now."""
+def _lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold a lock of this host."""
     with FileLock(path) as lock:
-        while not lock.acquire(note=str(os.getpid())):
-            wait()
-            time.sleep(LOOK_SECONDS)
+        _poll(lambda: lock.acquire(note=str(os.getpid())), on_wait)
         yield
 
 
-def _progress(path: Path) -> tuple[int, int] | None:
+def _poll(acquire: Callable[[], bool], on_wait: Callable[[], None]) -> None:
+    """Wait until something is acquired, calling `on_wait` between the attempts, which may raise to stop waiting."""
+    while not acquire():
+        on_wait()
+        time.sleep(POLL_SECONDS)
+
+
+def _read_progress(path: Path) -> tuple[int, int] | None:
     try:
         done, total = json.loads(path.read_text())
     except (OSError, ValueError):

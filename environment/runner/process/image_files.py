@@ -1,4 +1,4 @@
-"""Images as one file on the host of an agent: copied to its disk, checked by their digest, unpacked once for all."""
+"""Image files on an agent's host: copied to its disk, checked by their digest, and unpacked once for all attempts."""
 
 from __future__ import annotations
 
@@ -9,85 +9,85 @@ import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from environment.runner.host.store import KEPT_FREE_BYTES, Copy, copied, make_store, remove
+from environment.runner.host.store import KEPT_FREE_BYTES, Copy, copy_file, make_store, remove
 from environment.runner.protocol import ImageFile
 from foundation.problems import DataProblem, EnvironmentProblem
 
-Note = Callable[[int], None]
+OnBytes = Callable[[int], None]
 SQUASHFS, ARCHIVE, SIF = "squashfs", "archive", "sif"
 SUFFIXES = {SQUASHFS: ".squashfs", ARCHIVE: ".tar", SIF: ".sif"}
 _AGAIN = "Export it again: mlebench-console images export AGENT"
-# What an image may need unpacked, in times of its file.
+# How many times the size of its file an unpacked image may need.
 _UNPACKED = {SQUASHFS: 4, ARCHIVE: 1}
 
 
-def nobody(_bytes: int) -> None:
-    """Note nothing."""
+def ignore(_bytes: int) -> None:
+    """Do nothing."""
 
 
-def own_copy(image: ImageFile, store: Path, note: Note = nobody) -> Path:
-    """Return this host's own copy of an image file, whose digest is right; made by the first who needs it.
+def own_copy(image: ImageFile, store: Path, on_bytes: OnBytes = ignore) -> Path:
+    """Return this host's own copy of an image file, and copy it first if there is none; its digest is checked.
 
-    Nobody removes it before this process has ended.
+    It is not removed before this process ends.
 
     Args:
-        image: to be copied.
+        image: the file to copy.
         store: the folder on this host's own disk that all attempts share.
-        note: is told how many more bytes were copied, and may raise where nobody wants it any more.
+        on_bytes: gets the size of each copied block, and ends the copying by raising.
 
     Raises:
-        DataProblem: the file is gone, or is another.
-        EnvironmentProblem: there is no room for it.
+        DataProblem: the file is gone or has changed.
+        EnvironmentProblem: there is not enough space for it.
         OSError: it can't be copied.
     """
 
     def copy(place: Path) -> None:
         if not Path(image.path).is_file():
             raise DataProblem(f"{image.path} is gone", "it held the agent's image", _AGAIN)
-        _, digest = copied(Path(image.path), place, note)
+        _, digest = copy_file(Path(image.path), place, on_bytes)
         if digest != image.sha256:
             why = f"its SHA-256 is {digest[:12]}, not {image.sha256[:12]}"
             raise DataProblem(f"{image.path} is not the image of the launch", why, _AGAIN)
 
-    return _made_once(Copy(store, f"{image.sha256}{SUFFIXES[image.format]}"), image.bytes, copy, note)
+    return _made_once(Copy(store, f"{image.sha256}{SUFFIXES[image.format]}"), image.bytes, copy, on_bytes)
 
 
-def unpacked(image: ImageFile, store: Path, note: Note = nobody) -> Path:
-    """Return the folder into which an image file is unpacked on this host; it belongs to this user in all its parts.
+def unpacked(image: ImageFile, store: Path, on_bytes: OnBytes = ignore) -> Path:
+    """Return the folder with the unpacked image, and unpack it first if there is none; this user owns all its files.
 
     Arguments are those of `own_copy`.
 
     Raises:
-        DataProblem: the file is gone, is another, or holds what no image does.
+        DataProblem: the file is gone, has changed, or has a path outside the image.
         EnvironmentProblem: this host can't unpack it.
         OSError: it can't be written.
     """
 
     def unpack(place: Path) -> None:
-        file = own_copy(image, store, note)
+        file = own_copy(image, store, on_bytes)
         place.mkdir()
         if image.format == ARCHIVE:
             extract(file, place)
-            file.unlink()  # only the folder is used from now on
+            file.unlink()  # only the folder is used from here on
         else:
             _unsquash(file, place)
 
     needed = image.bytes * _UNPACKED[image.format]
-    return _made_once(Copy(store, f"{image.sha256}.root"), needed, unpack, note)
+    return _made_once(Copy(store, f"{image.sha256}.root"), needed, unpack, on_bytes)
 
 
-def _made_once(copy: Copy, needed: int, make: Callable[[Path], None], note: Note) -> Path:
-    """Return what is at a place, made by the first who needs it while others wait; nobody sees half of it."""
+def _made_once(copy: Copy, needed: int, make: Callable[[Path], None], on_bytes: OnBytes) -> Path:
+    """Return the path of a complete copy: the first process that needs it makes it, others wait."""
 
-    def wait() -> None:
-        note(0)
+    def on_wait() -> None:
+        on_bytes(0)
 
     make_store(copy.place.parent)
-    copy.keep(wait)
-    with copy.working(wait):
+    copy.acquire_lease(on_wait)
+    with copy.locked(on_wait):
         if not copy.place.exists():
             try:
-                with copy.making(needed, KEPT_FREE_BYTES, wait):
+                with copy.reserving(needed, KEPT_FREE_BYTES, on_wait):
                     make(copy.partial)
                 copy.partial.rename(copy.place)
             except BaseException:
@@ -117,14 +117,14 @@ def _unsquash(file: Path, place: Path) -> None:
 
 
 def extract(archive: Path, folder: Path) -> None:
-    """Unpack an archive of a file system into a folder; nothing in it can lead out of there.
+    """Unpack an archive of a file system into a folder; no path in it can lead outside.
 
     Raises:
-        DataProblem: it is no archive, or something in it leads out of it.
+        DataProblem: it is no archive, or has a path that leads outside.
     """
     try:
         with tarfile.open(archive, "r:*") as stream:
-            # Where tarfile has filters, it would warn, or leave out what images need; older ones have none.
+            # Filters, which only newer versions of tarfile have, warn or leave out files that images need.
             stream.extraction_filter = lambda member, _folder: member
             stream.extractall(folder, members=_members(stream, folder))  # noqa: S202 - `_members` keeps it inside
     except tarfile.TarError as error:
@@ -132,7 +132,7 @@ def extract(archive: Path, folder: Path) -> None:
 
 
 def _members(stream: tarfile.TarFile, folder: Path) -> Iterator[tarfile.TarInfo]:
-    """Go through the members but for devices and the like, which only root could make; each becomes this user's own."""
+    """Yield the members except devices and the like, which only root can make, each owned by this user."""
     root = folder.resolve()
     for member in stream:
         if not (member.isfile() or member.isdir() or member.issym() or member.islnk()):
@@ -148,10 +148,10 @@ def _members(stream: tarfile.TarFile, folder: Path) -> Iterator[tarfile.TarInfo]
 
 
 def _require_inside(root: Path, place: str, name: str) -> None:
-    """Refuse what leads out of a folder, also through links that were unpacked before it.
+    """Check that a path stays in a folder, also through links that were unpacked before it.
 
     Raises:
-        DataProblem: it does.
+        DataProblem: it leads outside.
     """
     if ".." in PurePosixPath(place).parts or not (root / place).resolve().is_relative_to(root):
         raise DataProblem(

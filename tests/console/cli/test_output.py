@@ -36,15 +36,21 @@ def test_on_a_narrow_terminal_rows_go_on_below_themselves_and_nothing_is_lost(
         "what": lambda _row: "word " * 12,
         "none": lambda _row: "",
     }
-    say_table(["aide"], columns | {"since": lambda _row: "03:14"})
+    say_table(["aide"], columns | {"since": lambda _row: "03:14"}, optional={"none": "", "runs": "12"})
     whole = capsys.readouterr().out.splitlines()
     assert len(whole) == 2 and whole[1].endswith("03:14")
+    assert whole[0].split() == ["name", "runs", "what", "none", "since"], (
+        "programs find the same columns every time"
+    )
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     say_table(["aide"], columns | {"since": lambda _row: "03:14"})
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["name  runs  what", "aide  12"] and all(len(line) <= 40 for line in lines)
     assert lines[2].startswith("    what word") and " ".join(lines[2:]).split().count("word") == 12
     assert lines[-1].endswith("since 03:14") and "none" not in "".join(lines)
+    say_table(["aide", "x"], {"name": str, "runs": lambda _row: "12"}, optional={"runs": "12"})
+    say_table(["aide", "x"], {"name": str, "size": lambda row: str(len(row))}, optional={"size": "1"})
+    assert capsys.readouterr().out.split() == ["name", "aide", "x", "name", "size", "aide", "4", "x", "1"]
 
 
 def test_a_narrow_terminal_cuts_names_before_rows_go_on_below_and_leaves_out_what_no_row_has(
@@ -64,11 +70,19 @@ def test_a_narrow_terminal_cuts_names_before_rows_go_on_below_and_leaves_out_wha
     say_table(rows, columns, right=("failed", "score"))
     assert capsys.readouterr().out.splitlines() == [
         f"{'competition':<35}  models            score",
+        "    why",
         f"{'short':<35}  gemini-3-pro-…  0.91234",
-        "    why a reason",
+        "    a reason",
         "jigsaw-unintended-bias-in-toxicity…  gemini-3-pro-…  0.91234",
-        "    why a reason that is longer than what is left",
+        "    a reason that is longer than what is left",
     ]
+    say_table(rows[:1], columns, right=("failed", "score"), spare=("models",))
+    assert (
+        capsys.readouterr().out.splitlines()[1] == "short        gemini-3-pro-preview  0.91234  a reason"
+    ), "what can be spared is left out only if something has no room"
+    say_table(rows[1:], columns, right=("failed", "score"), spare=("models",))
+    row, below = capsys.readouterr().out.splitlines()[2:]
+    assert "gemini" not in row and row.endswith("0.91234") and below.startswith("    a reason that")
 
 
 def test_a_narrow_terminal_has_a_long_line_in_several_and_a_pipe_in_one(

@@ -116,6 +116,10 @@ def test_a_row_is_exported_in_every_form(cli: Cli, tmp_path: Path) -> None:
     written = cli("export", "row", OPERAND, *flags, "--output", target)
     assert written.out == f"written to {target}\n"
     assert target.read_text().splitlines()[:3] == markdown[:3]
+    lacking = cli("export", "row", OPERAND).err
+    assert (
+        "not ready to be handed in: " in lacking and "their names are missing: --llms names them" in lacking
+    )
 
 
 def test_what_goes_wrong_while_writing_is_told(cli: Cli, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def assert_told(ran: Ran, code: int, *parts: str) -> None:
         (["prepare", "--lite", "--raw", "/tmp"], ("/tmp has neither a folder",)),
         (["runs", "classify", "1", "--class", "bad"], ("infrastructure",)),
         (["completion", "tcsh"], ("tcsh", "bash")),
+        (["--theme", "neon", "status"], ("there is no theme 'neon'", "Choose one of dark, light")),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,12 +20,23 @@ from engine.scoreboard import Row, published_rows
 from engine.scoreboard.reports import FOLDER
 from state.lifecycle import Outcome
 from tests.console import worlds
-from tests.console.conftest import OpenConsole
+from tests.console.conftest import OpenConsole, ShownConsole
+
+
+async def on_board(console: ShownConsole, *keys: str) -> None:
+    """Press keys once own rows are shown."""
+    await console.sees("ours: aide-o3")
+    await console.press(*keys)
+
+
+async def until_sorted(console: ShownConsole, title: str, arrow: str) -> None:
+    """Wait until a column's title has an arrow."""
+    await console.until(lambda: re.search(rf"{title} ?{arrow}", console.text()) is not None)
 
 
 async def test_the_board_sorts_by_the_column_under_the_cursor_and_turns(opened: OpenConsole) -> None:
     async with opened(worlds.demo, screen="board", demo=True) as console:
-        await console.sees("All ↓", "ours: demo-baseline", "demo data, not a result", "demo 0 of 3 ▶")
+        await console.sees("All ↓", "ours: demo-baseline", "demo data, not a result", "demo 0/3 ▶")
         await console.press("s")
         await console.sees("agent ↓")
         await console.press("s")
@@ -43,10 +55,10 @@ async def test_a_click_on_a_columns_name_sorts_the_board_and_a_second_one_turns_
         for title in ("agent", "models", "Low", "limit", "date", "seeds"):
             heading = console.app.screen.query_one("#list").region
             x = console.text().splitlines()[heading.y].index(title)
-            await console.pilot.click(offset=(x, heading.y))
-            await console.sees(f"{title} ↓")
-            await console.pilot.click(offset=(x, heading.y))
-            await console.sees(f"{title} ↑")
+            for arrow in "↓↑":
+                await console.pilot.click(offset=(x, heading.y))
+                # The arrow follows at once where the column has no more room.
+                await until_sorted(console, title, arrow)
 
 
 @pytest.mark.parametrize("column", SORTS)
@@ -86,16 +98,29 @@ async def test_words_leave_only_rows_that_have_them(opened: OpenConsole) -> None
 
 
 async def test_a_cell_leads_to_its_runs(opened: OpenConsole) -> None:
-    async with opened(worlds.scored, screen="board") as console:
-        await console.sees("ours: aide-o3")
-        await console.press("right", "right", "enter")
+    async with opened(worlds.scored, screen="board", size=(120, 60)) as console:
+        await on_board(console, "right", "right", "enter")
         await console.sees(
-            "split low", "seed 3", "aerial-cactus-identification", "any medal", "statistics", "pass@k"
+            "split low",
+            "seed 3",
+            "aerial-cactus-identification",
+            "any medal",
+            "statistics",
+            "pass@k",
+            "22 of 75",
         )
+        # Statistics are tables side by side, not sentences.
+        assert any("k = 2" in line and "2 h" in line for line in console.text().splitlines())
         await console.press("v")
         await console.sees("split medium", "it has no runs of this split")
         await console.press("p")
-        await console.sees("By split", "Had the limit been shorter")
+        await console.sees(
+            "By split", "Had the limit been shorter", "a whole bar is 100 %", "20  30.3 %", "p competitions"
+        )
+        bars = [
+            line.index("·") for line in console.text().splitlines() if line.rstrip().endswith("···· 0.0 ±0.0")
+        ]
+        assert len(set(bars)) == 1  # in all plots they begin at the same place
         await console.press("p", "v", "v", "enter")
         await console.until(lambda: isinstance(console.app.screen, RunScreen))
         await console.sees("aerial-cactus-identification", "fixed the label encoder")
@@ -105,28 +130,31 @@ async def test_a_cell_leads_to_its_runs(opened: OpenConsole) -> None:
 
 async def test_a_published_row_says_that_no_runs_of_it_are_known(opened: OpenConsole) -> None:
     async with opened(worlds.scored, screen="board") as console:
-        await console.sees("ours: aide-o3")
-        await console.press("j", "j", "j", "enter")
+        await on_board(console, "j", "j", "j", "enter")
         await console.sees("of a published row only its numbers")
 
 
 async def test_padding_counts_what_is_missing(opened: OpenConsole) -> None:
     async with opened(worlds.scored, screen="board") as console:
-        await console.sees("53 of 75")
+        await console.sees("imported: operand", "comparable on Low, place 16 of 29, 1 seed")
         await console.press("p")
-        await console.sees("padded: lost and missing runs count as no medal")
-        await console.misses("53 of 75")
+        await console.sees(
+            "padded: lost and missing runs count as no medal", "comparable on all 75, place 24 of 29, padded"
+        )
+        await console.misses("comparable on Low")
 
 
 async def test_two_experiments_are_compared_by_competition(opened: OpenConsole) -> None:
     async with opened(worlds.scored, screen="board") as console:
-        await console.sees("ours: aide-o3")
-        await console.press("c")
+        await on_board(console, "c")
         await console.sees("mark one experiment with space")
         await console.press("space", "j", "c")
-        await console.sees("A aide-o3", "B openhands", "by any medal", "competitions that decide")
-        # What they have in common is all that either has: one row says it.
-        await console.misses("in common")
+        await console.sees(
+            "A aide-o3 50.0 %", "B openhands 43.9 %", "by any medal", "competitions that decide"
+        )
+        await console.sees(
+            "better on 9, worse on 5 of 22 common competitions: may well be chance", "common 22"
+        )
         await console.press("m")
         await console.sees("by gold")
         await console.press("x", "v")
@@ -141,8 +169,7 @@ async def test_what_names_are_worth_is_told_where_one_had_none(opened: OpenConso
         without_names = "UPDATE sweeps SET spec = json_set(spec, '$.obfuscated', json('true')) WHERE id = ?"
         with console.world.database.transaction():
             console.world.database.execute(without_names, ("openhands-lite",))
-        await console.sees("ours: aide-o3")
-        await console.press("space", "j", "c")
+        await on_board(console, "space", "j", "c")
         await console.sees("mixed descriptions: obfuscated, usual", "name is worth +6.1 points")
 
 
@@ -169,8 +196,7 @@ async def test_a_row_is_previewed_copied_and_written(
     async with opened(worlds.scored, screen="board") as console:
         copied: list[str] = []
         monkeypatch.setattr(console.app, "copy_to_clipboard", copied.append)  # what reaches the terminal
-        await console.sees("ours: aide-o3")
-        await console.press("e")
+        await on_board(console, "e")
         await console.sees("Markdown", "| Agent | LLM(s) used |", "complete seeds: 3 of 3")
         await console.press("n", *"Mine", "enter", "l", *"o3", "enter")
         await console.sees("| Mine (aide-o3) | o3 |")
@@ -193,8 +219,7 @@ async def test_a_row_is_previewed_copied_and_written(
 
 async def test_a_watcher_writes_no_file(opened: OpenConsole) -> None:
     async with opened(worlds.scored, screen="board", readonly=True) as console:
-        await console.sees("ours: aide-o3")
-        await console.press("e")
+        await on_board(console, "e")
         await console.sees("complete seeds")
         await console.press("w")
         await console.sees("this console is read-only")
@@ -244,23 +269,28 @@ async def test_costs_of_models_stand_above_the_table_and_take_no_room_of_names(
 
 
 @pytest.mark.parametrize("form", range(4))
-async def test_an_exports_preview_begins_with_its_figures_in_every_format(
+async def test_an_export_begins_in_every_format_with_what_the_row_lacks_then_its_figures(
     opened: OpenConsole, form: int
 ) -> None:
     async with opened(worlds.scored, screen="board", size=(80, 24)) as console:
-        await console.sees("ours: aide-o3")
-        await console.press("e", *["tab"] * form)
-        await console.sees("Its own 50.0 ±2.6", "Low 50.0 ±2.6", "All 22 of 75")
+        await on_board(console, "e", *["tab"] * form)
+        await console.sees(
+            "not ready to be handed in: 4 things are missing",
+            "53 of 75 have no run: no figure for Medium, High, All",
+            "models        their names are missing: l types them",
+            "integrity     no detector has looked at its runs",
+            "conditions    not known: agent images, machines",
+            "low            50.0 ±2.6      22 of 22      3",
+        )
 
 
 async def test_a_long_line_of_an_export_is_shown_in_part_and_copied_whole(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied: list[str] = []
-    async with opened(worlds.scored, screen="board", size=(80, 24)) as console:
+    async with opened(worlds.scored, screen="board", size=(80, 48)) as console:
         monkeypatch.setattr(console.app, "copy_to_clipboard", copied.append)
-        await console.sees("ours: aide-o3")
-        await console.press("e", "tab")
+        await on_board(console, "e", "tab")
         await console.sees("more characters, written in full", "# of those no longer available")
         assert "whale-categorization-playground" not in console.text()
         await console.press("y")
@@ -270,8 +300,7 @@ async def test_a_long_line_of_an_export_is_shown_in_part_and_copied_whole(
 
 async def test_competitions_that_come_out_even_are_shown_where_all_have_room(opened: OpenConsole) -> None:
     async with opened(worlds.scored, screen="board", size=(120, 40)) as console:
-        await console.sees("ours: aide-o3")
-        await console.press("space", "j", "c")
+        await on_board(console, "space", "j", "c")
         await console.sees("competitions that decide", "competitions that come out even", "mlsp-2013-birds")
         await console.pilot.resize_terminal(80, 24)
         await console.misses("come out even")

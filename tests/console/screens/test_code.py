@@ -16,13 +16,16 @@ async def test_the_best_submission_leads_to_its_code_and_the_code_to_its_files(o
         await console.press("tab", "tab")
         await console.sees("2 best", "3 now")
         await console.press("tab", "v")
-        await console.sees("1@2 (best)", "main.py", "weights.pt", "it is binary")
-        await console.press("j", "enter")
+        await console.sees("submission 2, run 1 (best)", "1@2", "weights.pt", "it is binary")
+        # The script that runs first is shown first.
+        await console.sees("boost(depth=2")
+        await console.press("enter")
         await console.sees(" main.py", "boost(depth=2")
         await console.press("escape", "right_square_bracket")
-        await console.sees("1@3", "bronze")
+        await console.sees("submission 3", "bronze", "boost(depth=3")
         await console.press("right_square_bracket")
-        await console.sees("1@now (as it is now)")
+        await console.sees("run 1 (as it is now)")
+        assert "] after" not in console.text()
         await console.press("right_square_bracket")
         await console.sees("there is no later submission")
 
@@ -32,9 +35,11 @@ async def test_two_marked_submissions_are_compared_the_earlier_one_first(opened:
         await console.press("tab", "tab")
         await console.sees("2 best")
         await console.press("space", "j", "j", "space", "d")
-        await console.sees("- 1@1", "+ 1@3", "boost(depth=1", "boost(depth=3", "1 differs, 2 the same")
+        await console.sees(
+            "- submission 1", "+ submission 3", "boost(depth=1", "boost(depth=3", "1 differs, 2 the same"
+        )
         await console.press("x")
-        await console.sees("- 1@3", "+ 1@1")
+        await console.sees("- submission 3", "+ submission 1")
 
 
 async def test_a_submission_is_compared_with_the_one_before_it(opened: OpenConsole) -> None:
@@ -42,7 +47,7 @@ async def test_a_submission_is_compared_with_the_one_before_it(opened: OpenConso
         await console.press("tab", "tab")
         await console.sees("2 best")
         await console.press("d")
-        await console.sees("- 1@2", "+ 1@3")
+        await console.sees("- submission 2", "+ submission 3")
         await console.press("escape", "G", "d")
         await console.sees("there are no two submissions to compare")
 
@@ -53,10 +58,12 @@ async def test_two_marked_runs_are_compared_and_files_are_reached_by_key(opened:
         await console.press("d")
         await console.sees("mark two runs")
         await console.press("space", "right", "d")
-        await console.sees("- 1@2 (best)", "+ 2@1 (best)", "seed  ", "4 differ, 1 the same")
-        await console.press("n", "n")
+        await console.sees(
+            "- submission 2, run 1 (best)", "+ submission 1, run 2 (best)", "seed  ", "4 differ, 1 the same"
+        )
+        await console.press("n")
         await console.sees("main.py", "- x0 = features", "- x11 = features")
-        await console.press("n", "n", "n")
+        await console.press("n", "n", "n", "n")
         await console.sees("there is no later file")
         await console.press("N")
         await console.sees("+ import torch")
@@ -76,9 +83,9 @@ async def test_what_is_compared_can_be_said(opened: OpenConsole) -> None:
     async with opened(worlds.coded, screen="overview") as console:
         await console.sees("needs you")
         await console.press("colon", *"diff 1", "at", *"1 2", "enter")
-        await console.sees("- 1@1", "+ 2@1 (best)")
+        await console.sees("- submission 1, run 1", "+ submission 1, run 2 (best)")
         await console.press("colon", *"code 2", "enter")
-        await console.sees("2@1 (best)", "src/train.py")
+        await console.sees("submission 1, run 2 (best)", "src/train.py")
         await console.press("colon", *"diff 1 9", "enter")
         await console.sees("there is no run 9")
 
@@ -92,7 +99,7 @@ async def test_hostile_names_and_lines_are_made_visible(opened: OpenConsole) -> 
         world.code(attempt, 4, {name: "\x1b[2Jprint('\u202e')\t\x9b31m\n[bold]text\n" + "y" * 5000})
         return world
 
-    async with opened(hostile, screen="run:1") as console:
+    async with opened(hostile, screen="run:1", size=(120, 80)) as console:
         await console.press("tab", "tab")
         await console.sees("4 now")
         await console.press("d")
@@ -108,9 +115,9 @@ async def test_the_file_under_the_cursor_is_shown_below_the_list(opened: OpenCon
     async with opened(worlds.coded, screen="run:1") as console:
         await console.sees("Submissions")
         await console.press("tab", "tab", "j", "v")
-        await console.sees("data/folds.csv", "1  id,fold", "3  2,1")
-        await console.press("j")
         await console.sees("1  import pandas as pd", "model = boost(depth=2")
         # At the submission before it was another one.
         await console.press("left_square_bracket")
-        await console.sees("1@1", "model = boost(depth=1")
+        await console.sees("submission 1", "model = boost(depth=1")
+        await console.press("k")
+        await console.sees("1  id,fold", "3  2,1")

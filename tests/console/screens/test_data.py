@@ -144,7 +144,9 @@ async def test_a_small_terminal_tells_what_to_do_in_one_line(opened: OpenConsole
     async with opened(worlds.preparing, screen="data", size=(80, 24)) as console:
         await console.sees("1 refused", "1 unavailable")
         await only(console, REFUSED)
-        await console.sees("y copies the address, then c checks again")
+        await console.sees(f"accept the rules at https://www.kaggle.com/c/{REFUSED}/rules")
+        await console.sees("accept its rules", "c check again", "y copy URL")
+        assert "p prepare" not in console.text() and "s stop" not in console.text()
         await only(console, GONE)
         await console.sees("no longer on Kaggle; it counts in every denominator")
 
@@ -167,6 +169,7 @@ async def test_everything_about_a_dataset_has_a_screen_of_its_own(
         await only(console, FAILED)
         await console.press("enter")
         await console.sees("Kaggle: open", "end of the text", "requested", "3 kB", "expected", "esc back")
+        await console.sees("low split", "metric", "cut-offs  gold ")
         assert not {"\x1b", "\x07", "\u202e"} & set(console.text())
         await console.press("r")
         await console.until(lambda: asked == [("dataset.prepare", about(FAILED))])
@@ -282,7 +285,7 @@ async def test_names_have_the_room_of_bars_and_of_long_problems_on_a_narrow_scre
     opened: OpenConsole,
 ) -> None:
     async with opened(worlds.preparing, screen="data", size=(80, 24)) as console:
-        await console.sees(LOW[4], "Kaggle refuses", "histopathologic-cancer-detection", "43%", "34%")
+        await console.sees(LOW[4], "accept its rules", "histopathologic-cancer-detection", "43%", "34%")
 
 
 async def test_the_room_for_missing_datasets_is_told_of_those_of_known_size(opened: OpenConsole) -> None:

@@ -39,6 +39,21 @@ async def test_a_failure_is_shown_with_all_of_its_cause(opened: OpenConsole) -> 
         assert "infrastructure" in pane(console)
 
 
+async def test_without_room_beside_a_low_matrix_the_run_is_shown_below_it(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP, size=(120, 44)) as console:
+        await console.sees("▶ 4 running (1 stuck)", "── under the cursor", "── score over time", "HIGH")
+        await console.press("f")
+        await console.until(lambda: "GPU lost" in below(console) and "── log" in below(console))
+        assert below(console).splitlines()[1].startswith(" ! failed 20h15m of 24h")
+        await console.press("v")
+        await console.misses("under the cursor")
+
+
+def below(console: ShownConsole) -> str:
+    """What is below the matrix, without the line about the run and the footer."""
+    return "\n".join(console.text().partition("── under the cursor")[2].splitlines()[:-2])
+
+
 async def test_the_pane_follows_the_cursor_and_asks_nothing_on_its_way(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,9 +62,9 @@ async def test_the_pane_follows_the_cursor_and_asks_nothing_on_its_way(
     asked: list[int] = []
     real = run.run_facts
 
-    def run_facts(database: Any, run_id: int, config_file: Any) -> run.RunFacts:
+    def run_facts(database: Any, run_id: int, config_file: Any, now: float) -> run.RunFacts:
         asked.append(run_id)
-        return real(database, run_id, config_file)
+        return real(database, run_id, config_file, now)
 
     monkeypatch.setattr(run, "run_facts", run_facts)
     async with opened(screen=SWEEP, size=WIDE) as console:
@@ -70,7 +85,7 @@ async def test_a_key_hides_the_pane_and_that_is_remembered(opened: OpenConsole) 
         assert read_session(console.app.places.state_dir).screens["sweep"]["detail"] == "hidden"
         await console.press("w")
         await console.until(lambda: "── log" in pane(console))
-        await console.pilot.resize_terminal(120, 40)
+        await console.pilot.resize_terminal(120, 30)
         await console.misses("── log")
         await console.press("w")
         await console.sees("from 150 columns on")
@@ -83,20 +98,27 @@ async def test_what_a_file_holds_is_not_asked_of_a_hidden_pane(
         pytest.fail(f"the files of run {facts.run.id} were read")
 
     monkeypatch.setattr("console.screens.run.read_files", read_files)
-    async with opened(screen=SWEEP, size=(140, 48)) as console:
+    async with opened(screen=SWEEP, size=(140, 30)) as console:
         await console.sees("LOW")
         await console.press("down", "down")
         await console.pilot.pause(0.3)
 
 
-async def test_a_row_of_the_board_is_shown_with_its_measures_and_what_is_missing(opened: OpenConsole) -> None:
+async def test_a_row_of_the_board_is_shown_with_its_measures_its_places_and_the_seeds_of_competitions(
+    opened: OpenConsole,
+) -> None:
     async with opened(worlds.demo, screen="board", size=WIDE) as console:
         await console.press("g")
-        await console.until(lambda: "seeds that are missing" in pane(console))
+        await console.until(lambda: "6 with missing seeds" in pane(console))
         assert "synthetic data" in pane(console) and "leaf-classification" in pane(console)
         await console.press("down", "down")
         await console.until(lambda: "Famou-Agent 2.0" in pane(console))
         assert "64.4 ±1.2" in pane(console) and "missing" not in pane(console)
+    async with opened(worlds.scored, screen="board", size=WIDE) as console:
+        await console.press("g")
+        await console.until(lambda: "no seed is missing" in pane(console))
+        assert "place 20 of 29" in pane(console) and "behind   R&D-Agent, o3 + GPT-4.1" in pane(console)
+        assert "aptos2019-blindness-detection" in pane(console) and "v x G" in pane(console)
 
 
 async def test_a_dataset_is_shown_beside_the_list_and_not_below_it(opened: OpenConsole) -> None:

@@ -12,6 +12,7 @@ import pytest
 from textual.widgets import Input
 
 from console.screens.grade import GradeScreen
+from console.tui.painting import foreign_path
 from console.views.grading import (
     HISTORY_NAME,
     PastGrading,
@@ -275,7 +276,12 @@ async def test_grading_shows_where_the_score_falls(
         await console.press("s", "u")
         await console.until(lambda: console.app.screen.query_one("#path", Input)._suggestion != "")
         await console.press("right", "enter")
-        await console.sees("0.28411", "B  bronze", "0.0097 better than bronze needs", "better ◄")
+        await console.sees(
+            "0.28411",
+            "B bronze      0.28411 ↓   0.01415 short of silver",
+            "0.0097 better than bronze needs",
+            "better ◄",
+        )
         assert requests[0].competition_id == "spooky-author-identification"
         await console.press("escape", "1")
         await console.sees("needs you")
@@ -288,7 +294,11 @@ async def test_an_invalid_file_says_why(
     (tmp_path / "sub.csv").write_text("id\n")
     async with opened(screen="grade") as console:
         console.app.show_grade("spooky-author-identification", str(tmp_path / "sub.csv"))
-        await console.sees("refused by the competition's rules", "Column 'MWS' is missing.")
+        await console.sees(
+            "x not valid", "refused by the competition's rules", "Column 'MWS' is missing.", "mend the file"
+        )
+        # The result stands above the form that it was asked for by.
+        assert console.text().index("not valid") < console.text().index("competition   spooky")
 
 
 async def test_a_form_that_is_left_half_filled_says_how_to_go_on(opened: OpenConsole) -> None:
@@ -309,7 +319,12 @@ async def test_what_cannot_be_graded_is_told_on_the_spot(opened: OpenConsole, tm
         await console.press("tab", "enter")
         await console.sees("a competition and a file are needed")
         console.app.show_grade("spooky-author-identification", str(tmp_path / "none.csv"))
-        await console.sees("there is no file")
+        await console.sees(
+            "there is no file", "cause         its folder has no file of that name", "Correct the path."
+        )
+        (tmp_path / "sub.csv").mkdir()
+        console.app.show_grade("spooky-author-identification", str(tmp_path / "sub.csv"))
+        await console.sees("is a folder", "Name the CSV file in it.")
 
 
 async def test_a_past_grading_tells_its_whole_path_and_what_was_wrong(
@@ -322,13 +337,26 @@ async def test_a_past_grading_tells_its_whole_path_and_what_was_wrong(
     places.state_dir.mkdir(parents=True)
     write_past(places.state_dir, (refused,))
     async with opened(None, screen="grade", size=(120, 24)) as console:
-        # Of another day its date says more than the time.
-        await console.sees("2026-03-12", "seed-2/submission.csv")
+        await console.sees("2d", "seed-2/submission.csv")
         assert "Row 3" not in console.text()
         await console.press("tab", "tab")
-        await console.sees(path, "Row 3: id 'x' is not known")
+        await console.sees(path, "2026-03-12", "Row 3: id 'x' is not known")
         await console.pilot.resize_terminal(80, 24)
-        await console.sees("03-12", "why           Row 3")
+        await console.sees("2d", "seed-2/submission.csv", "why           Row 3")
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (70, "/home/op/work/aide-o3/seed-2/submission.csv"),
+        (40, "/…/op/work/aide-o3/seed-2/submission.csv"),
+        (26, "/…/seed-2/submission.csv"),
+        (21, "…eed-2/submission.csv"),
+        (12, "submi…on.csv"),
+    ],
+)
+def test_a_path_is_cut_in_its_middle_and_keeps_the_name_of_its_file(width: int, shown: str) -> None:
+    assert foreign_path("/home/op/work/aide-o3/seed-2/submission.csv", width) == shown
 
 
 async def test_why_a_file_was_refused_is_never_cut(

@@ -54,6 +54,33 @@ async def test_the_host_shows_who_uses_what_and_leads_there(opened: OpenConsole)
         await console.sees("processors", "of 1 planned")
 
 
+async def test_every_gpu_says_how_busy_it_is_and_whose_and_a_lost_one_comes_first(
+    opened: OpenConsole,
+) -> None:
+    async with opened(screen="host", size=(120, 40)) as console:
+        await console.sees("NVIDIA A100-SXM4-80GB, 1 lost, 4 without a run", "35 %", "idle: ", "no run")
+        lines = console.text().splitlines()
+        heading = next(place for place, line in enumerate(lines) if "GPUs ──" in line)
+        lost = lines[heading + 2]
+        assert "lost" in lost and "leaf-classification seed 3, not listed by the driver" in lost
+        await console.press("g", "enter")
+        await console.sees("leaf-classification", "seed 3")
+
+
+async def test_enter_on_a_node_shows_its_runs_alone_and_those_of_all_nodes_again(opened: OpenConsole) -> None:
+    async with opened(worlds.on_slurm, screen="host", size=(120, 48)) as console:
+        await console.sees("nodes of Slurm", "7 running, 8 waiting in Slurm")
+        lines = console.text().splitlines()
+        assert "gpu04" in next(line for line in lines if " gpu0" in line), (
+            "those that take no jobs come first"
+        )
+        await console.press("g", "j", "j", "enter")
+        await console.sees("on gpu03 alone, 3 running")
+        assert not console.text().count("gpu01  ") > 1, "only its line among the nodes is left"
+        await console.press("enter")
+        await console.sees("7 running, 8 waiting in Slurm")
+
+
 async def test_a_full_disk_stands_first_on_the_overview(opened: OpenConsole, places: Places) -> None:
     async with opened() as console:
         await console.sees("needs you")
@@ -82,7 +109,7 @@ async def test_events_are_filtered_and_lead_to_their_run(opened: OpenConsole) ->
         await console.sees("bms-molecular", "edition v1 requested")
         await console.press("slash", *"sweep:aide sev:bad !gpu sve:x", "enter")
         await console.sees("unknown: sve", "out of memory: killed at 64.0 GB")
-        listed = [line for line in console.text().splitlines() if " ! " in line]
+        listed = [line for line in console.text().splitlines() if " !m " in line or " !c " in line]
         assert listed[0].startswith("▎") and len(listed) > 1, "the cursor is on the newest that is found"
         await console.misses("image pull")
         await console.press("slash", "ctrl+u", *"kind:nothing", "enter")
@@ -136,7 +163,7 @@ async def test_the_host_leaves_out_what_was_never_measured_and_says_what_that_is
     opened: OpenConsole, places: Places
 ) -> None:
     async with opened(screen="host") as console:
-        await console.sees("memory", "of 553 GB", "not measured yet: GPUs, disk: data")
+        await console.sees("memory", "of 553 GB", "not measured yet: disk: data")
         publish(places, EngineStatus(pid=1, host="gpu-box-3", heartbeat_at=NOW - 7200, gpus=8))
         console.app.engine = EngineStatus(
             running=False, pid=1, host="gpu-box-3", heartbeat_at=NOW - 7200, gpus=8
@@ -151,12 +178,17 @@ async def test_at_every_width_events_show_seconds_competition_and_seed_and_each_
     opened: OpenConsole, size: tuple[int, int]
 ) -> None:
     async with opened(screen="events", size=size) as console:
-        await console.sees("02:42:20 !  aerial-cactus-identification", "infrastructure: image pull")
-        line = next(line for line in console.text().splitlines() if "02:42:20" in line)
+        await console.sees("02:42:20  !i openhands-1", "02:59:00  B")
+        lines = console.text().splitlines()
+        (failed,), (graded,) = ([one for one in lines if time in one] for time in ("02:42:20", "02:59:00  B"))
+        assert failed.index("aerial-cactus") < failed.index(" 1 ") < failed.index("image pull: conn")
+        assert "aide-o3-lite" in graded and "bronze 1.00000" in graded and "2026" not in graded
+        assert not [one for one in lines if "being graded" in one], "the steps of an end are one line"
         await console.press("slash", *"sweep:openhands", "enter")
-        await console.sees("5 of ")
-        assert " s1 " in line and "2026" not in line
+        await console.sees("5 of ", " 1 bad", "/ sweep:openhands")
         assert console.text().count("2026-03-14") == console.text().count("2026-03-13") == 1
+        await console.press("slash", "ctrl+u", *"kind:grading", "enter")
+        await console.sees("25 of ", "attempt 1 is being graded")
 
 
 async def test_a_sweep_is_composed_and_launched(
@@ -172,6 +204,7 @@ async def test_a_sweep_is_composed_and_launched(
         )
         await console.press("ctrl+t")
         await console.sees("dry run: in this order", "after 2d", "seed 1", " more")
+        await console.sees("66 runs, at most 66d in all", "1 at once, but ")
         await console.press("ctrl+t")
         see_running_engine(console)
         await console.sees("the engine is running with 4 slots")
@@ -182,7 +215,8 @@ async def test_a_sweep_is_composed_and_launched(
         await console.press("backspace")
         await console.sees("66 runs")
         await console.press("ctrl+l")
-        await console.sees("Launch 66 runs?")
+        await console.sees("Launch 66 runs?", "1 at once, but ", " fit: at most 66d, or with ")
+        await console.sees("cost: models at most 165.00 USD by its budget")
         await console.press("y")
         await console.until(lambda: asked)
         kind, arguments = asked[0]
@@ -209,7 +243,13 @@ async def test_a_launch_form_that_is_left_says_how_to_go_on(
         await console.sees(
             "not launched yet: ^l launches it, tab goes back to the fields, digits switch screens"
         )
-        await console.press("ctrl+l", "y")
+        await console.press("ctrl+l")
+        await console.sees("Launch 66 runs?")
+        dialog = console.app.screen.query_one("#lines", Painted).text
+        assert "no model calls of earlier runs" in " ".join(dialog.split())
+        box = console.app.screen.query_one("#lines").size.width
+        assert max(map(len, dialog.splitlines())) <= box, "nothing of the question is cut"
+        await console.press("y")
         await console.until(lambda: asked)
         await console.misses("tab goes back")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from console.screens.integrity import hit_pieces
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 
@@ -11,7 +12,7 @@ from tests.console.conftest import OpenConsole, ShownConsole
 async def on_integrity(console: ShownConsole) -> None:
     await console.sees("aide-o3")
     await console.press("enter")
-    await console.sees("statistics")
+    await console.sees("seeds complete")
     await console.press("i")
     await console.sees("flagged")
 
@@ -31,14 +32,14 @@ async def test_findings_are_listed_the_gravest_first_with_both_passages(opened: 
         side_by_side = next(line for line in text.splitlines() if line.count("def make_features") == 2)
         assert "41" in side_by_side
         await console.press("j")
-        await console.sees("ids of the test set 60")
+        await console.sees("ids of the test set 60", "the file is no longer there")
         assert "\x1b" not in console.text()
 
 
 async def test_notes_are_shown_on_demand_and_words_filter(opened: OpenConsole) -> None:
     async with opened(worlds.suspected, screen="board") as console:
         await on_integrity(console)
-        assert "1 note not shown" in console.text()
+        assert "1 note not shown: v" in console.text()
         await console.press("v")
         await console.sees("pretrained weights")
         await console.press("slash", *"kernel", "enter")
@@ -46,7 +47,7 @@ async def test_notes_are_shown_on_demand_and_words_filter(opened: OpenConsole) -
         await console.press("escape")
         await console.sees("pretrained weights")
         await console.press("escape")
-        await console.sees("statistics")
+        await console.sees("seeds complete")
 
 
 async def test_enter_opens_the_code_at_the_passage(opened: OpenConsole) -> None:
@@ -104,16 +105,31 @@ async def test_a_passage_is_shown_with_the_lines_of_its_file_around_it(opened: O
     async with opened(worlds.suspected, screen="board", size=(160, 48)) as console:
         await on_integrity(console)
         # The passage is lines 3 to 7.
-        await console.sees("1 import openai", "3 def make_features(df, cols):", "7     return out", "8 x = 1")
+        await console.sees(
+            "1 import openai", "3 def make_features(df, cols):", "8 x = 1", "written 2026-03-14 00:44"
+        )
+        await console.sees(
+            ">    7     return out", "c clears it and C confirms it with a reason that is disclosed"
+        )
         world = console.world
         assert world is not None
         (code,) = (path for path in world.places.state_dir.rglob("code/train.py") if "aerial" in str(path))
         code.write_text("it was changed since\n" * 20)
         await console.press("j", "k")
-        # What is there now is not what was looked at.
         await console.misses("8 x = 1")
-        await console.sees("7     return out")
+        # What is there now is not what was looked at.
+        await console.sees(">    7     return out", "the file has changed since")
         assert "it was changed since" not in console.text()
+
+
+def test_a_passage_that_is_a_part_of_its_line_is_highlighted_in_it() -> None:
+    assert hit_pieces("canary", "  x = 'canary'\x1b[2J") == (
+        ("  x = '", "text"),
+        ("canary", "hit"),
+        ("'^[[2J", "text"),
+    )
+    assert hit_pieces("x = 1", "    x = 1") == (("    x = 1", "text"),)
+    assert hit_pieces("cut", "") == (("cut", "text"),)
 
 
 async def test_nothing_is_called_unflagged_that_nobody_has_looked_at(opened: OpenConsole) -> None:

@@ -10,7 +10,9 @@ from console.screens.run import RunScreen
 from engine.places import Places
 from environment.runner import protocol
 from foundation import jsonlines
+from tests.console import worlds
 from tests.console.conftest import OpenConsole
+from tests.console.world import World
 
 SWEEP = "sweep:aide-o3-lite"
 
@@ -52,7 +54,7 @@ async def test_submissions_are_shown_with_how_often_the_agent_had_its_file_check
 
 
 async def test_a_wrong_expression_is_told(opened: OpenConsole) -> None:
-    async with opened(screen="run:5") as console:
+    async with opened(screen="run:48") as console:
         await console.sees("Timeline")
         await console.press("tab", "shift+tab", "slash", "left_parenthesis", "enter")
         await console.sees("is not a regular expression")
@@ -107,12 +109,88 @@ async def test_the_timeline_says_how_long_the_attempt_at_work_takes_already(open
         await console.sees("16h02m", "attempt  began")
         line = next(line for line in console.text().splitlines() if "2026-03-13 11:12  16h02m" in line)
         assert line.split()[-1] == "running"
+        # Events are told in the signs and words of the matrix, not by the names of their kinds.
+        await console.sees("[^] above median 0.09172 (was invalid)", "[S] silver 0.05038 (was above median)")
+        assert "submission.graded" not in console.text()
+
+
+async def test_charts_of_resources_share_one_time_axis_below_the_submissions_and_begin_with_the_gpu(
+    opened: OpenConsole,
+) -> None:
+    async with opened(screen="run:81", size=(80, 24)) as console:
+        await console.press("tab", "tab")
+        await console.sees(
+            "into run", "silver 0.05038", "bronze 0.06127", "0.05038: exactly what silver needs"
+        )
+        await console.press("tab")
+        await console.sees("processes")
+        lines = console.text().splitlines()
+        above, axis = (
+            next(n for n, line in enumerate(lines) if text in line) for text in ("submissions ", "8h01m")
+        )
+        assert axis == above + 1 and "GPU busy" in lines[axis + 1] and "88 %" in lines[axis + 1]
+        assert sum("16h02m" in line for line in lines) == 1
+
+
+async def test_a_queued_run_says_why_it_waits_when_it_may_start_and_what_it_will_run_with(
+    opened: OpenConsole,
+) -> None:
+    async with opened(worlds.large, screen="run:200", size=(80, 24)) as console:
+        await console.sees("waits for  all 64 slots of its sweep are taken", "135 runs go first")
+        await console.sees("by 03-17 02:18", "whole time limit", "configuration", "openhands")
+        assert "/ search" not in console.text()
+    async with opened(worlds.paused, screen="run:1", size=(80, 24)) as console:
+        await console.sees("waits: its sweep is paused, its dataset is not prepared", "lets it go on")
+
+
+async def test_a_wide_terminal_shows_the_rest_of_the_run_beside_the_pane_and_a_narrow_one_the_log_below(
+    opened: OpenConsole,
+) -> None:
+    async with opened(screen="run:81", size=(200, 60)) as console:
+        await console.sees("score over time", "into run", "GPU busy", "attempts", "attempt 1 is running")
+        await console.press("tab", "tab")
+        await console.misses("score over time")
+        await console.sees("resources", "attempt 1 is running", "fixed the label encoder")
+        # The log has the room below a short pane, where its lines are not cut.
+        rule = 2 * "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
+        assert any(line.startswith(f" {rule} log ") for line in console.text().splitlines())
+    async with opened(screen="run:81", size=(80, 24)) as console:
+        await console.press("tab")
+        await console.sees(
+            "attempt  began", "\N{BOX DRAWINGS LIGHT HORIZONTAL} log ", "fixed the label encoder"
+        )
+
+
+async def test_the_configuration_begins_with_what_puts_the_score_in_doubt(opened: OpenConsole) -> None:
+    async with opened(screen="run:81", size=(80, 40)) as console:
+        await console.press("shift+tab")
+        await console.sees("directory")
+        text = console.text()
+        titles = ("to know before the score is used", "differs from the defaults", "configuration")
+        assert sorted(titles, key=text.index) == list(titles)
+        assert text.index("known defect") < text.index("differs") < text.index("GPUs") < text.index("agent  ")
 
 
 async def test_a_failed_run_awaits_no_grading(opened: OpenConsole) -> None:
     async with opened(screen="run:49") as console:
         await console.sees("nothing graded", "agent crash")
         assert "nothing graded yet" not in console.text()
+
+
+async def test_why_a_submission_was_refused_is_told_in_full_at_80_columns(opened: OpenConsole) -> None:
+    why = "the columns must be id and label, but they are label and index: rename them, then hand in again"
+
+    def make(places: Places) -> World:
+        world = worlds.busy(places)
+        with world.database.transaction():
+            world.database.execute("UPDATE grades SET message = ? WHERE message = 'no id column'", (why,))
+        return world
+
+    async with opened(make, screen="run:81", size=(80, 24)) as console:
+        await console.press("tab", "tab")
+        await console.sees("x invalid  the columns")
+        parts = [line[30:].strip() for line in console.text().splitlines()]
+        assert why in " ".join(parts)
 
 
 async def test_what_was_asked_for_is_written_out_however_narrow_the_terminal_is(opened: OpenConsole) -> None:

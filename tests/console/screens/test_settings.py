@@ -26,6 +26,7 @@ async def go_to(console: ShownConsole, words: str) -> None:
 
 async def test_the_theme_changes_at_once_and_is_written(opened: OpenConsole, places: Places) -> None:
     async with opened(screen="settings") as console:
+        await console.sees("nothing is sent: no way of notifying is set")
         await console.sees("theme", "dark", "notify me when", str(places.config_file.name))
         await console.press("enter")
         await console.sees("light")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,15 +14,18 @@ from competitions import registry
 from console.cli import program
 from console.screens.dialogs import ConfirmScreen
 from console.screens.run import RunScreen
+from console.tui.theme import UNICODE
 from console.tui.widgets.line_list import LineList
+from console.tui.widgets.run_cell import draw_run
 from console.views.lists import SortOrder
 from console.views.sweep import RunOrder, ordered_board, sweep_board
 from engine import control
 from engine.control import Answer
 from engine.places import Places
+from engine.runs.causes import CauseKind, cause_now
 from foundation.problems import EnvironmentProblem
-from state import requests, runs
-from state.lifecycle import Outcome, RunState
+from state import requests, runs, transitions
+from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import RequestState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
@@ -48,7 +52,21 @@ async def click(console: ShownConsole, title: str) -> None:
 
 async def test_a_running_cell_shows_what_it_would_get(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
-        await console.sees("▶ 16:02 [S]", "G 0.93051", "! i infra", "x invalid", "0 none")
+        await console.sees("▶ 16:02 [S]", "G 0.93051", "! i infra", "x invalid", "∅ none", "▶ 1h left [·]")
+
+
+def test_a_run_that_overview_wants_looked_at_stands_out_with_a_word_and_a_letter(places: Places) -> None:
+    world = worlds.busy(places)
+    run = runs.get(world.database, world.run("aide-o3-lite", "dogs-vs-cats-redux-kernels-edition", 3))
+    world.database.close()
+    limit = 24 * HOUR
+    assert draw_run(run, UNICODE, NOW, limit).role == "running"
+    idle = draw_run(replace(run, last_activity_at=NOW - 3 * HOUR), UNICODE, NOW, limit)
+    assert (idle.role, idle.text, idle.letter, idle.standing) == ("warn", "idle 3h", "z", "[S]")
+    late = draw_run(replace(run, valid=None), UNICODE, NOW + 6 * HOUR, limit)
+    assert (late.role, late.text, late.letter) == ("warn", "1h left", "t")
+    stuck = draw_run(replace(run, grading_problem="the grader crashed"), UNICODE, NOW, limit)
+    assert (stuck.role, stuck.text, stuck.letter) == ("warn", "no grade", "g")
 
 
 async def test_a_change_in_the_state_shows_by_itself(opened: OpenConsole) -> None:
@@ -133,9 +151,17 @@ async def test_marks_are_counted_and_relaunch_tells_infrastructure_from_the_agen
         await console.press("enter")
         await console.misses("re-rolled")
         assert asked == [], "Enter must mean no"
-        await console.press("r", "tab", "enter")
+        await console.press("r", "shift+tab", "enter")
         await console.sees("done as you asked")
         assert asked[0][0] == "run.relaunch" and len(asked[0][1]["runs"]) == 8
+        # Those that cost nothing can be had alone.
+        await console.press("r")
+        await console.sees(
+            "f only the 3 lost (free)", "y yes, all 8: 5 re-rolls disclosed", "192h of running"
+        )
+        await console.press("f")
+        await console.until(lambda: len(asked) == 2)
+        assert len(asked[1][1]["runs"]) == 3
 
 
 @pytest.mark.parametrize("key", ["escape", "n", "q"])
@@ -211,7 +237,7 @@ async def test_the_table_keeps_the_cursor_on_its_run(opened: OpenConsole) -> Non
         before = cursor_run(console)
         assert "aptos2019-blindness-detection seed 2" in before
         await console.press("v")
-        await console.sees("took  quiet  what", "standing")
+        await console.sees("quiet  what", "standing ↓")
         # How each has ended is said once.
         assert "G gold" in console.text() and "finished" not in console.text().partition("quiet  what")[2]
         assert cursor_run(console) == before
@@ -320,6 +346,8 @@ async def test_failures_are_classified_with_a_note(opened: OpenConsole, asked: l
         await console.sees("LOW")
         await console.press("f", "c")
         await console.sees("Why did 1 run fail?", "infrastructure")
+        # The evidence is in the dialog, which would hide it otherwise.
+        await console.sees("GPU lost: Failed", "seed 3  exit code 1 after 20h14m", "fixed the label encoder")
         await console.press("down", *"disk", "enter")
         await console.until(lambda: asked)
         assert asked[0][0] == "run.classify"
@@ -342,13 +370,16 @@ def test_what_needs_a_person_comes_first_in_that_order(places: Places) -> None:
     world = worlds.busy(places)
     board = sweep_board(world.database, "aide-o3-lite", world.places.config_file, NOW)
     assert board is not None
-    ordered = ordered_board(board, SortOrder(RunOrder.NEED))
-    states = [run.state for run in ordered.runs]
-    failed = states.count(RunState.FAILED)
-    assert failed and set(states[:failed]) == {RunState.FAILED}
+    ordered = ordered_board(board, SortOrder(RunOrder.NEED), NOW)
+    kinds = [cause[0] for run in ordered.runs if (cause := cause_now(run, 24 * HOUR, NOW)) is not None]
+    assert kinds[0] is CauseKind.INFRASTRUCTURE and kinds == sorted(kinds, key=list(CauseKind).index)
+    assert all(cause_now(run, 24 * HOUR, NOW) is None for run in ordered.runs[len(kinds) :])
+    states = [run.state for run in ordered.runs[len(kinds) :]]
+    assert states == sorted(states, key=[RunState.RUNNING, RunState.QUEUED, RunState.FINISHED].index)
     assert {run.id for run in ordered.runs} == {run.id for run in board.runs}
     names = [
-        row.competition_id.lower() for row in ordered_board(board, SortOrder(RunOrder.NAME)).groups[0].rows
+        row.competition_id.lower()
+        for row in ordered_board(board, SortOrder(RunOrder.NAME), NOW).groups[0].rows
     ]
     assert names == sorted(names)
     world.database.close()
@@ -367,7 +398,13 @@ async def test_marked_logs_are_read_as_one(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
         await console.sees("LOW")
         await console.press("m", "L")
-        await console.sees("3 logs by time", "aerial-cactus-identificat")
+        # When the lines were printed is not known here: the end of each log is seen, not that of one.
+        await console.sees("the end of 3 logs", "identification s1  B bronze", "s2  x invalid submission")
+        await console.sees("identification s3  ! infrastructure", "open")
+        await console.press("down", "enter")
+        await console.until(lambda: isinstance(console.app.screen, RunScreen))
+        await console.press("escape")
+        await console.sees("the end of 3 logs")
         await console.press("escape")
         await console.sees("LOW")
 
@@ -393,14 +430,14 @@ async def test_a_click_on_a_columns_name_sorts_the_table_of_runs(opened: OpenCon
     async with opened(screen=SWEEP, size=(160, 40)) as console:
         await console.sees("LOW")
         await console.press("v")
-        await console.sees("run ↓")
+        await console.sees("standing ↓")
         ids = keys_of(console)
-        await click(console, "run ↓")
-        await console.sees("run ↑", "order: the benchmark's order, reversed")
+        await click(console, "standing ↓")
+        await console.sees("standing ↑", "order: what needs you first, reversed")
         assert keys_of(console) == ids[::-1]
         for title, order in (
             ("competition", "by name"),
-            ("standing", "what needs you first"),
+            ("run", "the benchmark's order"),
             ("score", "most medals first"),
             ("quiet", "longest quiet first"),
         ):
@@ -434,13 +471,16 @@ async def test_what_slurm_says_of_jobs_is_told_from_the_matrix_to_the_run(
         await console.sees("7 running · 8 wait", "▶7 …12")
         await console.press("2")
         await console.sees("7 running (8 wait in Slurm)", "… Priority ~04:44", "… held", "! i infra")
-        await console.press("v", *"jjjjj")
-        await console.sees("dogs-vs-cats-redux-kernels-edition seed 1 · running on gpu03")
-        await console.press(*"jjjjjjjj")
-        await console.sees("starting Priority: other jobs go first, may start ~04:44, priority 4,321")
+        # What waits for a person comes before what waits for others and what runs.
+        await console.press("v")
+        await console.sees("JobHeldAdmin: an administrator holds it", "Slurm: its node failed", "on gpu03")
+        await console.press(*"jjjjjjjjj")
+        await console.sees("dogs-vs-cats-redux-kernels-edition seed 1 · running 07:00/24h · on gpu03")
+        await console.press(*"kkkkk")
+        await console.sees("waiting · Priority: other jobs go first, may start ~04:44, priority 4,321")
         await console.press("enter")
         await console.sees("may start ~04:44, priority 4,321 (slurm:gpu, job 4265)")
-        await console.press("escape", *"kkkkkkkkk", "enter", "tab")
+        await console.press("escape", "g", "enter", "tab")
         await console.sees("Slurm: its node failed", "NODE_FAIL; heartbeat 812 of gpu04")
     # The command tells the same.
     assert program.run([f"--state-dir={places.state_dir}", "runs", "list", "--json"]) == 0
@@ -464,8 +504,10 @@ async def test_from_200x60_all_of_the_benchmark_three_times_is_seen_at_once(open
             assert name[:38] in shown
         lines = console.app.screen.query_one(LineList)
         assert round(lines.max_scroll_y) == 0
+        # Each block has its headings.
+        assert "LOW" in shown and "MEDIUM  continued" in shown and shown.count("  1   2   3  ") == 4
         # Three seeds further is the competition beside this one.
-        await console.press("home", "down", "left", "left", "left")
+        await console.press("home", "left", "left", "left")
         assert "aerial-cactus-identification seed 1" in cursor_run(console)
         await console.press("right", "right", "right")
         about = cursor_run(console)
@@ -498,5 +540,21 @@ async def test_the_table_says_why_runs_failed_in_a_narrow_terminal_too(opened: O
     async with opened(screen=SWEEP, size=(80, 24)) as console:
         await console.press("v")
         await console.sees("standing")
-        failed = [line for line in console.text().splitlines() if " 1  !" in line]
-        assert [line.split()[-1] for line in failed][:3] == ["crash", "memory", "infra"]
+        failed = [line for line in console.text().splitlines() if "  ! " in line and "✓" not in line]
+        assert len(failed) == 8
+        for line in failed:
+            assert any(why in line for why in ("GPU lost:", "out of memory", "RuntimeError")), line
+
+
+async def test_a_run_that_is_queued_again_is_not_told_as_failed(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP, size=(80, 24)) as console:
+        await console.press("slash", *"class:infra", "enter")
+        await console.sees("seed 3 · GPU lost")
+        assert console.world is not None
+        for run in runs.of_sweep(console.world.database, "aide-o3-lite"):
+            if run.failure_class is FailureClass.INFRASTRUCTURE:
+                transitions.requeued(console.world.database, run.id, by="op", now=NOW)
+        await console.press("escape")
+        await console.misses("· GPU lost")
+        await console.press("v")
+        await console.misses("! infra")

@@ -50,6 +50,30 @@ async def test_the_overview_shows_what_needs_a_person_infrastructure_first_agent
         assert text.index("RuntimeError: stack expects") > places[-1]
 
 
+async def test_a_high_screen_lists_what_runs_and_until_when(opened: OpenConsole) -> None:
+    async with opened(size=(120, 40)) as console:
+        await console.sees("── running, at most until")
+        shown = (
+            console.text().partition("running, at most until")[2].partition("── lately")[0].splitlines()[1:]
+        )
+        assert shown[0].split() == [
+            "04:44",
+            "aide-o3-lite",
+            "leaf-classification",
+            "s3",
+            "no",
+            "valid",
+            "submission",
+        ]
+        assert "now silver 0.05038" in " ".join(shown[1].split())
+        lately = [" ".join(line.split()) for line in console.text().partition("── lately")[2].splitlines()]
+        assert "02:59 aide-o3-lite aerial-cactus-identification s1 bronze 1.00000" in lately
+        await console.press("g", *["down"] * 7)
+        await console.sees("run 84")
+        await console.press("enter")
+        await console.sees("leaf-classification · seed 3")
+
+
 async def test_the_first_line_names_the_disk_that_is_nearly_full(opened: OpenConsole) -> None:
     def nearly_full(places: Places) -> World:
         world = worlds.busy(places)
@@ -97,10 +121,12 @@ async def test_what_happened_lately_is_listed_by_when_it_happened_not_by_when_it
 
 async def test_an_outage_is_one_line_that_opens_to_its_runs(opened: OpenConsole) -> None:
     async with opened(worlds.outage, size=(160, 48)) as console:
-        await console.sees("×18", "aide-o3-all +1", "all splits", "since 00:26", "R relaunch all (free)")
+        await console.sees("×18", "aide-o3-all +1", "all splits", "00:26–01:14", "R relaunch all (free)")
+        # The cursor begins there, and the footer says what the keys do to it.
+        await console.sees("2 need you", "⏎ list runs", "R relaunch 18", "/ its runs")
         needs_you = console.text().partition("lately")[0]
-        assert needs_you.count("GPU lost: Failed to initialize NVML: Unknown Error (GPU-#)") == 1
-        await console.press("f", "enter")
+        assert needs_you.count("GPU lost: Failed to initialize NVML: Unknown Error") == 1
+        await console.press("enter")
         await console.sees("rsna-2022-cervical-spine-fracture-detection  s3", "GPU-000000c9-")
         await console.press("j", "l")
         await console.sees("Timeline", "3d-object-detection-for-autonomous-vehicles")
@@ -112,7 +138,7 @@ async def test_an_opened_group_says_of_its_runs_only_what_it_does_not_say_itself
     for width, rest in ((80, ""), (120, "… (GPU-")):
         async with opened(worlds.outage, size=(width, 24)) as console:
             await console.sees("×18")
-            await console.press("f", "enter")
+            await console.press("enter")
             await console.sees("rsna-2022-cervical-spine-fracture-detection  s3", rest)
             text = console.text()
             assert text[text.index("needs you") :].count("GPU lost") == 1
@@ -132,7 +158,7 @@ async def test_sweeps_that_are_over_leave_room_for_what_needs_a_person(opened: O
 
     async with opened(many, size=(80, 24)) as console:
         await console.sees("trial-19", "17 more are over: ⏎ shows them", "needs you", "GPU lost")
-        await console.press("down", "down", "down", "down", "down", "enter")
+        await console.press("g", "down", "down", "down", "down", "down", "enter")
         await console.sees("trial-07")
         await console.press("G", "g", "end")
         await console.misses("17 more are over")
@@ -154,7 +180,7 @@ async def test_names_of_sweeps_that_begin_alike_are_told_apart(opened: OpenConso
 async def test_from_a_cause_to_its_runs_among_the_others(opened: OpenConsole) -> None:
     async with opened(worlds.outage) as console:
         await console.sees("×18")
-        await console.press("f", "slash")
+        await console.press("slash")
         await console.sees("/ cause:infrastructure-", "17 of 225", "! i infra")
         await console.misses("G 0.50000")
         # Which runs are late depends on the time: the cursor is put on it.
@@ -187,7 +213,7 @@ async def test_a_whole_outage_is_relaunched_by_one_key_and_one_answer(
 ) -> None:
     async with opened(worlds.outage) as console:
         await console.sees("×18")
-        await console.press("f", "r")
+        await console.press("r")
         await console.sees("R relaunches all 18 runs")
         await console.press("R")
         await console.sees("Relaunch 18 runs?", "changes no statistics", "and 10 more")
@@ -202,7 +228,7 @@ async def test_agents_own_failures_are_relaunched_only_with_the_warning(
 ) -> None:
     async with opened(worlds.outage) as console:
         await console.sees("could not read dtype")
-        await console.press("f", "f", "f", "R")
+        await console.press("f", "f", "R")
         await console.sees("Relaunch 2 runs?", "They count as re-rolled")
         await console.press("n")
         assert not asked
@@ -213,7 +239,7 @@ async def test_an_outage_is_acknowledged_with_a_typed_reason_and_others_see_whos
 ) -> None:
     async with opened(worlds.outage) as console:
         await console.sees("×18")
-        await console.press("f", "a", *"ticket 12", "enter")
+        await console.press("a", *"ticket 12", "enter")
         await console.until(lambda: asked)
         await console.press("z", *"later", "enter")
         await console.until(lambda: len(asked) == 2)
@@ -262,7 +288,7 @@ async def test_everything_that_is_wrong_stands_in_one_list(opened: OpenConsole, 
         text = console.text()
         assert text.index("Slurm") < text.index("image pull"), "first what keeps everything from going on"
         assert text.count("Slurm") == 1, "not also in a line of its own above"
-        await console.press("f", "f", "a")
+        await console.press("g", "f", "f", "a")
         await console.sees("can only be snoozed, by z")
 
 
@@ -278,7 +304,7 @@ async def test_an_engine_that_is_down_is_in_the_list_and_started_from_there(
     monkeypatch.setattr("engine.control.ensure_running", start)
     async with opened(with_engine=False) as console:
         await console.sees("the engine is not running")
-        await console.press("f", "enter")
+        await console.press("enter")
         await console.sees("Start the engine?", "52 queued runs may start then", "yes, start")
         await console.press("n")
         await console.misses("Start the engine?")
@@ -290,7 +316,7 @@ async def test_an_engine_that_is_down_is_in_the_list_and_started_from_there(
 async def test_enter_on_the_overview_leads_to_the_cause(opened: OpenConsole) -> None:
     async with opened() as console:
         await console.sees("image pull")
-        await console.press("f", "f", "enter")
+        await console.press("f", "enter")
         await console.sees("infrastructure  image pull: connection reset by peer", "Timeline")
         await console.press("escape", "g", "enter")
         await console.sees("any medal, 0 of 3 seeds complete")
@@ -299,7 +325,7 @@ async def test_enter_on_the_overview_leads_to_the_cause(opened: OpenConsole) -> 
 async def test_relaunching_from_the_overview_asks_first(opened: OpenConsole, asked: list[Any]) -> None:
     async with opened() as console:
         await console.sees("image pull")
-        await console.press("f", "f", "r")
+        await console.press("f", "r")
         await console.sees("changes no statistics")
         await console.press("y")
         await console.sees("done as you asked")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -104,3 +105,36 @@ def test_in_a_chart_every_cut_has_its_line_and_no_score_is_beyond_a_cut_that_it_
 def test_cuts_that_are_equal_share_a_line_with_all_their_names() -> None:
     labels, line = charted((0.9, 0.9, 0.8, 0.7), 0.85, 5, lower=False)
     assert labels[0] == "G S" and 0 < line <= labels.index("bronze")
+
+
+def test_below_the_last_cut_a_chart_tells_the_worst_score_itself_or_nothing() -> None:
+    cuts = (0.9, 0.8, 0.7, 0.6)
+    assert [charted(cuts, score, 5, lower=False)[0][-1] for score in (0.85, 0.6, 0.55, 0.01)] == [
+        "",
+        "",
+        "0.55",
+        "0.01",
+    ]
+
+
+def test_a_score_that_equals_a_cut_is_drawn_on_its_rule_and_a_better_one_above() -> None:
+    cuts = (0.9, 0.8, 0.7, 0.6)
+    marks = [Mark(cut, name, "dim") for cut, name in zip(cuts, "gsbm", strict=True)]
+    for height in (5, 12):
+        for cut, other in zip(cuts, (1.0, 0.9, 0.8, 0.7), strict=True):
+            drawn = Series(
+                [(0.0, cut), (1.0, cut)], (0.0, 1.0), "text", "{:.2f}".format, marks, numbered=True
+            )
+            lines = [
+                "".join(text for text, _ in line)
+                for line in chart(drawn, 60, height, UNICODE, ascii_only=False)
+            ]
+            on = next(line for line in lines if f"{cut:.2f}" in line)
+            assert set(on.partition("\N{BOX DRAWINGS LIGHT VERTICAL AND LEFT}")[2]) == {
+                "\N{BRAILLE PATTERN DOTS-25}"
+            }
+            above = replace(drawn, points=[(0.0, (cut + other) / 2)] * 2)
+            assert not any(
+                "\N{BRAILLE PATTERN DOTS-25}" in line
+                for line in map(str, chart(above, 60, 12, UNICODE, ascii_only=False))
+            )

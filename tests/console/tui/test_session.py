@@ -32,7 +32,7 @@ async def test_the_sweep_is_found_again_with_filter_order_view_and_cursor(
 ) -> None:
     async with opened(screen="sweep:aide-o3-lite") as console:
         await console.sees("LOW")
-        await console.press("v", "o", "O", "slash", *"state:failed", "enter", "j", "j")
+        await console.press("v", *"oooo", "O", "slash", *"state:failed", "enter", "j", "j")
         await console.sees("order: by name, reversed")
         left = console.app.screen.session_values()  # type: ignore[attr-defined]  # it is the sweep screen
         await console.press("q")

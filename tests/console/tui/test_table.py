@@ -75,9 +75,9 @@ def test_one_long_name_among_many_costs_no_figures_and_no_problem_its_end() -> N
 def wasted_beside_cut_names(drawn: Table[Any], rows: Sequence[Any]) -> list[str]:
     """What gives a cut name none of its room: columns wider than any row needs them, and empty ones."""
     columns, spans = drawn._columns, drawn._spans
-    needed = [max((drawn._natural(column.cell(row)) for row in rows), default=0) for column in columns]
+    needed = [max((drawn.natural(column.cell(row)) for row in rows), default=0) for column in columns]
     names = [
-        (column, span, sorted(drawn._natural(column.cell(row)) for row in rows))
+        (column, span, sorted(drawn.natural(column.cell(row)) for row in rows))
         for column, span in zip(columns, spans, strict=True)
         if column.width < column.grows < REST and span.width and rows
     ]

@@ -10,12 +10,14 @@ from typing import get_args
 
 import pytest
 
+from console.tui.painting import overlaid, strip
 from console.tui.theme import (
     ANSI,
     ASCII,
     CONTRAST,
     DARK,
     LIGHT,
+    MONOCHROME,
     PALETTES,
     UNICODE,
     Palette,
@@ -130,6 +132,32 @@ def test_what_is_read_stands_out_from_what_it_stands_on(palette: Palette, role: 
     assert contrast(palette.colours[role], palette.colours[ground]) >= least
 
 
+@pytest.mark.parametrize("palette", PALETTES.values(), ids=lambda palette: palette.name)
+def test_metals_look_like_metals_where_letters_cannot(palette: Palette) -> None:
+    for role, ground in palette.grounds.items():
+        assert contrast(palette.colours[role], ground) >= 4.5
+        away = difference(
+            seen_as(ground, _EYES["usual"]), seen_as(palette.colours["background"], _EYES["usual"])
+        )
+        assert away >= 10
+    grounded = strip((("  G 1.5  ", "gold"),), 20, palette)
+    assert [segment.text for segment in grounded if segment.style != palette.base] == (
+        ["G 1.5"] if palette.grounds else ["  G 1.5  "]
+    )
+    curve = strip(((" ⠉⠉⡇ ", "gold"),), 20, palette)
+    assert {segment.style.bgcolor for segment in curve if segment.style} == {palette.base.bgcolor}
+
+
+@pytest.mark.parametrize("palette", [ANSI, MONOCHROME], ids=lambda palette: palette.name)
+def test_the_cursor_is_even_where_colours_are_the_terminals(palette: Palette) -> None:
+    roles = [role for role in get_args(Role) if role not in ("mark", "hit")]
+    row = overlaid(strip([("word ", role) for role in roles], 80, palette), palette.cursor)
+    looks = {
+        (s.style.color, s.style.bgcolor, s.style.bold, s.style.dim, s.style.reverse) for s in row if s.style
+    }
+    assert len(looks) == 1
+
+
 def test_the_measure_of_difference_gives_published_values() -> None:
     # Sharma, Wu and Dalal 2005, pairs 1, 7, 17 and 25.
     assert difference((50, 2.6772, -79.7751), (50, 0, -82.7485)) == pytest.approx(2.0425, abs=1e-4)
@@ -145,7 +173,8 @@ def test_the_measure_of_difference_gives_published_values() -> None:
 def test_no_two_outcomes_look_alike(palette: Palette, eyes: str) -> None:
     """Beside their signs, which all differ; some pairs are close to each other for colour-blind eyes."""
     least = 15.0 if eyes == "usual" else 4.0
-    seen = {role: seen_as(palette.colours[role], _EYES[eyes]) for role in _OUTCOMES}
+    colours = {role: palette.grounds.get(role, palette.colours[role]) for role in _OUTCOMES}
+    seen = {role: seen_as(colour, _EYES[eyes]) for role, colour in colours.items()}
     near = {
         pair: round(difference(seen[pair[0]], seen[pair[1]]), 1)
         for pair in combinations(_OUTCOMES, 2)
@@ -209,3 +238,11 @@ def test_every_role_is_drawn_in_every_theme(palette: Palette) -> None:
     # What is read at a glance must not look as plain text does; without colours attributes stand in for them.
     for role in ("strong", "dim", "accent", "gold", "warn", "bad", "mark", "hit"):
         assert styles[role] != styles["text"]
+
+
+def test_a_bar_has_the_colour_that_stands_behind_words_and_nothing_behind_its_end() -> None:
+    filled, *_rest = strip((("██▌", "gold"), ("···", "faint")), 6, LIGHT)
+    word, *_rest = strip((("gold", "gold"),), 6, LIGHT)
+    assert filled.style is not None and word.style is not None
+    assert filled.text == "██▌" and filled.style.color == word.style.bgcolor
+    assert filled.style.bgcolor == LIGHT.base.bgcolor

@@ -78,3 +78,11 @@ async def test_keys_that_are_on_their_way_when_the_console_ends_are_dropped(open
     async with opened(worlds.busy, screen="overview") as console:
         await console.sees("needs you")
         burst(console, "2", "j", "enter", "tab", "escape", "slash", *"class")
+
+
+async def test_the_command_line_gives_the_focus_back_to_no_field_that_was_left(opened: OpenConsole) -> None:
+    async with opened(worlds.paused, screen="launch") as console:
+        await console.press("escape", "colon", "escape")
+        assert console.app.focused is None
+        await console.press("z", "z")
+        await console.misses("zz")

@@ -76,7 +76,7 @@ def test_merged_values_become_text_in_the_order_of_the_file(agents: Path) -> Non
 
 
 def test_an_unknown_id_suggests_the_nearest(agents: Path) -> None:
-    with pytest.raises(UsageProblem, match="did you mean 'aide/dev'"):
+    with pytest.raises(UsageProblem, match="Did you mean 'aide/dev'"):
         get_agent("aide/def", [agents])
 
 

@@ -25,6 +25,17 @@ def test_a_device_that_the_driver_lost_is_leased_to_nobody() -> None:
     assert pool.free({1}) == {"GPU-b": 1.0}
 
 
+def test_who_holds_a_device_is_known_also_when_the_driver_has_lost_it() -> None:
+    clock, read = HandClock(), list(GPUS)
+    pool = GpuPool(lambda: tuple(read), clock)
+    pool.hold(1, ("GPU-a",), 0.5)
+    pool.hold(2, ("GPU-a",), 0.5)
+    assert pool.holders() == [(GPUS[0], (1, 2), False), (GPUS[1], (), False)]
+    del read[0]
+    clock.moment += 31
+    assert pool.holders() == [(GPUS[1], (), False), (GPUS[0], (1, 2), True)]
+
+
 def test_a_run_without_gpus_needs_none_and_one_of_all_needs_some() -> None:
     assert lease({}, 0, 1.0) == ()
     assert lease({}, -1, 1.0) is None

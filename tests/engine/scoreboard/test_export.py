@@ -14,6 +14,7 @@ import pytest
 from competitions.registry import splits
 from engine.scoreboard import (
     COLUMNS,
+    Cell,
     Evidence,
     Measure,
     Row,
@@ -28,16 +29,19 @@ from engine.scoreboard.export import (
     MANIFEST,
     RUNS,
     Disclosure,
+    shortcomings,
     verify_bundle,
     write_bundle,
     write_runs,
 )
+from engine.scoreboard.integrity import IntegritySummary, LayerCounts
 from engine.scoreboard.reports import load_evidence
 from foundation.hardware import Hardware
 from foundation.problems import DataProblem, UsageProblem
 from state import database as state_database
 from state import datasets, runs, transitions
 from state.database import Database
+from state.integrity import Layer
 from state.lifecycle import FailureClass, Outcome
 from state.records import DatasetState
 from state.transitions import Failure
@@ -289,13 +293,40 @@ def test_everything_that_must_be_told_is_told() -> None:
 def test_a_part_of_a_split_is_no_number_and_its_own_competitions_are() -> None:
     cells = row_text(*made(evidence("e", {LEAF: "+", SPOOKY: "-"}))).splitlines()[2]
     assert "2/22 run" in cells
-    assert cells.endswith("| 50.00 ± 0.00 |")
+    assert cells.endswith("| 50.00 (1 seed) |")
 
 
 def test_padding_and_demos_carry_their_footnotes() -> None:
     padded = row_text(*made(evidence("e", {LEAF: "+", SPOOKY: "-."}, data="demo"), pad=True))
     assert "*Computed by padding incomplete seeds with failing scores.*" in padded
     assert "*Synthetic data: a demo, not a result.*" in padded
+
+
+def test_what_a_row_lacks_before_it_could_be_handed_in_is_listed_with_what_follows() -> None:
+    found, disclosure = made(evidence("e", {LEAF: "+", CACTUS: "-"}))
+    told = {one.about: one.text for one in shortcomings(found, disclosure)}
+    assert told["competitions"] == "73 of 75 have no run: no figure for Low, Medium, High, All"
+    assert told["seeds"] == "1; published rows have 3 or more"
+    assert told["models"] == "their names are missing"
+    whole = replace(
+        found,
+        agent="a",
+        llms="m",
+        columns={name: replace(one, cell=Cell(50.0, 1.0, 3)) for name, one in found.columns.items()},
+    )
+    complete = replace(
+        disclosure, absent=(), seeds_done=3, seeds_planned=3, demo=False, images=("sha256:1",), machines=("m",),
+        agent="a", hours=24.0, hardware="h", network="none", isolated=(3, 3), model_calls="none", test_feedback=False,
+    )  # fmt: skip
+    assert shortcomings(whole, complete) == ()
+    flagged = IntegritySummary(
+        3, (LayerCounts(Layer.FACTS, 3, 1, (), None),), ("leaf, seed 1: copied",), (), 0, 0
+    )
+    grave = shortcomings(
+        replace(whole, running=True), replace(complete, demo=True, seeds_done=2, integrity=flagged)
+    )
+    assert [one.about for one in grave] == ["data", "runs", "seeds", "integrity"]
+    assert grave[-1].text == "1 flagged run that nobody has reviewed"
 
 
 def test_what_edition_corrected_leaves_out_is_told_with_the_reason() -> None:

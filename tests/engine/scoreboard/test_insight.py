@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.scoreboard import Measure, find_evidence
+from engine.scoreboard import Cell, Measure, find_evidence
 from engine.scoreboard.insight import (
     ENDINGS,
     Effort,
+    Insight,
+    TimePoint,
     cost_of,
     effort_of,
     ending_of,
@@ -240,3 +242,9 @@ def test_prices_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
     config.write_text(text)
     with pytest.raises(UsageProblem):
         read_table(config, Prices)
+
+
+def test_a_statistic_of_one_seed_has_no_error() -> None:
+    limits = (TimePoint(12.0, Cell(0.0, 0.0, 1)), TimePoint(24.0, Cell(50.0, 0.0, 1), full=True))
+    told = Insight((), limits, (), None, Effort(0, 0.0, None, 0), None, ()).facts()
+    assert told == (("any medal % at shorter limits", "12 h: 0.00, 24 h (real): 50.00"),)

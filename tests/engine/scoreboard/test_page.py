@@ -123,7 +123,7 @@ def test_attempts_over_time_are_drawn_and_told_without_colours() -> None:
     text = page_of(found, row_of(found), timeline=timeline())
     assert text.count("<svg") == page(found).count("<svg") + 1
     for told in (
-        ">!g</text>",
+        ">!i</text>",
         ">G</text>",
         ">B▸</text>",
         ">now</text>",

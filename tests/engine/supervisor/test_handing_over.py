@@ -237,3 +237,17 @@ def test_nothing_starts_or_is_tried_again_while_there_is_no_connection_to_its_pr
     retrier.step()
     world.starter.step()
     assert sorted(states()) == ["queued", "queued", "starting"]
+
+
+def test_what_images_are_built_from_is_not_hashed_for_a_runtime_without_images(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[str] = []
+    monkeypatch.setattr("engine.images.building.content_digest", lambda folder, **_: hashed.append(folder))
+    world.step_for(2.0)
+    found = [launching.read_order(world.places.state_dir, attempt) for _, attempt in world.live()]
+    orders = [order for order in found if order is not None]
+    assert {(order.runtime, order.image_labels, order.grader_labels) for order in orders} == {
+        (protocol.PLAIN, (), ())
+    }
+    assert not hashed

@@ -160,7 +160,7 @@ def test_a_launch_makes_a_readable_name_its_runs_and_its_experiment(requester: R
 @pytest.mark.parametrize(
     ("arguments", "telling"),
     [
-        ({"agent_id": "dumy"}, "did you mean 'dummy'"),
+        ({"agent_id": "dumy"}, "Did you mean 'dummy'"),
         ({"competitions": ["spaceship-titanik"]}, "spaceship-titanic"),
         ({"competitions": []}, "list of texts"),
         ({"competitions": ["leaf-classification"]}, "not prepared"),

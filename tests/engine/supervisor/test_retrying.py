@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.supervisor.starting import Retrier, wait_seconds
+from engine.runs.scheduling import wait_seconds
+from engine.supervisor.starting import Retrier
 from state import runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, RunState, SweepState

@@ -177,6 +177,14 @@ def test_earlier_runs_tell_how_long_it_takes_and_what_it_holds(ready: tuple[Plac
     publish(places, EngineStatus(slots=4.0))
     found = forecast(launch(places, seeds=4, concurrency=2), places)
     assert (found.measured, found.seconds, found.seconds_at_most) == (4, 120.0, 2 * 86_400.0)
+    idle = EngineStatus(running=True, slots=4.0)
+    found = forecast(launch(places, seeds=4, concurrency=2), places, idle)
+    assert (found.leaves_room, found.fit_at_once, found.seconds_if_full) == (True, 4, 60.0)
+    assert (found.model_usd, found.machine_cost) == (None, None)
+    places.config_file.write_text("[prices]\nrun_hour = 3.0\ncurrency = 'EUR'\n")
+    found = forecast(launch(places, seeds=4, concurrency=2), places, replace(idle, slots_used=2.0))
+    assert not found.leaves_room, "other runs use the rest"
+    assert (round(found.machine_cost or 0, 3), found.currency) == (0.2, "EUR")
     assert any("all runs need about" in check.text for check in found.checks)
 
 

@@ -64,6 +64,8 @@ def place(tmp_path: Path) -> Iterator[Place]:
     assert errors == []
     samples.close()
     state.close()
+    for closed in tmp_path.rglob("closed"):
+        closed.chmod(0o700)  # so that who is not root can remove the test's folder
 
 
 def test_a_removed_sweep_leaves_nothing_but_the_event_that_says_so(place: Place) -> None:

@@ -363,6 +363,7 @@ def test_a_job_with_a_disk_limit_walks_through_its_directory_when_it_may_be_over
         return walk(place, *more)
 
     monkeypatch.setattr(disk, "_between_hosts", counted)
+    monkeypatch.setattr(disk, "_TURN_SECONDS", 60.0)  # one turn each, however busy the machine is
     protocol.write(folder / protocol.ORDER, order_with(disk_limit_bytes=32 << 20))
     link_node_folders(folder, tmp_path_factory.mktemp("node"))
     for number in range(100):  # so that it would not be walked through again in this test

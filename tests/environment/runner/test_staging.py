@@ -145,8 +145,7 @@ def test_jobs_that_begin_together_copy_once_and_see_how_far_that_is(
         copy(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(staging, "_copy_file", held_up)
-    monkeypatch.setattr(staging, "_LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(store, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(store, "POLL_SECONDS", 0.01)
     first, second = node.job(prepared), node.job(prepared)
     first.start()
     assert begun.wait(60)
@@ -299,7 +298,7 @@ def test_whatever_goes_wrong_is_told_and_no_agent_begins_without_its_data(
     def fails(*_: object) -> None:
         raise MemoryError("too many files")
 
-    monkeypatch.setattr(store, "_make_room", fails)
+    monkeypatch.setattr(store, "_free_space", fails)
     assert node.staged(prepared).problem == "MemoryError: too many files"
 
 

@@ -1,0 +1,106 @@
+"""Why a queued run waits, when it may start, and when a failed one is retried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from engine.control import EngineStatus
+from engine.sweeps.waiting import Hold, HoldKind, retry_at, waiting_of
+from state import datasets, runs, sweeps, transitions
+from state.database import Database
+from state.lifecycle import FailureClass, SweepState
+from state.records import DatasetState, Run, SweepSpec
+from state.transitions import Failure
+from tests.engine.states import new_sweep
+
+NAME = "spooky-author-identification"
+SPEC = SweepSpec("dummy", "", (NAME,), 4, 3600.0, cpus=2.0, gpus=1, memory_bytes=8_000_000_000, retries=1)
+ROOMY = EngineStatus(running=True, slots=64.0, gpus=8, memory_for_runs=256_000_000_000)
+
+
+def holds(state: Database, run: Run, engine: EngineStatus | None) -> list[Hold]:
+    found = waiting_of(state, run, sweeps.get(state, run.sweep_id), 100.0)
+    assert found is not None
+    return found.holds(engine)
+
+
+def prepare(state: Database) -> None:
+    datasets.request(state, NAME, "v1", steps=(), source="", now=1.0)
+    datasets.set_state(state, NAME, "v1", DatasetState.PREPARED, now=2.0)
+
+
+def start(state: Database, run: Run, *, at: float) -> None:
+    attempt = transitions.launch(state, run.id, directory=f"runs/{run.id}", runtime="process", now=at)
+    transitions.started(state, attempt.id, isolated=True, at=at, now=at)
+
+
+def test_what_lasts_until_a_person_acts_is_said_first(state: Database) -> None:
+    sweep = new_sweep(state, SPEC)
+    last = runs.of_sweep(state, sweep.id)[-1]
+    sweeps.set_state(state, sweep.id, SweepState.PAUSED, now=2.0)
+    assert [hold.kind for hold in holds(state, last, None)] == [
+        HoldKind.ENGINE,
+        HoldKind.PAUSED,
+        HoldKind.DATASET,
+        HoldKind.ORDER,
+    ]
+    datasets.request(state, NAME, "v1", steps=(), source="", now=3.0)
+    datasets.set_state(state, NAME, "v1", DatasetState.REFUSED, now=3.0, problem="accept its rules")
+    sweeps.set_state(state, sweep.id, SweepState.ACTIVE, now=4.0)
+    assert holds(state, last, ROOMY)[0].text == "its dataset is refused: accept its rules"
+
+
+@pytest.mark.parametrize(
+    ("engine", "text"),
+    [
+        (replace(ROOMY, slots=3.0), "2 of 3 processors are taken"),
+        (replace(ROOMY, gpus=1), "1 of 1 GPUs are taken"),
+        (replace(ROOMY, gpus=0), "the host has no GPU"),
+        (replace(ROOMY, memory_for_runs=10_000_000_000), "8 of 10 GB of memory are taken"),
+    ],
+)
+def test_what_the_host_lacks_is_named(state: Database, engine: EngineStatus, text: str) -> None:
+    prepare(state)
+    sweep = new_sweep(state, SPEC, concurrency=4)
+    first, second, *_rest = runs.of_sweep(state, sweep.id)
+    start(state, first, at=50.0)
+    assert holds(state, second, ROOMY) == []
+    assert [hold.text for hold in holds(state, second, engine)] == [text]
+
+
+def test_it_may_start_when_the_runs_before_it_have_ended(state: Database) -> None:
+    prepare(state)
+    sweep = new_sweep(state, SPEC)
+    first, second, third, _last = runs.of_sweep(state, sweep.id)
+    start(state, first, at=50.0)
+    found = [waiting_of(state, run, sweep, 100.0) for run in (runs.get(state, first.id), second, third)]
+    assert found[0] is None
+    assert [each.starts.at for each in found if each and each.starts] == [3650.0, 2 * 3600.0 + 50.0]
+    assert [hold.text for hold in holds(state, third, ROOMY)] == [
+        "its sweep runs one at a time",
+        "1 run goes first",
+    ]
+
+
+def test_a_failed_run_is_retried_after_a_delay_as_often_as_its_sweep_allows(state: Database) -> None:
+    sweep = new_sweep(state, SPEC)
+    run = runs.of_sweep(state, sweep.id)[0]
+    lost = Failure(FailureClass.INFRASTRUCTURE, "GPU lost")
+    transitions.failed(
+        state,
+        transitions.launch(state, run.id, directory="runs/1", runtime="process", now=1.0).id,
+        lost,
+        now=10.0,
+    )
+    assert retry_at(state, runs.get(state, run.id)) == 40.0
+    transitions.requeued(state, run.id, by="engine", now=50.0)
+    assert retry_at(state, runs.get(state, run.id)) is None
+    transitions.failed(
+        state,
+        transitions.launch(state, run.id, directory="runs/2", runtime="process", now=51.0).id,
+        lost,
+        now=60.0,
+    )
+    assert retry_at(state, runs.get(state, run.id)) is None, "it was retried as often as allowed"
