@@ -201,4 +201,5 @@ async def test_what_was_asked_for_is_written_out_however_narrow_the_terminal_is(
         assert (
             console.app.signs.ellipsis not in console.text().partition("directory")[2].partition("metric")[0]
         )
-        assert "attempt-1" in console.text().replace("\n", "")
+        # Where the path breaks depends on how long it is.
+        assert "attempt-1" in "".join(console.text().split())
