@@ -416,20 +416,26 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
         figures = mean_and_error(cell, plus_minus)
         short = f"{cell.figures(1, plus_minus)} %"
         return f"any medal {figures}", f"medal {figures}", f"medal {short}", short
-    so_far, final = interim.so_far_in_words(), interim.bounds_in_words()
+    bounds = medal_bounds(interim, cell, plus_minus)
+    short = f"{interim.medals}/{interim.ended} medals" if interim.ended else "none ended"
+    so_far, close = interim.so_far_in_words(), bounds[-1].removeprefix("final ")
+    return (*(f"{so_far}, {each}" for each in (*bounds[:-1], close)), f"{short}, {close}", short)
+
+
+def medal_bounds(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple[str, ...]:
+    """Write the current bounds of the final medal rate in several forms, longest first."""
+    if interim is None:
+        return (UNKNOWN,)
+    final = interim.bounds_in_words()
     seeds = plural(interim.seeds, "seed") + (f": no {plus_minus}" if interim.seeds == 1 else "")
     whole = "" if cell is None else f", complete seeds so far: {cell.figures(1, plus_minus)} %"
-    close = f"{interim.low:.0f} to {interim.high:.0f} %"
-    short = f"{interim.medals}/{interim.ended} medals" if interim.ended else "none ended"
     lost = interim.ended - interim.counted
-    without = f", {lost} without a result" if lost else ""
+    without = f"{lost} without a result, " if lost else ""
     return (
-        f"{so_far}{without}, {final}, {seeds}{whole}",
-        f"{so_far}, {final}, {seeds}",
-        f"{so_far}, {final}",
-        f"{so_far}, {close}",
-        f"{short}, {close}",
-        short,
+        f"{without}{final}, {seeds}{whole}",
+        f"{final}, {seeds}",
+        final,
+        f"final {interim.low:.0f} to {interim.high:.0f} %",
     )
 
 

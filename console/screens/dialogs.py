@@ -100,7 +100,7 @@ _MEANS = {
     FailureClass.DISK: "the agent used more disk space than its limit",
     FailureClass.BUDGET: "its budget of model calls was used up",
     FailureClass.CRASH: "the agent's own program failed",
-    FailureClass.UNKNOWN: "not known yet",
+    FailureClass.UNKNOWN: "the console could not tell; correct it if you can",
 }
 
 
@@ -276,7 +276,7 @@ def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:
             f"its submission can't be graded; {UNGRADABLE_LETTER} where there is no room",
         ),
         (signs.queued, "dim", "queued, or waiting"),
-        (signs.failed, "bad", "failed; behind it the class of the failure:"),
+        (signs.failed, "bad", "failed; the letter after it is the class of the failure:"),
         *(
             (
                 f"{signs.failed} {wording.FAILURE_LETTERS[kind]}",
@@ -293,14 +293,14 @@ def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:
             "text",
             "re-rolled: relaunched after it finished or failed by the agent's own doing",
         ),
-        (signs.marked, "accent", "marked: actions are about what is marked"),
+        (signs.marked, "accent", "marked: actions apply to what is marked"),
         (signs.noted, "accent", "with a note or tags"),
         (signs.cursor, "accent", "the cursor"),
-        ("?", "warn", "a dataset whose rules nobody has accepted"),
+        ("?", "warn", "a dataset whose rules are not accepted on Kaggle yet"),
         (f"{signs.invalid} ", "warn", "a dataset that Kaggle no longer has"),
-        (f"{signs.dot} ", "dim", "a dataset that is not there, or a step that is not needed"),
+        (f"{signs.dot} ", "dim", "a dataset that is not prepared, or a step that is not needed"),
         (wording.UNKNOWN, "dim", "not known"),
-        (f"{signs.up} {signs.down}", "accent", "the column that sorts, smallest or largest first"),
+        (f"{signs.up} {signs.down}", "accent", "the column that the list is sorted by, and its direction"),
         (signs.pointer, "text", "where a score stands among the cut-offs for medals"),
     ]
 

@@ -16,7 +16,7 @@ from console.tui.screen import Queries
 from console.tui.theme import Signs
 from console.tui.widgets.event_cell import event_sign, event_words
 from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.table import Column, Forms, Table
+from console.tui.widgets.table import REST, Column, Forms, Table
 from console.views.events import (
     EventFilter,
     ListedEvent,
@@ -31,6 +31,8 @@ MOST_EVENTS = 5000
 MOST_LINES = 1000
 # The least width of sweep names.
 _SHORTEST_SWEEP = 12
+# From this width on no name of a competition is cut.
+_ROOMY = 110
 # The screens opened for events without a run, sweep or dataset, by the first part of their kind.
 _PLACES = {"engine": "host", "samples": "host", "experiment": "board"}
 
@@ -76,7 +78,7 @@ class EventsScreen(DescribedScreen):
             self._draw_about()
             return
         newest = found[:MOST_LINES]
-        table = Table(_columns(newest, signs), newest, shown.line_width, signs)
+        table = Table(_columns(newest, shown.line_width, signs), newest, shown.line_width, signs)
         lines: list[Line] = []
         for day, of_day in groupby(newest, key=_day):
             lines.append(Line(heading(day, shown.line_width, signs)))
@@ -125,7 +127,7 @@ class EventsScreen(DescribedScreen):
         if chosen.unknown:
             parts.append(((f"unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}", "warn"),))
         if len(self._shown) < len(left):
-            parts.append((("a run's beginning is one line, its end another", "dim"),))
+            parts.append((("each start and each end of a run is one line", "dim"),))
         signs = self.app.signs
         return joined(parts, (f" {signs.dot} ", "faint"), self.line_list.line_width)
 
@@ -137,15 +139,19 @@ class EventsScreen(DescribedScreen):
         return next((one for one in self._shown if one.event.id == key), None)
 
     def _draw_about(self) -> None:
-        """Draw the event under the cursor in full: columns may be cut or left out."""
+        """Draw the event under the cursor in full, in two lines: columns may be cut or left out."""
         one, signs = self._chosen(), self.app.signs
-        pieces: list[Piece] = []
+        lines: list[list[Piece]] = [[], []]
         if one is not None:
-            pieces = [(" ", "text"), *event_words(one)]
-            for known in (one.ended, one.event.sweep_id, one.event.kind):
-                pieces += [(f" {signs.dot} ", "faint"), (known, "dim")] if known else []
-        harmless: Pieces = tuple((plain(text.replace("\n", " ")), role) for text, role in pieces)
-        self.about.show(cut(harmless, self.line_list.line_width, signs.ellipsis))
+            seed = "" if one.seed is None else f"seed {one.seed}"
+            subject = " ".join(each for each in (one.event.competition_id, seed) if each)
+            known = [each for each in (subject, one.event.sweep_id, one.event.kind) if each]
+            lines[0] = [(f" {f' {signs.dot} '.join(known)}", "dim")]
+            lines[1] = [(" ", "text"), *event_words(one)]
+            lines[1] += [(f" {signs.dot} {one.ended}", "dim")] if one.ended else []
+        for pieces in lines:
+            pieces[:] = [(plain(text.replace("\n", " ")), role) for text, role in pieces]
+        self.about.show(*(cut(tuple(pieces), self.line_list.line_width, signs.ellipsis) for pieces in lines))
 
 
 def _day(one: ListedEvent) -> str:
@@ -155,13 +161,13 @@ def _day(one: ListedEvent) -> str:
 def _in_list(one: ListedEvent, signs: Signs) -> Forms:
     """Return what happened, and where there is room how; the class of a failure is in its sign."""
     ((text, role),) = event_words(one)
-    short = text.partition(": ")[2] if one.failure is not None else ""
+    if one.failure is not None:
+        text = text.partition(": ")[2] or text
     ended = f" {signs.dot} {one.ended}" if one.ended else ""
-    forms: list[Pieces] = [((text, role), (ended, "dim"))] if ended else []
-    return Forms([*forms, ((text, role),), *([((short, role),)] if short else [])])
+    return Forms([((text, role), (ended, "dim")), ((text, role),)])
 
 
-def _columns(found: Sequence[ListedEvent], signs: Signs) -> list[Column[ListedEvent]]:
+def _columns(found: Sequence[ListedEvent], width: int, signs: Signs) -> list[Column[ListedEvent]]:
     sweeps = sorted({one.event.sweep_id for one in found if one.event.sweep_id})
 
     def competition(one: ListedEvent) -> Pieces:
@@ -179,6 +185,7 @@ def _columns(found: Sequence[ListedEvent], signs: Signs) -> list[Column[ListedEv
         Column(
             "seed", lambda one: "" if one.seed is None else str(one.seed), 4, right=True, gap=1, role="dim"
         ),
-        Column("what happened", lambda one: _in_list(one, signs), 24, grows=110),
         Column("kind", lambda one: one.event.kind, 17, drop=1, role="dim"),
+        # In a narrow terminal the beginning of a long name says enough, that of a result does not.
+        Column("what happened", lambda one: _in_list(one, signs), 24, grows=REST if width >= _ROOMY else 110),
     ]

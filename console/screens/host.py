@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from console import wording
+from console.tui.keys import Key
 from console.tui.list_screen import ListScreen
 from console.tui.painting import Line, Piece, Pieces, bar, cut, foreign, heading, joined, width_of
 from console.tui.screen import Queries
@@ -76,6 +77,19 @@ class HostScreen(ListScreen):
             self._node = None if node == self._node else node
             self.redraw()
 
+    def label_of(self, key: Key) -> str:
+        """Name what Enter opens; empty where it opens nothing."""
+        under = self.line_list.key
+        if key.id != "host.open" or under is None:
+            return super().label_of(key) if key.id != "host.open" else ""
+        if isinstance(under, tuple):
+            return "runs of all nodes" if under[1] == self._node else f"runs of {under[1]}"
+        return f"run {under.run_id if isinstance(under, _GpuKey) else under}"
+
+    def on_line_list_cursor_moved(self) -> None:
+        """Show what Enter opens on the new line."""
+        self.refresh_frame()
+
     def _take(self, use: HostUse) -> None:
         self._use = use
         if use.nodes is None or all(node.name != self._node for node in use.nodes.nodes):
@@ -103,7 +117,7 @@ def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) 
     cells = 48 if width >= _WIDE else 32 if width >= _MIDDLE else 16
     gauges = {
         "slots": _gauge("slots", engine.slots_used, engine.slots, _count, cells, signs),
-        "load": _gauge("load", engine.load1, engine.cpus, _count, cells, signs),
+        "load": _gauge("load", engine.load1, engine.cpus, _count, cells, signs, " CPUs"),
         "memory": _gauge("memory", used_memory, engine.memory_total, wording.size, cells, signs),
         "disk: state": _disk("disk: state", engine.state_disk_free, engine.state_disk_total, cells, signs),
         "disk: data": _disk("disk: data", engine.data_disk_free, engine.data_disk_total, cells, signs),
@@ -123,7 +137,13 @@ def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) 
 
 
 def _gauge(
-    name: str, used: float | None, of: float | None, number: wording.Number, cells: int, signs: Signs
+    name: str,
+    used: float | None,
+    of: float | None,
+    number: wording.Number,
+    cells: int,
+    signs: Signs,
+    unit: str = "",
 ) -> Pieces:
     """Draw how much of a resource is used; empty if unknown."""
     if used is None or not of:
@@ -131,7 +151,7 @@ def _gauge(
     full, empty = bar(used / of, cells, signs)
     role: Role = "warn" if used > of else "running"
     return (
-        (f" {name:<13}", "dim"), (full, role), (empty, "faint"), (f"  {number(used)} of {number(of)}", "text")
+        (f" {name:<13}", "dim"), (full, role), (empty, "faint"), (f"  {number(used)} of {number(of)}{unit}", "text")
     )  # fmt: skip
 
 
@@ -158,7 +178,7 @@ def _lines(
     now: float,
     signs: Signs,
 ) -> list[Line]:
-    """Return nodes and GPUs, the runs by usage (of one node or of all), what fills the disks, and charts."""
+    """Return nodes and GPUs, the runs by usage (of one node or of all), their use of disks, and charts."""
     live = [each for each in use.live if node is None or _where(each) == node]
     # A suspended job waits, too, but it still holds its node's memory.
     begun = [each for each in live if each.run.started_at is not None or not each.attempt.waits_for]
@@ -180,7 +200,7 @@ def _lines(
         else [Line(((f"  nothing is running{'' if node is None else ' there'}", "dim"),))]
     )
     made += [table.line(each, key=each.run.id) for each in begun]
-    made += [Line(), Line(heading("what fills the disks", width, signs)), *_disk_users(use, signs)]
+    made += [Line(), Line(heading("disk space used by", width, signs)), *_disk_users(use, signs)]
     charts = {
         "processors": (use.cpu_percent, _cpus),
         "memory": (use.memory_bytes, wording.size),
@@ -299,7 +319,7 @@ def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[Li
         run = user.run
         if wording.waits_in_queue(user.attempt):
             return "waits"
-        return wording.span(now - run.started_at) if run.started_at else run.state.value[:6]
+        return wording.span(now - run.started_at) if run.started_at else "starts"
 
     gpu_columns = [
         Column("GPU", used(lambda sample: sample.gpu_percent, "{:.0f} %".format), 6, right=True, gap=1),
@@ -336,14 +356,14 @@ def _nodes(use: HostUse, width: int, now: float, signs: Signs) -> list[Line]:
     shown = sorted(use.nodes.nodes, key=lambda node: (not node.is_away, -ours.get(node.name, 0), node.name))
     away = sum(node.is_away for node in shown)
     told = [
-        str(len(shown)),
-        *([f"{away} away"] if away else []),
+        wording.plural(len(shown), "node"),
+        *([f"{away} not available"] if away else []),
         f"as of {wording.clock(use.nodes.asked_at)}",
     ]
     is_old = now - use.nodes.asked_at > _OLD_SECONDS
-    made = [Line(heading("nodes of Slurm", width, signs, note=", ".join(told)))]
+    made = [Line(heading("Slurm", width, signs, note=", ".join(told)))]
     if is_old:
-        made.append(Line((("  Slurm has not told of them since", "warn"),)))
+        made.append(Line((("  Slurm has not answered since", "warn"),)))
     table = Table(_node_columns(ours), shown, width, signs)
     made.append(table.heading())
     return [*made, *(table.line(node, key=("node", node.name)) for node in shown), Line()]

@@ -37,13 +37,14 @@ from console.tui.widgets.run_cell import draw_kind, outcome_role
 from console.tui.widgets.table import REST, Column, Forms, Rest, Table
 from console.views.calls import cost_forms
 from console.views.concerns import Concern, Concerns, concerns, group_text, splits_of
+from console.views.events import ListedEvent
 from console.views.overview import Happening, Overview, SweepLine, overview
 from console.views.splits import ORDER
 from engine.control import EngineStatus
 from engine.options.sweep import read_duration
 from engine.runs.causes import CauseGroup, CauseKind, cause_now, lasting_cause
 from foundation.problems import Problem
-from state.lifecycle import FailureClass, Outcome, RunState, SweepState
+from state.lifecycle import Outcome, RunState, SweepState
 from state.records import Event, Run, Sweep
 
 
@@ -61,7 +62,7 @@ class Target:
 _REASONS = {
     "acknowledge": (
         "acknowledge, because",
-        "nobody is needed; it is back when something new joins it",
+        "a reason, for example a ticket; it comes back when a run joins it",
         "acknowledge",
     ),
     "snooze": ("snooze for how long, and why:", "8h driver reset, ticket 12", "snooze"),
@@ -296,17 +297,17 @@ class OverviewScreen(ConsoleScreen):
         concern, text = self._asked_about, message.value.strip()
         if concern is None:
             return
-        if message.prompt.id == "acknowledge":
-            self.app.act(causes.acknowledge, concern.key, text, text=concern.text)
-            return
-        duration, _, reason = text.partition(" ")
+        seconds = None
         try:
-            seconds = read_duration(duration)
+            if message.prompt.id == "snooze":
+                duration, _, text = text.partition(" ")
+                seconds = read_duration(duration)
+            action = causes.acknowledge(concern.key, text, seconds=seconds, text=concern.text)
         except Problem as problem:
             self.app.say(str(problem), bad=True)
             message.prompt.open(message.value)
         else:
-            self.app.act(causes.acknowledge, concern.key, reason, seconds=seconds, text=concern.text)
+            self.app.carry_out(action)
 
     def on_prompt_left(self) -> None:
         """Close the prompt without a change."""
@@ -397,7 +398,7 @@ _SHORTEST_NAME, _SHORTEST_NOTE = 15, 12
 _HEIGHT_FOR_RUNNING, _LINES_FOR_EACH_RUNNING = 34, 5
 # The target of the line that shows or hides all other sweeps.
 _OLDER = "older"
-_OUTCOMES = {outcome.value.replace("_", " "): outcome for outcome in Outcome}
+_OUTCOMES = {wording.outcome(outcome): outcome for outcome in Outcome}
 _DAY = 86_400.0
 # A number, address or path was replaced by `#` where it differs from run to run.
 _PLACEHOLDER = re.compile(r" \([^()#]*#[^()]*\)")
@@ -440,7 +441,7 @@ class _Drawing:
             lines += [Line(), Line(title), *self._concerns(listed.own, opened, table)]
         if found.troubles.running and height >= _HEIGHT_FOR_RUNNING:
             note = f"{len(found.troubles.running):,}"
-            lines += [Line(), Line(heading("running, at most until", self.width, signs, note=note))]
+            lines += [Line(), Line(heading("running, time limit at", self.width, signs, note=note))]
             lines += self._running(height // _LINES_FOR_EACH_RUNNING)
         lines += [Line(), Line(heading("lately", self.width, signs))]
         # Only enough events to fill the screen, so that a new one changes a few lines but not the layout.
@@ -502,10 +503,9 @@ class _Drawing:
     def _medals(self, sweep: SweepLine, *, wide: bool) -> Forms:
         """Return its medals; short if a second line shows them in full."""
         forms = wording.medals(sweep.interim, sweep.any_medal, self.signs.plus_minus)
-        if sweep.counts.demo:
-            return Forms([(("demo ", "warn"), (text, "text")) for text in forms])
         has_second = not wide and not sweep.is_over
-        return Forms([((text, "text"),) for text in (forms[-1:] if has_second else forms)])
+        demo: Pieces = (("demo ", "warn"),) if sweep.counts.demo else ()
+        return Forms([(*demo, (text, "text")) for text in (forms[-1:] if has_second else forms)])
 
     def _counts(self, sweep: SweepLine) -> Forms:
         """Return the number of runs by outcome or state, with the signs of the bar."""
@@ -517,28 +517,28 @@ class _Drawing:
         # All of them or none: a part could be mistaken for all.
         counts = joined(groups, between, 1000)
         # It may quote the problem of a dataset.
-        waits = plain(sweep.waits_for(self.engine).replace("\n", " "), limit=80)
+        waits = (
+            "" if self._is_engine_down else plain(sweep.waits_for(self.engine).replace("\n", " "), limit=80)
+        )
         return Forms([(*counts, (f" {waits}", "text")), counts, ()] if waits else [counts, ()])
 
     def _second_line(self, sweep: SweepLine) -> Pieces:
-        """Return the counts of its runs, and the bounds of the final medal rate."""
-        forms = wording.medals(sweep.interim, sweep.any_medal, self.signs.plus_minus)
+        """Return the counts of its runs, and the bounds of the final medal rate: the first line has the medals."""
+        forms = wording.medal_bounds(sweep.interim, sweep.any_medal, self.signs.plus_minus)
         room = self.width - 4
         *waiting, counts, _none = self._counts(sweep).forms
         # Why runs wait costs words of the bounds, but not the bounds.
         medals: list[Pieces] = [
-            (*each, ("   ", "text"), (text, "dim"))
-            for each, texts in (*((one, forms[:-1]) for one in waiting), (counts, forms))
-            for text in texts
+            (*each, ("   ", "text"), (text, "dim")) for each in (*waiting, counts) for text in forms
         ]
         line = fitting(medals, room)
         noted: Piece = (foreign(self._noted(sweep), room).rstrip(), "accent")
         if self.width < _WITH_COUNTS and noted[0]:
             # The bounds stay, in a short form.
             forms_with_note = [(*form, ("   ", "text"), noted) for form in medals]
-            bounds = medals[-2:][0]
+            bounds = medals[-1]
             if room - width_of(bounds) - 3 >= _SHORTEST_NOTE:
-                short = cut(forms_with_note[-2:][0], room, self.signs.ellipsis)
+                short = cut(forms_with_note[-1], room, self.signs.ellipsis)
             else:
                 # A few letters say less than the sign alone.
                 short = fitting([(*bounds, (f"   {self.signs.noted}", "accent")), bounds], room)
@@ -553,6 +553,10 @@ class _Drawing:
     def _costs(self, sweep: SweepLine) -> Forms | str:
         return "" if sweep.costs is None else Forms([((text, "dim"),) for text in cost_forms(sweep.costs)])
 
+    @property
+    def _is_engine_down(self) -> bool:
+        return self.engine is not None and not self.engine.running
+
     def _when(self, sweep: SweepLine) -> Pieces:
         if sweep.sweep.state is SweepState.PAUSED:
             return ((f"{self.signs.paused} paused", "warn"),)
@@ -560,7 +564,7 @@ class _Drawing:
             return ((f"{self.signs.done} done", "good"),)
         if sweep.sweep.state is SweepState.STOPPED:
             return ((f"{self.signs.stopped} stopped", "dim"),)
-        if self.engine is not None and not self.engine.running:
+        if self._is_engine_down:
             return (("engine is down", "warn"),)
         return ((wording.expected_end(sweep.ends, self.now), "dim"),)
 
@@ -772,7 +776,9 @@ class _Drawing:
             if one.count > 1:
                 begin, end = wording.clock(one.events[-1].at), wording.clock(one.event.at)
                 between = "" if ranges or begin == end else f" {begin}{self.signs.to}{end}"
-                return wording.plural(one.count, "run") + between
+                return (
+                    wording.plural(one.count, "run" if one.event.run_id is not None else "dataset") + between
+                )
             return one.event.competition_id or one.event.sweep_id or ""
 
         def sweep(one: Happening) -> str:
@@ -789,6 +795,7 @@ class _Drawing:
                 return (*words, *how(one.event, run_of(one)))
             known = [self.found.run_of.get(event.run_id or -1) for event in one.events]
             names = [f"{run.competition_id} s{run.seed}" for run in known if run is not None]
+            names = names or [event.competition_id or "" for event in one.events]
             return (*words, (f"  {', '.join(names)}", "dim"))
 
         def how(event: Event, run: Run | None) -> Pieces:
@@ -809,13 +816,16 @@ class _Drawing:
             return Target("sweep" if event.sweep_id else "data", event.sweep_id)
 
         ranges = self.width >= _HINTED_WIDTH
+        # In a narrow terminal the beginning of a long name says enough, that of a result does not.
+        what = Column("", text, 28, gap=1, grows=300)
+        if self.width >= _WITH_COUNTS:
+            what = replace(what, width=40, grows=REST)
         columns: list[Column[Happening]] = [
             Column("", when, 5, grows=11 if ranges else 0, role="dim"),
             Column("", sweep, 12, grows=16, drop=1, role="dim"),
             Column("", name, 34, grows=56),
             Column("", seed, 4, role="dim"),
-            Column("", lambda one: one.event.kind.partition(".")[2], 10, drop=2, gap=1, role="dim"),
-            Column("", text, 28, gap=1, grows=300),
+            what,
         ]
         table = Table(columns, shown, self.width, self.signs)
         return [table.line(one, key=(target(one), one.event.id)) for one in shown]
@@ -864,10 +874,14 @@ def _key_hint(concern: Concern, keys: Callable[[str], str]) -> Forms:
 
 def _event_text(one: Happening, signs: Signs) -> Pieces:
     if one.event.kind.endswith("failed"):
-        kind, _, text = one.text.partition(": ")
+        failure = ListedEvent(one.event, None).failure
+        if failure is None:
+            return ((one.text, "bad"),)
         # As it stands among what needs a person, and with more room for the cause.
-        known = {each.value: wording.FAILURE_LETTERS[each] for each in FailureClass}
-        return ((f"{signs.failed}{known[kind]} {text}" if kind in known and text else one.text, "bad"),)
+        text = one.text.removeprefix(failure).lstrip(":, ")
+        return ((f"{signs.failed}{wording.FAILURE_LETTERS[failure]} {text}", "bad"),)
+    if one.event.kind == "sweep.created":
+        return ((f"created: {one.text}", "text"),)
     words = next((words for words in _OUTCOMES if one.text.startswith(words)), "")
     role = outcome_role(_OUTCOMES[words]) if words else "text"
     return ((words, role), (one.text[len(words) :], "text"))

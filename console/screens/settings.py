@@ -138,7 +138,7 @@ def settings_lines(settings: Settings, words: str, width: int, signs: Signs) -> 
     notified = settings.notifications
     is_sent = bool(notified.urls) or notified.uses_terminal
     groups = {
-        "looks": _looks(settings, signs),
+        "appearance": _appearance(settings, signs),
         _WHEN: _kinds(settings, signs),
         "notify me by": _services(settings, signs),
         "keys": _keys(settings),
@@ -169,18 +169,18 @@ _COLUMNS = (
 )
 
 
-def _looks(settings: Settings, signs: Signs) -> list[Setting]:
+def _appearance(settings: Settings, signs: Signs) -> list[Setting]:
     table, plain, refresh = "console", settings.ascii_only, settings.refresh_seconds
     theme = next(
         (name for name in THEME_NAMES if PALETTE_NAMES[name] is settings.palette), settings.palette.name
     )
     forced = "NO_COLOR is set: themes have no effect" if os.environ.get("NO_COLOR") else " ".join(THEME_NAMES)
     ascii_only = "ASCII signs only", _yes(plain, signs), "for terminals without Unicode"
-    look_every = "look every", f"{refresh:g} s", "how soon changes are seen"
+    refresh_every = "refresh every", f"{refresh:g} s", "how soon changes are seen"
     return [
         Setting(table, "theme", "theme", theme, forced, _after(theme, THEME_NAMES)),
         Setting(table, "ascii", *ascii_only, not plain),
-        Setting(table, "refresh", *look_every, _after(refresh, REFRESH_CHOICES)),
+        Setting(table, "refresh", *refresh_every, _after(refresh, REFRESH_CHOICES)),
     ]
 
 
@@ -199,9 +199,9 @@ def _kinds(settings: Settings, signs: Signs) -> list[Setting]:
 
 def _services(settings: Settings, signs: Signs) -> list[Setting]:
     table, notified = NotificationSettings.TABLE, settings.notifications
-    bell = "bell", _yes(notified.bell, signs), "of this terminal, while this is open"
-    desktop = "desktop", _yes(notified.desktop, signs), "by this terminal, while this is open"
-    count = f"{len(notified.urls)} known" if notified.urls else "none"
+    bell = "bell", _yes(notified.bell, signs), "of this terminal, while the console is open"
+    desktop = "desktop", _yes(notified.desktop, signs), "by this terminal, while the console is open"
+    count = f"{len(notified.urls)} set" if notified.urls else "none"
     return [
         Setting(table, "bell", *bell, not notified.bell),
         Setting(table, "desktop", *desktop, not notified.desktop),

@@ -20,6 +20,7 @@ from engine.scoreboard.timeline import Bar, Timeline
 # How far a key scrolls, as a share of the visible window.
 _SCROLL = 0.5
 _ZOOM = 0.5
+_HOUR = 3600.0
 
 
 class TimelineScreen(ConsoleScreen):
@@ -72,7 +73,7 @@ class TimelineScreen(ConsoleScreen):
                 signs=signs,
             )
         )
-        self.query_one("#header", Painted).show(*self._header(found, layout, width, signs))
+        self.query_one("#header", Painted).show(*self._header(found, width, signs))
         facts = bar_facts(self._chosen, self._now, signs) if self._chosen is not None else ((), ())
         self.query_one("#chosen", Painted).show(*(cut(line, width, signs.ellipsis) for line in facts))
 
@@ -156,8 +157,10 @@ class TimelineScreen(ConsoleScreen):
 
     @property
     def _now(self) -> float:
-        """Return the time rounded to the minute, so that the chart is not redrawn more often."""
-        return self.app.now() // 60 * 60
+        """Return the time, after an hour rounded to the minute, so that the chart is not redrawn more often."""
+        now, bars = self.app.now(), self._found.bars if self._found is not None else []
+        is_young = now - min((bar.begin for bar in bars), default=0.0) < _HOUR
+        return now if is_young else now // 60 * 60
 
     def _take(self, found: Timeline | None) -> None:
         self._found = found
@@ -190,12 +193,9 @@ class TimelineScreen(ConsoleScreen):
         if self._chosen is not None:
             self.app.show_run(self._chosen.run_id, pane=pane)
 
-    def _header(self, found: Timeline, layout: Layout, width: int, signs: Signs) -> tuple[Pieces, ...]:
+    def _header(self, found: Timeline, width: int, signs: Signs) -> tuple[Pieces, ...]:
         """Return the sweep's summary and expected end, and the legend of its marks."""
         lanes = wording.plural(len(found.lanes), "slot")
-        if layout.lanes < len(found.lanes):
-            last = min(self._top + layout.lanes, len(found.lanes))
-            lanes = f"slots {self._top + 1}-{last} of {len(found.lanes)}"
         name = "all sweeps" if self._sweep_id is None else self._sweep_id
         lines = [((" ", "text"), *fitting(summary(found, name, lanes, self._now, signs), width - 1))]
         if found.marks:

@@ -47,8 +47,10 @@ class WelcomeScreen(ConsoleScreen):
         ]
         choices: list[tuple[str, str, str]] = [
             (keys("welcome.demo"), "open the demo", "it runs by itself, about two minutes"),
-            (keys("welcome.grade"), "grade one submission", "needs no sweep and no engine"),
             (keys("welcome.engine"), "start the engine", "it prepares, runs and grades"),
+            (keys("app.data"), "prepare datasets", "from Kaggle, or from files that you have"),
+            (keys("app.launch"), "launch a sweep", "an agent on competitions, with several seeds"),
+            (keys("welcome.grade"), "grade one submission", "needs no sweep and no engine"),
         ]
         for key, what, why in choices:
             lines.append(((f"  {key}  ", "accent"), (f"{what:<24}", "text"), (why, "dim")))

@@ -25,7 +25,7 @@ from competitions import registry
 from console import wording
 from console.actions import runs, sweeps
 from console.sanitize import plain
-from console.tui.keys import SCREENS, Key, key_name
+from console.tui.keys import SCREENS, Context, Key, key_name
 from console.tui.list_screen import FilteredScreen
 from console.tui.painting import Piece, Pieces, cells_of, fit, foreign
 from console.tui.screen import ConsoleScreen
@@ -606,34 +606,29 @@ _ALIASES = {
 
 def commands_here(app: ConsoleApp) -> list[Command]:
     """Return the commands available now: the table, and the keys of the screen that it does not cover."""
-    keys = app.settings.keys
-    table = []
-    for command in COMMANDS:
-        if not (command.changes and app.readonly):
-            table.append(replace(command, key=_KEYS_OF.get(command.name, "")))
+    screen = app.screen if isinstance(app.screen, ConsoleScreen) else None
+    contexts: tuple[Context, ...] = () if screen is None else screen.contexts()[:1]
+    keys = {key.label: key for key in app.settings.keys.of(*contexts, "app")}
+    table = [
+        replace(command, key=keys[command.name].id if command.name in keys else "")
+        for command in COMMANDS
+        if not (command.changes and app.readonly)
+    ]
     named = {command.name for command in COMMANDS}
     own: list[Command] = []
-    if isinstance(app.screen, ConsoleScreen):
-        for key in keys.of(*app.screen.contexts()[:1]):
-            name = app.screen.label_of(key).replace(" ", "-")
-            if name and name not in named and not (key.changes and app.readonly):
-                named.add(name)
-                own.append(Command(name, "", key.help, _press(key), key=key.id, changes=key.changes))
+    for key in app.settings.keys.of(*contexts):
+        # Not its label of the moment: a name that changes with the cursor could not be typed from memory.
+        name = key.label.replace(" ", "-")
+        if (
+            screen is not None
+            and screen.label_of(key)
+            and name not in named
+            and not (key.changes and app.readonly)
+        ):
+            named.add(name)
+            own.append(Command(name, "", key.help, _press(key), key=key.id, changes=key.changes))
     here = [command for command in table if command.subject(app)]
     return [*here, *own, *(command for command in table if command not in here)]
-
-
-# The key that does the same as a command, on the screens that have it.
-_KEYS_OF = {
-    "relaunch": "sweep.relaunch",
-    "stop": "sweep.stop",
-    "filter": "sweep.filter",
-    "note": "sweep.note",
-    "tag": "sweep.tag",
-    "undo": "app.undo",
-    "help": "app.help",
-    "quit": "app.quit",
-} | {name: f"app.{name}" for name, *_ in SCREENS}
 
 
 def _press(key: Key) -> Does:

@@ -95,13 +95,13 @@ class Key:
 
 # The numbered screens: name, key, title and description.
 SCREENS: tuple[tuple[str, str, str, str], ...] = (
-    ("overview", "1", "Overview", "Overview: is everything all right?"),
-    ("sweep", "2", "Sweep", "Sweep: competitions and seeds"),
-    ("data", "3", "Data", "Datasets and how far they are"),
+    ("overview", "1", "Overview", "What needs you, and how far sweeps are"),
+    ("sweep", "2", "Sweep", "One sweep: its competitions and seeds"),
+    ("data", "3", "Data", "Datasets and their preparation"),
     ("grade", "4", "Grade", "Grade one submission file"),
     ("board", "5", "Board", "Scoreboard beside the published rows"),
-    ("host", "6", "Host", "The machine, and who uses what of it"),
-    ("launch", "7", "Launch", "Compose and launch a sweep"),
+    ("host", "6", "Host", "The machine, and what runs use of it"),
+    ("launch", "7", "Launch", "Plan and launch a sweep"),
     ("events", "8", "Events", "Everything that happened"),
     ("settings", "9", "Settings", "Appearance, notifications and keys"),
 )
@@ -113,7 +113,7 @@ TABLE: tuple[Key, ...] = (
     Key("app.command", "colon", "app.command_line", "command", "Command line with completion", 90),
     Key("app.palette", "ctrl+p", "app.command_palette", "palette", "Search all commands"),
     Key("app.help", "question_mark f1", "app.help", "help", "The keys of this screen", 91),
-    _change("app.undo", "u", "app.undo", "undo", "Take back a stop or a relaunch of the last seconds"),
+    _change("app.undo", "u", "app.undo", "undo", "Undo a stop or a relaunch, within seconds"),
     Key(
         "app.redraw",
         "f3",
@@ -121,7 +121,7 @@ TABLE: tuple[Key, ...] = (
         "redraw",
         "Draw everything anew, if something else wrote on the terminal",
     ),
-    Key("app.theme", "f2", "app.next_theme", "theme", "Dark or light"),
+    Key("app.theme", "f2", "app.next_theme", "theme", "Switch to the next theme"),
     Key("app.quit", "q ctrl+q", "app.leave", "quit", "Close the console; the engine keeps running", 92),
     # Lists and the matrix
     Key("list.down", "down j", "cursor(1)", "down", "One line down"),
@@ -134,14 +134,16 @@ TABLE: tuple[Key, ...] = (
     Key("matrix.left", "left", "column(-1)", "left", "One column to the left"),
     Key("matrix.right", "right", "column(1)", "right", "One column to the right"),
     # Overview
-    Key("overview.open", "enter", "open", "open", "Go to what the line is about", 1),
+    Key(
+        "overview.open", "enter", "open", "open", "Open what the line is about; of a group, list its runs", 1
+    ),
     Key("overview.next", "f", "next", "next", "To the next thing that needs you", 2),
     _change("overview.relaunch", "r", "relaunch", "relaunch", "Relaunch the failed run of the line", 3),
-    _change("overview.regrade", "ctrl+g", "regrade", "regrade", "Grade the run of the line again now", 3),
+    _change("overview.regrade", "ctrl+g", "regrade", "regrade", "Grade the run of the line again", 3),
     _change(
-        "overview.relaunch_all", "R", "relaunch_all", "relaunch all", "Relaunch all runs with this cause", 3
+        "overview.relaunch_all", "R", "relaunch_all", "relaunch all", "Relaunch all runs of this cause", 3
     ),
-    Key("overview.log", "l", "log", "log", "The log of the run of the line, or of the newest", 5),
+    Key("overview.log", "l", "log", "log", "The log of the run of the line, or of its newest run", 5),
     _change(
         "overview.acknowledge", "a", "ask('acknowledge')", "acknowledge", "Acknowledge it, with a reason", 4
     ),
@@ -154,7 +156,7 @@ TABLE: tuple[Key, ...] = (
         "v",
         "acknowledged",
         "acknowledged",
-        "Show what is acknowledged too, or not",
+        "Show or hide what is acknowledged",
     ),
     Key("overview.timeline", "t", "timeline", "timeline", "The timeline of the line's sweep, or of all", 8),
     Key(
@@ -182,7 +184,7 @@ TABLE: tuple[Key, ...] = (
         "slash",
         "filter",
         "filter",
-        "Words, or state: class: cause: tag: note: seed: outcome:",
+        "Filter by words, or state: class: cause: tag: note: seed: outcome:",
         6,
     ),
     Key("sweep.failed", "f", "next_failed", "next failed", "To the next run that failed, is idle or is late"),
@@ -194,20 +196,22 @@ TABLE: tuple[Key, ...] = (
         "All competitions at once, seeds as signs; or the matrix again",
         label_on="matrix",
     ),
-    Key("sweep.view", "v", "view", "table", "Between the matrix and a flat table", 8, label_on="matrix"),
+    Key(
+        "sweep.view", "v", "view", "table", "Switch between the matrix and a flat table", 8, label_on="matrix"
+    ),
     Key("sweep.mark_row", "m", "mark_row", "mark row", "Mark all shown runs of this competition"),
     Key("sweep.mark_all", "a", "mark_failed", "mark failed", "Mark every shown run that failed"),
     Key("sweep.previous", "left_square_bracket", "step(-1)", "previous sweep", "To the previous sweep"),
     Key("sweep.next", "right_square_bracket", "step(1)", "next sweep", "To the next sweep"),
-    Key("sweep.mark_range", "M", "mark_range", "mark range", "Mark from the last mark to here"),
-    _change("sweep.regrade", "ctrl+g", "regrade", "regrade", "Grade again now whose grading has failed"),
+    Key("sweep.mark_range", "M", "mark_range", "mark range", "Mark everything from the last mark to here"),
+    _change("sweep.regrade", "ctrl+g", "regrade", "regrade", "Grade again the runs whose grading has failed"),
     _change("sweep.classify", "c", "classify", "class", "Correct the class of failed runs"),
     Key("sweep.order", "o", "order", "order", "Show the rows in the next order"),
     Key("sweep.turn", "O", "turn", "reverse", "Reverse the order"),
-    Key("sweep.merged", "L", "merged_log", "merged log", "The logs of the marked runs as one, by time"),
-    _change("sweep.pause", "p", "pause", "pause", "Let no new runs start, or go on"),
+    Key("sweep.merged", "L", "merged_log", "merged log", "The logs of the marked runs merged by time"),
+    _change("sweep.pause", "p", "pause", "pause", "Pause the sweep: no new run starts; or resume it"),
     Key("sweep.diff", "d", "diff", "diff", "Compare code and configuration of the two marked runs"),
-    Key("sweep.timeline", "t", "timeline", "timeline", "Its attempts over time", 7),
+    Key("sweep.timeline", "t", "timeline", "timeline", "The timeline of its attempts", 7),
     _change(
         "sweep.note", "n ctrl+n", "app.note('note')", "note", "Write a note on the marked runs, or this one"
     ),
@@ -238,7 +242,7 @@ TABLE: tuple[Key, ...] = (
     Key(
         "run.diff", "d", "diff", "diff", "Compare the marked submissions, or this one with the one before", 9
     ),
-    _change("run.regrade", "ctrl+g", "regrade", "regrade", "Grade again now, where grading has failed"),
+    _change("run.regrade", "ctrl+g", "regrade", "regrade", "Grade again, if grading has failed"),
     _change("run.classify", "c", "classify", "class", "Correct the class of a failure"),
     _change("run.note", "ctrl+n", "app.note('note')", "note", "Write a note on this run"),
     _change("run.tag", "ctrl+t", "app.command_line('tag ')", "tag", "Tag this run"),
@@ -322,7 +326,7 @@ TABLE: tuple[Key, ...] = (
     Key("data.copy_url", "y", "act('copy_urls')", "copy URL", "Copy where the rules are accepted", 6),
     Key("data.copy_folder", "Y", "copy_folder", "copy path", "Copy the path of its folder"),
     Key("data.filter", "slash", "filter", "filter", "Filter by words", 7),
-    Key("data.mark_range", "M", "mark_range", "mark range", "Mark from the last mark to here"),
+    Key("data.mark_range", "M", "mark_range", "mark range", "Mark everything from the last mark to here"),
     Key("data.mark_all", "a", "mark_all", "mark all", "Mark everything that is shown, or unmark it"),
     Key("data.detail", "w", "detail", "details", "Show or hide the details beside the list (wide terminals)"),
     Key("data.back", "escape", "back", "back", "Clear marks, then the filter"),
@@ -405,7 +409,12 @@ TABLE: tuple[Key, ...] = (
     Key("export.back", "escape", "back", "back", "Back", 7),
     # Host
     Key(
-        "host.open", "enter", "open", "open", "Open the run on what it uses; on a node: show only its runs", 1
+        "host.open",
+        "enter",
+        "open",
+        "open",
+        "Open the resources of the run; on a node, show only its runs",
+        1,
     ),
     # Launch
     _change("launch.launch", "ctrl+l", "launch", "launch", "Launch the sweep", 1),
@@ -429,15 +438,22 @@ TABLE: tuple[Key, ...] = (
     Key("field.previous", "shift+tab up", "app.focus_previous", "field before", "To the field before"),
     # Events
     Key("events.open", "enter", "open", "open", "Go to what the event is about", 1),
-    Key("events.filter", "slash", "filter", "filter", "Words, or sweep: kind: sev: comp: seed: run:", 2),
+    Key(
+        "events.filter",
+        "slash",
+        "filter",
+        "filter",
+        "Filter by words, or sweep: kind: sev: comp: seed: run:",
+        2,
+    ),
     Key("events.back", "escape", "back", "back", "Clear the filter"),
     # Timeline
     Key("timeline.open", "enter", "open", "run", "Open the run of the chosen attempt", 1),
     Key("timeline.log", "l", "log", "log", "The log of its run", 2),
-    Key("timeline.left", "left h", "beside(-1)", "before", "The attempt before on the slot"),
-    Key("timeline.right", "right", "beside(1)", "behind", "The attempt behind on the slot"),
-    Key("timeline.up", "up k", "across(-1)", "slot above", "The attempt of that time on the slot above"),
-    Key("timeline.down", "down j", "across(1)", "slot below", "The attempt of that time on the slot below"),
+    Key("timeline.left", "left h", "beside(-1)", "before", "The attempt before it on the slot"),
+    Key("timeline.right", "right", "beside(1)", "after", "The attempt after it on the slot"),
+    Key("timeline.up", "up k", "across(-1)", "slot above", "The attempt at that time on the slot above"),
+    Key("timeline.down", "down j", "across(1)", "slot below", "The attempt at that time on the slot below"),
     Key("timeline.page_up", "pageup ctrl+u", "across(-8)", "slots above", "Eight slots up"),
     Key("timeline.page_down", "pagedown ctrl+d", "across(8)", "slots below", "Eight slots down"),
     Key("timeline.first", "home g", "edge(-1)", "first", "The attempt that began first"),
@@ -447,7 +463,7 @@ TABLE: tuple[Key, ...] = (
         "f",
         "next_failed",
         "next failed",
-        "The attempt that failed last, then the ones before",
+        "The latest failed attempt, then earlier ones",
         3,
     ),
     Key("timeline.zoom_in", "plus equals_sign", "zoom(1)", "closer", "See half of the time", 4),
@@ -480,7 +496,14 @@ TABLE: tuple[Key, ...] = (
     Key("integrity.back", "escape", "back", "back", "Clear the filter, then back", 7),
     # Settings
     Key("settings.change", "enter", "open", "change", "Change the line, or press a new key for it", 1),
-    Key("settings.reset", "d", "reset", "default", "Take it out of config.toml, back to its default", 2),
+    Key(
+        "settings.reset",
+        "d",
+        "reset",
+        "default",
+        "Remove it from config.toml, so that its default applies",
+        2,
+    ),
     Key("settings.filter", "slash", "filter", "filter", "Filter by words", 3),
     Key("settings.back", "escape", "back", "back", "Clear the filter"),
     # Welcome

@@ -95,14 +95,16 @@ class ListedEvent:
 
     @property
     def words(self) -> str:
-        """What happened, with scores of as many digits everywhere."""
+        """What happened, with scores of as many digits everywhere, and the standing before if it was another."""
         if self.outcome is None:
             return self.event.text
         parts = [wording.outcome(self.outcome)]
         if self.score is not None:
             parts.append(wording.score(self.score))
-        before = self.event.text.partition(" (")[2]
-        return " ".join([*parts, *([f"({before}"] if before else [])])
+        before = self.event.text.partition(" (was ")[2].removesuffix(")")
+        if before and before != self.outcome.replace("_", " "):
+            parts.append(f"(was {before})")
+        return " ".join(parts)
 
     @property
     def ended(self) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from console import wording
 from console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from console.views.concerns import NOT_TO_BE_HAD, Troubles, read_troubles
+from console.views.events import ListedEvent
 from console.views.sweep import any_medal_of, listed_sweeps, tally_of
 from engine.notifications.news import in_common
 from engine.scoreboard import Cell, Interim, interim_of
@@ -242,13 +243,18 @@ def _together(happened: Iterable[Event]) -> Iterator[Happening]:
         group.append(event)
     for group in groups:
         if len(group) >= _FEWEST_EQUAL or group[0].kind not in _OF_RESULTS:
-            yield Happening(tuple(group), group[0].text if len(group) == 1 else in_common(group))
+            yield _happening(*group)
         else:
-            yield from (Happening((event,), event.text) for event in group)
+            yield from map(_happening, group)
+
+
+def _happening(*equal: Event) -> Happening:
+    newest = ListedEvent(equal[0], None)
+    return Happening(equal, in_common(equal) if len(equal) > 1 and newest.outcome is None else newest.words)
 
 
 _OF_REQUESTS = ("run.queued", "run.stopped")
-_OF_RESULTS = ("run.finished", "submission.graded")
+_OF_RESULTS = ("run.finished", "submission.graded", "dataset.prepared")
 
 
 def _what_happened(event: Event) -> tuple[object, ...]:

@@ -72,7 +72,7 @@ async def test_help_is_searched_and_says_what_every_sign_means(opened: OpenConso
         await console.press("question_mark")
         await console.sees("Mark or unmark the run")
         await console.press("slash", *"pause", "enter")
-        await console.sees("Let no new runs start", "a paused sweep: no more runs start")
+        await console.sees("Pause the sweep: no new run starts", "a paused sweep: no more runs start")
         await console.misses("Mark every shown run that failed")
         await console.press("escape")
         await console.sees("Mark or unmark the run")
@@ -140,7 +140,7 @@ async def test_the_command_line_lists_what_can_be_said_here_and_to_what_it_appli
         await console.press("escape", "colon", *"sweep", "space", *"open", "tab")
         await console.sees(": sweep openhands-1")
         await console.press("escape", "colon", *"merg")
-        await console.sees("The logs of the marked runs as one, by time")
+        await console.sees("The logs of the marked runs merged by time")
         await console.press("escape", "colon", *"theme", "space")
         await console.sees("contrast", "mono")
         await console.press("down", "down", "enter")
@@ -150,6 +150,17 @@ async def test_the_command_line_lists_what_can_be_said_here_and_to_what_it_appli
         await console.press("y")
         await console.until(lambda: asked)
         assert asked[0][0] == "run.relaunch" and len(asked[0][1]["runs"]) == 3
+
+
+async def test_a_key_is_a_command_whose_name_stays_wherever_the_cursor_is(opened: OpenConsole) -> None:
+    async with opened(worlds.outage) as console:
+        await console.sees("×18")
+        await console.press("colon", *"relaunch-")
+        await console.sees("relaunch-all")
+        await console.press("escape", "colon", *"filter")
+        await console.sees("filter NAME|WORD...|save NAME")
+        line = next(line for line in console.text().splitlines() if "filter NAME" in line)
+        assert not line.rstrip().endswith("/"), "this key does something else here"
 
 
 async def test_what_is_said_wrongly_is_told_on_the_line_and_can_be_corrected(opened: OpenConsole) -> None:

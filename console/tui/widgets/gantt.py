@@ -66,8 +66,10 @@ def gutter(found: Timeline, width: int) -> int:
     return max(_SCALE, min(longest + 2, width // _NAMES_SHARE))
 
 
-def axis(found: Timeline, window: Window, width: int, label: int, now: float, signs: Signs) -> Pieces:
-    """Return the time axis, with a sign at the current time, and the expected end at the edge if it is beyond it."""
+def axis(
+    found: Timeline, window: Window, width: int, label: int, now: float, signs: Signs, *, lanes: str
+) -> Pieces:
+    """Return which lanes are shown, and the time axis: a sign at the current time, at the edge a later expected end."""
     room = width - label
     line = [" "] * room
     here = _column(window, now, room)
@@ -84,7 +86,7 @@ def axis(found: Timeline, window: Window, width: int, label: int, now: float, si
         if place + len(text) < last and (here is None or not place - 1 <= here <= place + len(text)):
             line[place : place + len(text)] = text
     drawn = "".join(line)
-    pieces: _Cells = [(" " * label, "text"), (drawn[:last], "dim"), (edge, "accent")]
+    pieces: _Cells = [(fit(f" {lanes}", label), "dim"), (drawn[:last], "dim"), (edge, "accent")]
     if here is not None:
         pieces[1:2] = [(drawn[:here], "dim"), (signs.down, "accent"), (drawn[here + 1 : last], "dim")]
     return tuple(pieces)
@@ -280,7 +282,9 @@ def gantt(
 ) -> list[Pieces]:
     """Return the axis, the marks, the lanes from `top` on, and the charts of medals and of concurrent attempts."""
     label = gutter(found, width)
-    lines = [axis(found, window, width, label, now, signs)]
+    last = min(top + layout.lanes, len(found.lanes))
+    lanes = f"slots {top + 1}-{last} of {len(found.lanes)}" if layout.lanes < len(found.lanes) else ""
+    lines = [axis(found, window, width, label, now, signs, lanes=lanes)]
     if found.marks:
         lines.append(marks_line(found.marks, window, width, label))
     for lane in found.lanes[top : top + layout.lanes]:
@@ -341,7 +345,8 @@ def bar_facts(bar: Bar, now: float, signs: Signs) -> tuple[Pieces, Pieces]:
     elif bar.outcome is not None:
         became = wording.OUTCOME_WORDS[bar.outcome]
     elif bar.is_live:
-        became = f"live, now {wording.OUTCOME_WORDS[bar.standing] if bar.standing else 'nothing graded yet'}"
+        now_gets = f"now {wording.OUTCOME_WORDS[bar.standing]}" if bar.standing else "nothing graded yet"
+        became = f"{bar.state.value}, {now_gets}"
     else:
         became = bar.state.value
     first: list[Piece] = [

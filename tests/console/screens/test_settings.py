@@ -39,7 +39,7 @@ async def test_the_theme_changes_at_once_and_is_written(opened: OpenConsole, pla
 async def test_signs_refresh_and_ways_are_written(opened: OpenConsole, places: Places) -> None:
     async with opened(screen="settings") as console:
         await console.sees("ASCII signs only")
-        for words in ("look every", "ASCII", "bell"):
+        for words in ("refresh every", "ASCII", "bell"):
             await go_to(console, words)
             await console.press("g", "enter")
         assert written(places) == {
@@ -128,7 +128,7 @@ def test_addresses_are_never_shown(places: Places) -> None:
     places.config_file.write_text('[notifications]\nurls = ["slack://secret-token"]\n')
     settings = read_settings(places.config_file, theme=None, ascii_only=False)
     drawn = str(settings_lines(settings, "", 120, UNICODE))
-    assert "1 known" in drawn and "secret-token" not in drawn
+    assert "1 set" in drawn and "secret-token" not in drawn
 
 
 @pytest.mark.parametrize("value", ["0", "true", '"fast"', "99999"])

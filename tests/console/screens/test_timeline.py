@@ -177,6 +177,7 @@ def test_what_is_chosen_is_seen_where_lanes_are_scrolled(night: Timeline) -> Non
     )
     last = night.lanes[4].bars[-1]
     assert any(f"{last.competition_id[:8]}" in line[0][0] + line[1][0] for line in lines)
+    assert f"slots 5-{4 + layout.lanes} of 6" in lines[0][0][0], "others are above and below"
 
 
 def test_a_window_stays_within_the_whole_and_around_what_is_chosen(night: Timeline) -> None:

@@ -28,6 +28,7 @@ SWEEP = "sweep:aide-o3-lite"
 async def test_without_a_state_it_says_what_to_do_next(opened: OpenConsole) -> None:
     async with opened(None) as console:
         await console.sees("open the demo", "grade one submission", "start the engine", "no engine yet")
+        await console.sees("3  prepare datasets", "7  launch a sweep")
         await console.press("d")
         assert console.app.return_value == "demo"
 
@@ -52,9 +53,9 @@ async def test_the_overview_shows_what_needs_a_person_infrastructure_first_agent
 
 async def test_a_high_screen_lists_what_runs_and_until_when(opened: OpenConsole) -> None:
     async with opened(size=(120, 40)) as console:
-        await console.sees("── running, at most until")
+        await console.sees("── running, time limit at")
         shown = (
-            console.text().partition("running, at most until")[2].partition("── lately")[0].splitlines()[1:]
+            console.text().partition("running, time limit at")[2].partition("── lately")[0].splitlines()[1:]
         )
         assert shown[0].split() == [
             "04:44",
@@ -243,6 +244,9 @@ async def test_an_outage_is_acknowledged_with_a_typed_reason_and_others_see_whos
         await console.until(lambda: asked)
         await console.press("z", *"later", "enter")
         await console.until(lambda: len(asked) == 2)
+        await console.press("a", "enter")
+        await console.sees("an acknowledgement needs a reason", "acknowledge, because")
+        await console.press("escape")
         await console.press("z", "ctrl+u", *"soon x", "enter")
         # What was typed is not lost.
         await console.sees("'soon' is not a duration", "snooze for how long, and why: soon x")
@@ -261,6 +265,25 @@ async def test_an_outage_is_acknowledged_with_a_typed_reason_and_others_see_whos
         run = console.world.run("dummy-2", registry.splits()["split75"][1], 1)
         console.world.lose_gpu(run, ago=-60)
         await console.sees("×19", "is back; was acknowledged by ann@box")
+
+
+async def test_prepared_datasets_are_one_event_and_bounds_are_beside_medals_not_with_them(
+    opened: OpenConsole,
+) -> None:
+    async with opened(worlds.large, size=(80, 24)) as console:
+        await console.sees("75 datasets", "edition v1 is prepared")
+        assert console.text().count("edition v1 is prepared") == 1
+    async with opened(size=(80, 24)) as console:
+        await console.sees("13/33 medals", "…8   final 28.9 to 62.2 %, 3 seeds")
+        await console.misses("13 medals of 33")
+
+
+async def test_lately_cuts_no_name_where_a_result_can_be_cut(opened: OpenConsole) -> None:
+    async with opened(size=(120, 40)) as console:
+        await console.sees("── lately")
+        lately = console.text().partition("── lately")[2]
+        assert "jigsaw-toxic-comment-classification-challenge" in lately
+        assert "silver 0.97980 (was above median)" in lately, "scores have as many digits everywhere"
 
 
 async def test_everything_that_is_wrong_stands_in_one_list(opened: OpenConsole, places: Places) -> None:

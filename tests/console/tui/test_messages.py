@@ -32,6 +32,17 @@ async def test_messages_leave_what_matters_in_view(opened: OpenConsole, size: tu
         assert all(toast.region.y >= 1 and toast.region.bottom <= answers for toast in toasts)
 
 
+async def test_a_message_is_seen_to_its_last_word(opened: OpenConsole) -> None:
+    async with opened(size=(80, 24)) as console:
+        await console.sees("needs you")
+        for length in range(60, 80):
+            console.app.clear_notifications()
+            await shown(console, 0)
+            console.app.say(f"{'word ' * (length // 5)}{'x' * (length % 5)} last")
+            await shown(console, 1)
+            await console.sees(" last")
+
+
 async def test_a_message_that_comes_again_is_seen_once_with_how_often(opened: OpenConsole) -> None:
     async with opened() as console:
         await console.sees("needs you")
