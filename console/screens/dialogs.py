@@ -100,7 +100,7 @@ _MEANS = {
     FailureClass.DISK: "the agent used more disk space than its limit",
     FailureClass.BUDGET: "its budget of model calls was used up",
     FailureClass.CRASH: "the agent's own program failed",
-    FailureClass.UNKNOWN: "the console could not tell; correct it if you can",
+    FailureClass.UNKNOWN: "it could not be determined",
 }
 
 
@@ -376,8 +376,10 @@ def question_width(screen_width: int) -> int:
 
 def _question_lines(question: Question, screen_width: int, most: int) -> tuple[Pieces, ...]:
     width = question_width(screen_width)
-    details = [len(detail) for affected in question.affected for _name, detail in affected.items]
-    names = min(_WIDEST_NAME, width - max(details, default=0) - 4)
+    items = [item for affected in question.affected for item in affected.items]
+    longest, details = (max((len(item[place]) for item in items), default=0) for place in (0, 1))
+    # Names may take half of the width before a long detail is cut.
+    names = min(_WIDEST_NAME, longest, max(width // 2, width - details - 4))
     lines: list[Pieces] = []
     for affected in question.affected:
         role: Role = "warn" if affected.is_warning else "dim"
@@ -386,7 +388,8 @@ def _question_lines(question: Question, screen_width: int, most: int) -> tuple[P
             lines.append(((affected.heading, "warn" if affected.is_warning else "strong"),))
         shown = affected.items[: most if most or affected.heading else 1]
         for name, detail in shown:
-            lines.append(((f"  {foreign(name, names)}  ", "text"), (detail, "dim")))
+            room = width - names - 4
+            lines.append(((f"  {foreign(name, names)}  ", "text"), (foreign(detail, room).rstrip(), "dim")))
         if len(affected.items) > len(shown) and shown:
             lines.append(((f"  and {len(affected.items) - len(shown)} more", "dim"),))
         lines += [((text, role),) for text in textwrap.wrap(affected.note, max(20, width))]

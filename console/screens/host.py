@@ -133,7 +133,7 @@ def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) 
         lines.append(
             ((f" as it was {wording.span(now - engine.heartbeat_at)} ago, when the engine last ran", "warn"),)
         )
-    return (joined(facts, (f" {signs.dot} ", "faint"), width), (), *lines)
+    return (joined(facts, (f" {signs.dot} ", "faint"), width - 1), (), *lines)
 
 
 def _gauge(

@@ -62,12 +62,13 @@ class Target:
 _REASONS = {
     "acknowledge": (
         "acknowledge, because",
-        "a reason, for example a ticket; it comes back when a run joins it",
+        "a reason; it comes back when another run joins it",
         "acknowledge",
     ),
     "snooze": ("snooze for how long, and why:", "8h driver reset, ticket 12", "snooze"),
 }
 _SNOOZE = "8h "
+_NO_RUNS = "put the cursor on runs that need you"
 # The most runs listed below a group; its sweep's screen lists all.
 _MOST_OF_GROUP = 200
 _MOST_GROUPS = 100
@@ -238,7 +239,7 @@ class OverviewScreen(ConsoleScreen):
         """Show the sweep, filtered by the cause of the line's group."""
         concern = self._concern()
         if concern is None or concern.group is None:
-            self.app.say("put the cursor on runs that need you")
+            self.app.say(_NO_RUNS)
         elif concern.group.key == lasting_cause(concern.group.runs[0])[0]:
             self.app.filter_runs(f"cause:{concern.group.key}", concern.group.sweep_ids[0])
         else:
@@ -259,12 +260,16 @@ class OverviewScreen(ConsoleScreen):
             self.app.say(f"{every} relaunches all {len(chosen):,} runs, {each} lists them")
         elif chosen:
             self.app.act(runs.relaunch, chosen, limits=self._limits())
+        else:
+            self.app.say(_NO_RUNS)
 
     def action_relaunch_all(self) -> None:
         """Relaunch all runs of the group of the line."""
         concern = self._concern()
         if concern is not None and concern.group is not None:
             self.app.act(runs.relaunch, concern.group.runs, limits=self._limits())
+        else:
+            self.app.say(_NO_RUNS)
 
     def _limits(self) -> dict[str, float]:
         """Return the time limit of each sweep."""
@@ -880,8 +885,6 @@ def _event_text(one: Happening, signs: Signs) -> Pieces:
         # As it stands among what needs a person, and with more room for the cause.
         text = one.text.removeprefix(failure).lstrip(":, ")
         return ((f"{signs.failed}{wording.FAILURE_LETTERS[failure]} {text}", "bad"),)
-    if one.event.kind == "sweep.created":
-        return ((f"created: {one.text}", "text"),)
     words = next((words for words in _OUTCOMES if one.text.startswith(words)), "")
     role = outcome_role(_OUTCOMES[words]) if words else "text"
     return ((words, role), (one.text[len(words) :], "text"))

@@ -20,7 +20,8 @@ from engine.scoreboard.timeline import Bar, Timeline
 # How far a key scrolls, as a share of the visible window.
 _SCROLL = 0.5
 _ZOOM = 0.5
-_HOUR = 3600.0
+# A younger timeline's minute is too wide a step: its first medals would be later than its end.
+_YOUNG = 600.0
 
 
 class TimelineScreen(ConsoleScreen):
@@ -157,10 +158,11 @@ class TimelineScreen(ConsoleScreen):
 
     @property
     def _now(self) -> float:
-        """Return the time, after an hour rounded to the minute, so that the chart is not redrawn more often."""
+        """Return the time, rounded so that the chart is not redrawn more often: to the minute after some minutes."""
         now, bars = self.app.now(), self._found.bars if self._found is not None else []
-        is_young = now - min((bar.begin for bar in bars), default=0.0) < _HOUR
-        return now if is_young else now // 60 * 60
+        is_young = now - min((bar.begin for bar in bars), default=0.0) < _YOUNG
+        step = 10 if is_young else 60
+        return now // step * step
 
     def _take(self, found: Timeline | None) -> None:
         self._found = found

@@ -49,7 +49,7 @@ class WelcomeScreen(ConsoleScreen):
             (keys("welcome.demo"), "open the demo", "it runs by itself, about two minutes"),
             (keys("welcome.engine"), "start the engine", "it prepares, runs and grades"),
             (keys("app.data"), "prepare datasets", "from Kaggle, or from files that you have"),
-            (keys("app.launch"), "launch a sweep", "an agent on competitions, with several seeds"),
+            (keys("app.launch"), "launch a sweep", "an agent, competitions and seeds"),
             (keys("welcome.grade"), "grade one submission", "needs no sweep and no engine"),
         ]
         for key, what, why in choices:

@@ -97,7 +97,8 @@ class ListedEvent:
     def words(self) -> str:
         """What happened, with scores of as many digits everywhere, and the standing before if it was another."""
         if self.outcome is None:
-            return self.event.text
+            # This text is its name and size alone.
+            return f"created: {self.event.text}" if self.event.kind == "sweep.created" else self.event.text
         parts = [wording.outcome(self.outcome)]
         if self.score is not None:
             parts.append(wording.score(self.score))

@@ -115,6 +115,14 @@ def test_a_question_fits_the_screen_and_counts_what_it_does_not_list(width: int)
     assert max(map(len, lines[1:])) <= max(width - 12, 28)
 
 
+def test_a_question_keeps_names_readable_beside_long_details() -> None:
+    run = replace(LOST, competition_id="leaf-classification", failure_class=FailureClass.CRASH)
+    question = runs.relaunch([replace(run, suspected="the GPU was lost while it trained")]).question
+    assert question is not None
+    lines = ["".join(text for text, _role in line) for line in question_lines(question, Size(80, 24))]
+    assert lines[1].startswith("  leaf-classification  seed ")
+
+
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
