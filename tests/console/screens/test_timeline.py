@@ -207,7 +207,7 @@ def test_failures_are_gone_through_from_the_last_on_and_begin_again(night: Timel
     assert view.next_failed(night, chosen) == view.next_failed(night, None)
 
 
-async def test_a_sweep_of_seconds_has_its_medals_on_the_chart(opened: OpenConsole) -> None:
+async def test_the_seconds_of_a_young_sweep_are_charted(opened: OpenConsole) -> None:
     def young(places: Places) -> World:
         world = worlds.open_world(places)
         world.sweep("young", ("spooky-author-identification",), seeds=1, began=0)
@@ -219,7 +219,7 @@ async def test_a_sweep_of_seconds_has_its_medals_on_the_chart(opened: OpenConsol
         await console.sees("spooky-author-identification")
         console.app.now = lambda: NOW + 40  # type: ignore[method-assign]
         await console.press("t")
-        await console.sees("1 medal ┤")
+        await console.sees("1 medal ┤", "1 attempt ┤")
 
 
 async def test_an_idle_timeline_writes_nothing(opened: OpenConsole) -> None:
