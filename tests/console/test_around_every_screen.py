@@ -277,6 +277,9 @@ async def test_an_engine_that_is_down_is_told_and_can_be_started(
 async def test_a_small_terminal_is_asked_to_grow(opened: OpenConsole) -> None:
     async with opened(size=(20, 5)) as console:
         await console.sees("too small: 20x5,")
+        console.app.say("a message")
+        await console.pilot.pause()
+        assert "message" not in console.text(), "it would cover how large it has to be"
         await console.pilot.resize_terminal(100, 30)
         await console.sees("needs you")
 
