@@ -713,7 +713,7 @@ class _Drawing:
 
         def ended(run: Run) -> str:
             at = run.ended_at if run.ended_at is not None else run.last_activity_at
-            return "" if at is None else wording.age(self.now - at)
+            return "" if at is None else self._from_to(at, at)[0]
 
         columns: list[Column[Run]] = [
             Column("", lambda _run: "", 3),
@@ -721,7 +721,7 @@ class _Drawing:
             Column("", lambda run: run.competition_id, 20, grows=56),
             Column("", lambda run: f"s{run.seed}", 4),
             *([Column("", why, 30, grows=REST, drop=1, role="dim")] if self.width >= _HINTED_WIDTH else []),
-            Column("", ended, 4, right=True, gap=1, role="dim"),
+            Column("", ended, 7, right=True, role="dim"),
         ]
         chosen = group.runs[:_MOST_OF_GROUP]
         table = Table(columns, chosen, self.width, self.signs)

@@ -143,6 +143,8 @@ async def test_an_opened_group_says_of_its_runs_only_what_it_does_not_say_itself
             await console.sees("rsna-2022-cervical-spine-fracture-detection  s3", rest)
             text = console.text()
             assert text[text.index("needs you") :].count("GPU lost") == 1
+            run = next(line for line in text.splitlines() if "rsna-2022-cervical" in line)
+            assert "00:42" in run, "when it ended"
             # A narrow terminal has room for the beginning only, which all of them share.
             assert width > 80 or "(GPU-0" not in text
 
