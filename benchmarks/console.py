@@ -181,6 +181,7 @@ def _stopped(busy: Path) -> Iterator[Reading]:
 
 
 def _large_logs(busy: Path, rounds: int) -> Iterator[Comparison | Reading]:
+    # Only cells that change are sent, so that the lines that are waited for share no letter with others.
     run = console_world.first_live(places_in(busy), registry.splits()["low"][0])
     log = busy / "state" / "runs" / PLAYED / f"run-{run}" / protocol.LOG
     _make_sparse(log, _HUGE)
@@ -192,11 +193,11 @@ def _large_logs(busy: Path, rounds: int) -> Iterator[Comparison | Reading]:
             _fill_in(terminal, f":run {run}")
             began = time.perf_counter()
             terminal.type("\r")
-            opened.append(terminal.until(b"the very last line") - began)
+            opened.append(terminal.until(b"THE-VERY-LAST-LINE") - began)
             terminal.type("g")
-            terminal.until(b"the very first line")
+            terminal.until(b"THE-VERY-FIRST-LINE")
             terminal.type("G")
-            terminal.until(b"the very last line")
+            terminal.until(b"THE-VERY-LAST-LINE")
             memory = terminal.peak_memory
     yield Reading("console", "5 GB log opened at its end", 1000 * statistics.median(opened), "ms", 150.0)
     yield Reading("console", "memory with a 5 GB log", memory / 1e6, "MB", 120.0)
@@ -225,9 +226,9 @@ def _merged_logs(busy: Path, rounds: int) -> Iterator[Reading]:
             before = terminal.peak_memory
             began = time.perf_counter()
             terminal.type("L")
-            opened.append(terminal.until(b"the very last line") - began)
+            opened.append(terminal.until(b"THE-VERY-LAST-LINE") - began)
             terminal.type("g")
-            terminal.until(b"the very first line")
+            terminal.until(b"THE-VERY-FIRST-LINE")
             taken.append(terminal.peak_memory - before)
     name = f"{_MERGED} merged logs of 24 h"
     yield Reading("console", f"{name} opened at their end", 1000 * statistics.median(opened), "ms", 1000.0)
@@ -248,7 +249,7 @@ def _search(
     with _opened(busy, f"run:{run}", b"following") as terminal:
         for _round in range(rounds):
             terminal.type("g")
-            terminal.until(b"the very first line")
+            terminal.until(b"THE-VERY-FIRST-LINE")
             _fill_in(terminal, f"/{typed}")
             began = time.perf_counter()
             terminal.type("\r")
@@ -268,9 +269,9 @@ def _search(
 
 def _make_sparse(log: Path, size: int) -> None:
     with log.open("wb") as stream:
-        stream.write(b"the very first line\n" + b"then many more\n" * 1000)
+        stream.write(b"THE-VERY-FIRST-LINE\n" + b"then many more\n" * 1000)
         stream.seek(size)
-        stream.write(b"\n" + b"and many before\n" * 1000 + b"the very last line\n")
+        stream.write(b"\n" + b"and many before\n" * 1000 + b"THE-VERY-LAST-LINE\n")
 
 
 def _make_day(log: Path, number: int) -> None:
@@ -278,7 +279,7 @@ def _make_day(log: Path, number: int) -> None:
     texts = [
         b"epoch %d, loss %.5f, and what to try next" % (second, 1 / (second + 1)) for second in range(_DAY)
     ]
-    texts[0], texts[-1] = b"the very first line", b"the very last line"
+    texts[0], texts[-1] = b"THE-VERY-FIRST-LINE", b"THE-VERY-LAST-LINE"
     began, start = time.time() - _DAY, 0
     with log.open("wb") as stream, log.with_suffix(".times").open("wb") as times:
         for second, text in enumerate(texts):
@@ -292,7 +293,7 @@ def _make_searchable(log: Path, size: int) -> None:
         for n in range(20_000)
     )
     with log.open("wb") as stream:
-        stream.write(b"the very first line\n")
+        stream.write(b"THE-VERY-FIRST-LINE\n")
         while stream.tell() < size:
             stream.write(block)
         stream.write(_NEEDLE)
