@@ -278,6 +278,11 @@ def date_and_time(moment: float | None) -> str:
     return UNKNOWN if moment is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
 
 
+def day_and_time(moment: float) -> str:
+    """Write a moment of these months, to the minute: `03-16 14:05`."""
+    return date_and_time(moment)[len("2026-") :]
+
+
 def elapsed(seconds: float) -> str:
     """Write a duration as hours and minutes, `09:14`."""
     minutes = max(0, int(seconds)) // 60
@@ -444,7 +449,7 @@ def expected_end(end: ExpectedEnd | None, now: float) -> str:
     if end is None:
         return ""
     # Nearly a day ahead the time alone would be read as now.
-    moment = clock(end.at) if end.at - now < 20 * 3600 else date_and_time(end.at)[len("2026-") :]
+    moment = clock(end.at) if end.at - now < 20 * 3600 else day_and_time(end.at)
     return f"ends by {moment}" if end.at_most else f"ends ~{moment}"
 
 
@@ -466,7 +471,7 @@ def may_start(found: Waiting, engine: EngineStatus | None, now: float) -> str:
     if found.starts is None or not all(hold.kind.ends_with_runs for hold in found.holds(engine)):
         return ""
     at = found.starts.at
-    moment = clock(at) if at - now < _FAR_SECONDS else date_and_time(at)[len("2026-") :]
+    moment = clock(at) if at - now < _FAR_SECONDS else day_and_time(at)
     return f"starts {'by ' if found.starts.at_most else '~'}{moment}"
 
 

@@ -86,7 +86,7 @@ class Action:
     fewer: Action | None = None
 
 
-def applies(make: Callable[[Any], Action], chosen: Any) -> bool:
+def applies(make: Callable[[Any], object], chosen: Any) -> bool:
     """Return whether an action applies to any of what was chosen."""
     try:
         make(chosen)

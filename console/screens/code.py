@@ -373,8 +373,13 @@ def _named(version: Version, note: str, width: int, signs: Signs) -> tuple[Piece
     )
     room = max(20, width - width_of((*title, *right)) - 1)
     forms: list[Pieces] = [
-        ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}{when}, {version.name} for short", "dim"),),
-        ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}, {version.name} for short", "dim"),),
+        (
+            (
+                f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}{when}, in commands {version.name}",
+                "dim",
+            ),
+        ),
+        ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}, in commands {version.name}", "dim"),),
         ((f"{where}, {foreign(version.run.sweep_id, 60).rstrip()}", "dim"),),
         ((fit(where, min(room, cell_len(where)), ellipsis=signs.ellipsis), "dim"),),
     ]

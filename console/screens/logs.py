@@ -108,7 +108,8 @@ class MergedScreen(LogScreen):
         """Draw the number of logs, and the ends where they are not merged."""
         count, header = wording.plural(len(self._sources), "log"), self.query_one("#header", Painted)
         if self._ends is None:
-            header.show(((f" {count} by time", "strong"),))
+            what = self._sources[0].label if len(self._sources) == 1 else f"{count} by time"
+            header.show(((f" {foreign(what, self.size.width - 2).rstrip()}", "strong"),))
             self.query_one(LogPane).redraw()
             return
         why = "  not merged: when their lines were printed is not known"

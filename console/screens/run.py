@@ -109,6 +109,8 @@ _SIDE_WIDTHS = (56, 84)
 _PANE_WIDTH = 116
 _PANE_CAUSE_LINES = 4
 _PANE_EVIDENCE_LINES = 3
+# The least space between the run's name and its state.
+_GAP = 3
 # The width of a chart of scores from which there is room for the values of the cut-offs.
 _NUMBERED_FROM = 60
 
@@ -170,11 +172,14 @@ class RunScreen(LogScreen):
         """Return whether a key applies to this run as it is, and to the pane."""
         facts = self._facts
         if facts is None:
-            return key.id in ("run.next", "run.back")
+            return key.context == "app" or key.id in ("run.next", "run.back")
         can = {
             "run.relaunch": lambda: applies(runs.relaunch, [facts.run]),
             "run.stop": lambda: applies(runs.stop, [facts.run]),
-            "run.open": lambda: self._pane in ("submissions", "files") and facts.attempt is not None,
+            "run.open": lambda: {
+                "submissions": bool(facts.submissions),
+                "files": facts.attempt is not None,
+            }.get(self._pane, False),
             "run.code": lambda: facts.attempt is not None,
             "run.diff": lambda: len(facts.attempts if self._pane == "timeline" else facts.submissions) > 1,
             "submissions.mark": lambda: len(facts.submissions) > 1,
@@ -471,7 +476,7 @@ def _header(
     if run.rerolls:
         place.append(((f"re-rolled {run.rerolls}{signs.times}", "warn"),))
     place.append(((foreign(run.sweep_id, 30).rstrip(), "dim"),))
-    room = width - width_of(state[1]) - 1
+    room = width - width_of(state[1]) - _GAP
     lines = [spread_fitting([joined(place, dot, room)], state, width), _standing(facts, now, signs, width)]
     if run.failure_class is not None:
         lines.append(_failure(facts, now, width))
@@ -480,9 +485,8 @@ def _header(
     elif run.is_live and facts.attempt is not None and wording.is_waiting(facts.attempt):
         role: Role = "warn" if wording.waits_for_people(facts.attempt) else "text"
         lines.append(((f" {foreign(wording.placed(facts.attempt, now), width - 2).rstrip()}", role),))
-    elif run.grading_problem:
-        trouble = foreign(wording.grading_trouble(run, now), width - 2).rstrip()
-        lines.append(((f" {trouble}", "warn"),))
+    elif trouble := _trouble(facts, now):
+        lines.append(((f" {foreign(trouble, width - 2).rstrip()}", "warn"),))
     lines += _notes(run, width, now, signs)
     return tuple(lines)
 
@@ -520,12 +524,7 @@ def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Piec
     if run.started_at is None:
         return ((f"{drawn.sign} {word} ", role),)
     took = (run.ended_at or now) - run.started_at
-    text = f"{wording.duration(took)} of {wording.limit(limit)}" if run.ended_at else ""
-    pieces: list[Piece] = [
-        (f"{drawn.sign} {word} ", role),
-        (text or wording.of_limit(took, limit), "text"),
-        (" ", "text"),
-    ]
+    pieces: list[Piece] = [(f"{drawn.sign} {word} ", role), (f"{wording.of_limit(took, limit)} ", "text")]
     if run.is_live and with_bar:
         full, empty = bar(took / limit, 20, signs)
         pieces += [(full, "running"), (empty, "faint"), (" ", "text")]
@@ -595,7 +594,8 @@ def _failure(facts: RunFacts, now: float, width: int) -> Pieces:
         if attempt and attempt.classified_by not in ("", ENGINE)
         else ""
     )
-    text = foreign(f"{run.failure_text}{by}", width - len(words) - 5).rstrip()
+    said = run.failure_text.removeprefix(f"{wording.failure(run)}: ")
+    text = foreign(f"{said}{by}", width - len(words) - 5).rstrip()
     return ((f" {words}", "bad"), ("  ", "text"), (text, "text"))
 
 
@@ -664,15 +664,12 @@ def _parts(
     parts: dict[str, list[Pieces]] = {"cause": _cause(facts, engine, width, now, signs)}
     rows = max(5, min(chart_rows, height // 4))
     curve = [line.pieces for line in _score_chart(facts, width - 1, rows, now, signs)]
-    if not curve and facts.attempts:
-        curve = [((" no score yet" if facts.run.is_live else " no score", "dim"),)]
-    if curve:
-        curve = [heading("score over time", width, signs), *curve]
+    title = "score over time" if curve else "submissions"
     newest = facts.submissions[: -_PANE_SUBMISSIONS - 1 : -1]
     if len(facts.submissions) > 1:
         table = Table(_short_columns(facts, signs), newest, width, signs)
         curve += [table.heading().pieces, *(table.line(each).pieces for each in newest)]
-    parts["submissions"] = curve
+    parts["submissions"] = [heading(title, width, signs), *curve] if curve else []
     parts["resources"] = []
     if files is not None and files.usage.latest is not None:
         titles = [kind.title(facts.run.is_live) for kind in _measured(facts, files.usage)]
@@ -722,18 +719,24 @@ def _cause(
             for row in evidence.splitlines()[:_PANE_EVIDENCE_LINES]
             if row.strip() != text.strip()
         ]
-    found: list[Piece] = [(wording.grading_trouble(run, now) or _live_trouble(facts, now), "warn")]
+    found: list[Piece] = [(_trouble(facts, now), "warn")]
     if run.is_live and facts.attempt is not None:
         waits = wording.waits_for_people(facts.attempt)
         found.append((wording.placed(facts.attempt, now), "warn" if waits else "dim"))
     return [((f" {part}", role),) for text, role in found for part in _wrapped(text, width - 2)]
 
 
-def _live_trouble(facts: RunFacts, now: float) -> str:
-    """Write why a live run should be looked at: it is idle or late; empty if it need not be."""
+def _trouble(facts: RunFacts, now: float) -> str:
+    """Write why its submission was refused, or why a live run should be looked at; empty if there is no reason."""
+    run = facts.run
+    if run.outcome in _REFUSED and facts.submissions:
+        return facts.submissions[-1].message or ""
     limits = {facts.sweep.id: facts.sweep.spec.time_limit_seconds}
-    groups = group_by_cause([facts.run], limits, {}, now) if facts.run.is_live else ()
+    groups = group_by_cause([run], limits, {}, now) if run.is_live else ()
     return group_text(groups[0], now) if groups else ""
+
+
+_REFUSED = (Outcome.INVALID, Outcome.NO_SUBMISSION)
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -763,7 +766,7 @@ def _events(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
         return Forms([*([(*words, (f" {signs.dot} {one.ended}", "dim"))] if one.ended else []), words])
 
     columns: list[Column[ListedEvent]] = [
-        Column("events", lambda one: wording.date_and_time(one.event.at), 16, role="dim"),
+        Column("events", lambda one: wording.day_and_time(one.event.at), 11, role="dim"),
         Column("", lambda one: event_sign(one, signs), 3, gap=1),
         Column("", what, 10, grows=REST, gap=1),
     ]
@@ -796,7 +799,7 @@ def _attempt_columns(facts: RunFacts, now: float) -> list[Column[Attempt]]:
 
     return [
         Column("attempt", lambda attempt: str(attempt.number), 7),
-        Column("began", lambda attempt: wording.date_and_time(attempt.created_at), 16, role="dim"),
+        Column("began", lambda attempt: wording.day_and_time(attempt.created_at), 11, role="dim"),
         Column("took", took, 6, role="dim"),
         Column("ended", wording.how_it_ended, 8, grows=22, drop=1, role="dim"),
         Column("what", what, 10, grows=REST),
@@ -815,7 +818,7 @@ def _never_launched(
             lines.append(Line((("  nothing: the engine starts it in a moment", "text"),)))
         for place, hold in enumerate(holds):
             role: Role = "warn" if hold.kind.needs_person else "text"
-            label = "waits for" if not place else ""
+            label = "waits" if not place else ""
             for number, part in enumerate(_wrapped(hold.text, width - _WAITS_LABEL - 3)):
                 lines.append(
                     Line(((f"  {label if not number else '':<{_WAITS_LABEL}}", "dim"), (part, role)))
@@ -838,23 +841,24 @@ def _never_launched(
 # What a person can do about what keeps a run from starting.
 _NEXT_STEPS = {
     HoldKind.ENGINE: ":engine starts it",
-    HoldKind.PAUSED: "p on the Sweep screen lets it go on",
-    HoldKind.DATASET: "on Data, 3, it can be prepared",
+    HoldKind.PAUSED: "p on the Sweep screen resumes it",
+    HoldKind.DATASET: "p on the Data screen prepares it",
     HoldKind.BUDGET: "'sweep budget' on the command line sets another",
 }
-_WAITS_LABEL = 11
+_WAITS_LABEL = 8
 
 
 def _submissions(
     facts: RunFacts, checks: Validations, marks: Marks[int], now: float, width: int, signs: Signs
 ) -> list[Line]:
-    """Draw how far the score is from the cut-offs, then list every snapshot of the submission, newest first."""
+    """Draw how far the score is from the cut-offs, if no chart above shows it, and list all snapshots, newest first."""
     lines: list[Line] = []
-    if facts.competition is not None and facts.best is None:  # otherwise the chart above shows the cut-offs
+    has_chart = len(_scores(facts)) > 1
+    if facts.competition is not None and not has_chart:
         drawn = ruler(facts.competition.thresholds, facts.run.score, width - 4, signs)
         lines += [Line(), *(Line((("  ", "text"), *pieces)) for pieces in drawn), Line()]
     told: list[Pieces] = []
-    if facts.competition is not None and facts.best is not None and facts.run.score is not None:
+    if facts.competition is not None and has_chart and facts.run.score is not None:
         cuts, score = facts.competition.thresholds, facts.run.score
         number: Piece = (f"  {wording.score(score, 9)}", medal_role(cuts, score))
         told.append((number, (f": {distances(cuts, score)}", "text")))
@@ -867,7 +871,7 @@ def _submissions(
     if told:
         lines += [Line(joined(told, _dot(signs), width)), Line()]
     if not facts.submissions:
-        return [*lines, Line((("  no submission yet", "dim"),))]
+        return [*lines, Line((("  no submission" + (" yet" if facts.run.is_live else ""), "dim"),))]
     room = max(20, width - _BEFORE_STANDING)
     table = Table(
         [
@@ -935,7 +939,7 @@ def _score(score: float | None) -> str:
 def _refusal(each: Submission, signs: Signs, room: int) -> list[Cell]:
     """Return the standing; of a refused submission the whole message stands beside it, in place of figures."""
     standing = _standing_of(each, signs)
-    refused = each.standing in (Outcome.INVALID, Outcome.NO_SUBMISSION) or each.score is None
+    refused = each.standing in _REFUSED or each.score is None
     if not (refused and each.message):
         return [standing]
     indent = width_of(standing) + 2
@@ -947,13 +951,9 @@ def _refusal(each: Submission, signs: Signs, room: int) -> list[Cell]:
 
 
 def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Signs) -> list[Line]:
-    """Draw the score of every graded snapshot over the run's time, the better end on top."""
-    points = [
-        (each.elapsed_seconds, each.score)
-        for each in facts.submissions
-        if each.score is not None and math.isfinite(each.score)
-    ]
-    if facts.competition is None or not points:
+    """Draw the score of every graded snapshot over the run's time, the better end on top; a single one is no course."""
+    points = _scores(facts)
+    if facts.competition is None or len(points) < 2:
         return []
     cuts = facts.competition.thresholds
     end = _length(facts, now)
@@ -974,6 +974,15 @@ def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Si
         numbered=width >= _NUMBERED_FROM,
     )
     return [Line(pieces) for pieces in chart(series, width, height, signs, ascii_only=signs.bar_parts == " ")]
+
+
+def _scores(facts: RunFacts) -> list[tuple[float, float]]:
+    """Return the time into the run and the score of every graded snapshot."""
+    return [
+        (each.elapsed_seconds, each.score)
+        for each in facts.submissions
+        if each.score is not None and math.isfinite(each.score)
+    ]
 
 
 def _length(facts: RunFacts, now: float) -> float:
@@ -1156,7 +1165,7 @@ def _calls(
         plotted = chart(drawn, room, rows, signs, ascii_only=signs.bar_parts == " ")
         course = [
             Line(),
-            Line(((f"  calls in each {wording.duration(seconds)}", "dim"),)),
+            Line(((f"  calls per {wording.span(seconds)}", "dim"),)),
             *map(Line, plotted),
         ]
     # In few lines the last calls are more useful than the charts.

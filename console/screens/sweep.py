@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from console import wording
 from console.actions import runs, sweeps
+from console.actions.action import applies
 from console.screens.dialogs import FiltersScreen, open_classify
 from console.screens.logs import MergedScreen
+from console.tui.keys import Key
 from console.tui.list_screen import DetailedScreen, MarkedScreen
 from console.tui.painting import (
     ColumnSpan,
@@ -69,6 +71,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     CONTEXTS = ("sweep", "list", "matrix")
     MODE = "sweep"
+    # The dense view of the whole benchmark has room for the longest names in two blocks.
+    LIST_WIDTH = 134
     FILTER_HINT = (
         "words, state:failed class:infra cause:nvml tag:night seed:2 split:low outcome:gold, ! negates"
     )
@@ -111,6 +115,21 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         if self._as_table:
             return ("sweep.view",)
         return ("sweep.dense",) if self._is_dense else ()
+
+    def label_of(self, key: Key) -> str:
+        """Return the word for what a key would do now; empty if it would do nothing to the chosen runs."""
+        return super().label_of(key) if self._can_do(key) else ""
+
+    def _can_do(self, key: Key) -> bool:
+        """Return whether a key applies to the marked runs, or to the one under the cursor."""
+        can = {
+            "sweep.relaunch": lambda: applies(runs.relaunch, self._chosen()),
+            "sweep.stop": lambda: applies(runs.stop, self._chosen()),
+            "sweep.classify": lambda: applies(runs.classify_question, self._chosen()),
+            "sweep.merged": lambda: len(self._chosen()) > 1,
+            "sweep.diff": lambda: len(self._compared()) == 2,
+        }.get(key.id)
+        return can is None or can()
 
     def session_values(self) -> SessionValues:
         """Return the filter, the order, matrix or table, and the run under the cursor."""
@@ -378,14 +397,11 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         from console.screens.code import DiffScreen  # imported here, since the first frame does not need it
         from console.views.code import Wanted
 
-        chosen = {run.id: run for run in self._chosen()}
-        current = self._run()
-        if len(chosen) == 1 and current is not None:
-            chosen[current.id] = current
-        if len(chosen) != 2:
+        compared = self._compared()
+        if len(compared) != 2:
             self.app.say("mark two runs to compare them")
             return
-        left, right = (Wanted(run_id) for run_id in chosen)
+        left, right = map(Wanted, compared)
         self.app.push_screen(DiffScreen(left, right))
 
     def action_timeline(self) -> None:
@@ -520,13 +536,14 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         return (spread(tuple(pieces), marked, width),)
 
     def _draw_about(self) -> None:
-        """Draw the line about the run under the cursor, with details that don't fit into a cell."""
+        """Draw the line about the run under the cursor, with details that don't fit into a cell, and its keys."""
         run, row, board = self._run(), self._row(), self._board
         line: Pieces = ()
         if run is not None and row is not None and board is not None:
             about = _about(run, row, self._draw_context(board))
             line = cut(about, self.size.width - 1, self.app.signs.ellipsis)
         self.about.show(line)
+        self.refresh_frame()
 
     def _keep_cursor(self) -> None:
         """Put the cursor on its run again after the run has moved."""
@@ -564,6 +581,13 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def _chosen(self) -> list[Run]:
         keys = self.chosen_keys()
         return [run for run in self._board.runs if run.id in keys] if self._board is not None else []
+
+    def _compared(self) -> list[int]:
+        """The marked runs, and the one under the cursor besides a single one."""
+        chosen, current = [run.id for run in self._chosen()], self.cursor_key()
+        if current is None or len(chosen) != 1 or current in chosen:
+            return chosen
+        return [*chosen, current]
 
     def _open(self, pane: str) -> None:
         run = self._run()
@@ -608,7 +632,7 @@ def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pi
     sweep, dot = board.sweep, f" {signs.dot} "
     spec = sweep.spec
     facts = [
-        f"{len(spec.competitions)} {signs.times} {spec.seeds} seeds",
+        f"{len(spec.competitions)} {signs.times} {wording.plural(spec.seeds, 'seed')}",
         f"limit {wording.limit(spec.time_limit_seconds)}",
         f"edition {spec.edition}",
         f"at most {sweep.concurrency} at once",
@@ -633,7 +657,10 @@ def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pi
     told = wording.medals(board.interim, board.any_medal, signs.plus_minus)
     earned: list[Pieces] = [((text, "strong"), *tail, (" ", "text")) for tail in (when, ()) for text in told]
     stuck = sum(cause_now(run, spec.time_limit_seconds, now) is not None for run in board.live)
-    counts: list[Pieces] = [((" ", "text"), *_counts(board, stuck, signs, words)) for words in _COUNT_WORDS]
+    space: Piece = ("  ", "text")
+    counts: list[Pieces] = [
+        ((" ", "text"), *_counts(board, stuck, signs, words), space) for words in _COUNT_WORDS
+    ]
     # States are named in words as long as the medals are not in their last form, which lacks the bounds.
     worded = [
         left

@@ -25,7 +25,7 @@ from console.logs.pager import LogCursor, LogPager, Page
 from console.logs.pattern import ERRORS, Pattern
 from console.logs.reader import LogFile, one_part
 from console.sanitize import plain, plain_lines, spans
-from console.tui.keys import bindings
+from console.tui.keys import bindings, key_names
 from console.tui.painting import Piece, Pieces, fit, foreign, span_segments, spread, width_of
 from console.tui.theme import Palette, Role
 from console.tui.widgets.inputs import Prompt
@@ -206,8 +206,14 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         """Return the status line: problems and the current hit on the left, the position on the right."""
         page = self._page
         if not page.size and not page.note:
-            return ((" nothing has been printed yet", "dim"),)
+            is_known = self._file is not None and not self.is_reading
+            nothing = " nothing has been printed yet" if self._grows else " nothing was printed"
+            return ((nothing if is_known else "", "dim"),)
         right: list[Piece] = []
+        if page.mark is not None:
+            settings = self.app.settings
+            key = key_names(settings.keys, ascii_only=settings.ascii_only)
+            right.append((f"selected: {key('log.copy')} copies, {key('log.save')} saves  ", "accent"))
         if page.filtered:
             right.append(("only lines with a hit  ", "accent"))
         if page.moments and not any(page.moments):

@@ -112,13 +112,17 @@ def draw_run(
         return Drawn(signs.stopped, "stopped" + reroll, "", "dim")
     if run.state is RunState.QUEUED:
         return Drawn(signs.queued, f"queued{reroll}" if run.attempts else reroll, "", "dim")
-    standing = outcome_sign(run.standing, signs) if run.standing else signs.dot
+    standing = f"[{outcome_sign(run.standing, signs) if run.standing else signs.dot}]"
+    if run.state is RunState.STARTING and run.standing is None:
+        standing = ""
     if run.state is RunState.RUNNING and run.started_at is not None:
         text = wording.elapsed_within(now - run.started_at, limit)
     else:
-        text = run.state.value[:8]
+        text = run.state.value
     live: Role = "running"
-    shorter = letter = ""
+    # Short of room, that the agent has ended is enough: what is being done with its files takes minutes.
+    shorter = "ended" if run.state in (RunState.COLLECTING, RunState.GRADING) else ""
+    letter = ""
     if (trouble := cause_now(run, limit, now)) is not None:
         why, _text, since = trouble
         live = "warn"
@@ -131,6 +135,4 @@ def draw_run(
             text = "time up" if left < 60 else f"{wording.age(left)} left"
         else:
             text, shorter, letter = "no grade", "grade", UNGRADABLE_LETTER
-    return Drawn(
-        signs.running, text + reroll, f"[{standing}]", live, outcome_role(run.standing), shorter, letter
-    )
+    return Drawn(signs.running, text + reroll, standing, live, outcome_role(run.standing), shorter, letter)

@@ -41,10 +41,10 @@ async def test_a_failure_is_shown_with_all_of_its_cause(opened: OpenConsole) -> 
 
 async def test_without_room_beside_a_low_matrix_the_run_is_shown_below_it(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP, size=(120, 44)) as console:
-        await console.sees("▶ 4 running (1 stuck)", "── under the cursor", "── score over time", "HIGH")
+        await console.sees("▶ 4 running (1 stuck)", "── under the cursor", "── log", "HIGH")
         await console.press("f")
         await console.until(lambda: "GPU lost" in below(console) and "── log" in below(console))
-        assert below(console).splitlines()[1].startswith(" ! failed 20h15m of 24h")
+        assert below(console).splitlines()[1].startswith(" ! failed 20:15/24h")
         await console.press("v")
         await console.misses("under the cursor")
 

@@ -10,9 +10,11 @@ from console.screens.run import RunScreen
 from engine.places import Places
 from environment.runner import protocol
 from foundation import jsonlines
+from state import transitions
+from state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
-from tests.console.world import World
+from tests.console.world import NOW, World
 
 SWEEP = "sweep:aide-o3-lite"
 
@@ -67,7 +69,7 @@ async def test_every_pane_shows_its_facts(opened: OpenConsole, asked: list[Any])
         await console.sees("infrastructure  GPU lost")
         for seen in (
             "events",
-            "no submission yet",
+            "no submission",
             "nothing has been measured yet",
             "not counted",
             "run.log",
@@ -107,7 +109,7 @@ async def test_the_timeline_says_how_long_the_attempt_at_work_takes_already(open
     async with opened(screen="run:81") as console:
         await console.press("tab")
         await console.sees("16h02m", "attempt  began")
-        line = next(line for line in console.text().splitlines() if "2026-03-13 11:12  16h02m" in line)
+        line = next(line for line in console.text().splitlines() if "03-13 11:12  16h02m" in line)
         assert line.split()[-1] == "running"
         # Events are told in the signs and words of the matrix, not by the names of their kinds.
         await console.sees("[^] above median 0.09172 (was invalid)", "[S] silver 0.05038 (was above median)")
@@ -136,11 +138,11 @@ async def test_a_queued_run_says_why_it_waits_when_it_may_start_and_what_it_will
     opened: OpenConsole,
 ) -> None:
     async with opened(worlds.large, screen="run:200", size=(80, 24)) as console:
-        await console.sees("waits for  all 64 slots of its sweep are taken", "135 runs go first")
+        await console.sees("waits   all 64 slots of its sweep are taken", "135 runs go first")
         await console.sees("by 03-17 02:18", "whole time limit", "configuration", "openhands")
         assert "/ search" not in console.text()
     async with opened(worlds.paused, screen="run:1", size=(80, 24)) as console:
-        await console.sees("waits: its sweep is paused, its dataset is not prepared", "lets it go on")
+        await console.sees("waits: its sweep is paused, its dataset is not prepared", "resumes it")
 
 
 async def test_a_wide_terminal_shows_the_rest_of_the_run_beside_the_pane_and_a_narrow_one_the_log_below(
@@ -203,3 +205,52 @@ async def test_what_was_asked_for_is_written_out_however_narrow_the_terminal_is(
         )
         # Where the path breaks depends on how long it is.
         assert "attempt-1" in "".join(console.text().split())
+
+
+async def test_a_live_run_that_should_be_looked_at_says_why_at_any_width(opened: OpenConsole) -> None:
+    async with opened(screen="run:84", size=(80, 24)) as console:
+        await console.sees("running 22:30/24h", "no valid submission, 1h30m left")
+
+
+async def test_a_run_with_a_refused_submission_says_why_and_one_without_any_awaits_none(
+    opened: OpenConsole,
+) -> None:
+    def refused(places: Places) -> World:
+        world = worlds.busy(places)
+        attempt = world.launch(world.run("openhands-1", worlds.DEMO[0], 2), ago=3600)
+        world.snapshot(attempt, 1, None, Outcome.INVALID, ago=70, message="column 'has_cactus' is missing")
+        world.end(attempt, ago=60)
+        transitions.collected(world.database, attempt, now=NOW - 50)
+        transitions.finished(world.database, attempt, Outcome.INVALID, now=NOW - 40)
+        return world
+
+    async with opened(refused, screen="run:16", size=(80, 24)) as console:
+        await console.sees("x invalid submission 00:59/24h", "column 'has_cactus' is missing")
+    async with opened(screen="run:49", size=(80, 24)) as console:
+        await console.press("tab", "tab")
+        await console.sees("no submission")
+        assert "no submission yet" not in console.text() and "open" not in console.text()
+
+
+async def test_a_single_score_is_placed_among_the_cut_offs_instead_of_in_a_chart(opened: OpenConsole) -> None:
+    async with opened(screen="run:48", size=(120, 40)) as console:
+        await console.press("tab", "tab")
+        await console.sees("better", "worse", "exactly what silver needs", "1 best")
+
+
+async def test_on_a_narrow_terminal_an_ended_run_can_be_relaunched_and_a_live_one_stopped_from_its_log(
+    opened: OpenConsole,
+) -> None:
+    async with opened(screen="run:49", size=(80, 24)) as console:
+        await console.sees("agent crash", "r relaunch", "esc back")
+    async with opened(screen="run:81", size=(80, 24)) as console:
+        await console.sees("following", "s stop", "esc back")
+
+
+async def test_the_selection_in_a_log_says_which_keys_use_it(opened: OpenConsole) -> None:
+    async with opened(screen="run:48", size=(80, 24)) as console:
+        await console.sees("the end")
+        await console.press("k", "m")
+        await console.sees("selected: y copies, S saves")
+        await console.press("m")
+        await console.misses("selected:")

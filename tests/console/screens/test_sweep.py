@@ -215,7 +215,7 @@ async def test_a_stop_that_no_engine_does_can_still_be_undone_beside_the_keys(op
         await console.press("y")
         await console.sees("stopping 3 runs in 5 s")
         console.clock.at = time.time() + 60
-        await console.sees("stopping 3 runs: it waits for the engine · u undo", "relaunch")
+        await console.sees("stopping 3 runs: it waits for the engine · u undo", "s stop")
         await console.press("u")
         await console.sees("undone: stopping 3 runs")
 
@@ -558,3 +558,39 @@ async def test_a_run_that_is_queued_again_is_not_told_as_failed(opened: OpenCons
         await console.misses("· GPU lost")
         await console.press("v")
         await console.misses("! infra")
+
+
+async def test_the_footer_has_the_keys_for_what_is_chosen(opened: OpenConsole) -> None:
+    def footer() -> str:
+        return console.text().splitlines()[-1]
+
+    async with opened(screen=SWEEP, size=(120, 40)) as console:
+        await console.sees("LOW")
+        assert "relaunch" in footer() and "stop" not in footer() and "class" not in footer()
+        await console.press("f")
+        await console.until(lambda: "c class" in footer() and "relaunch" in footer())
+        await console.press(*(5 * ("j",)), "right")
+        await console.sees("dogs-vs-cats-redux-kernels-edition seed 3")
+        await console.until(lambda: "s stop" in footer() and "relaunch" not in footer())
+        await console.press("space", "down", "space")
+        await console.until(lambda: "L merged log" in footer() and "d diff" in footer())
+
+
+def test_while_its_files_are_collected_a_run_has_ended_where_there_is_no_room_for_more(
+    places: Places,
+) -> None:
+    world = worlds.busy(places)
+    run = runs.get(world.database, world.run("aide-o3-lite", "dogs-vs-cats-redux-kernels-edition", 3))
+    collecting = draw_run(replace(run, state=RunState.COLLECTING), UNICODE, NOW, 24 * HOUR)
+    assert (collecting.text, collecting.shorter, collecting.standing) == ("collecting", "ended", "[S]")
+    starting = draw_run(
+        replace(run, state=RunState.STARTING, started_at=None, standing=None), UNICODE, NOW, 24 * HOUR
+    )
+    assert (starting.text, starting.standing) == ("starting", "")
+
+
+async def test_a_single_log_among_the_merged_ones_is_shown_with_its_name(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("L")
+        await console.sees("aerial-cactus-identification s1", "fixed the label encoder")
