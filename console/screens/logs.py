@@ -32,6 +32,11 @@ class LogScreen(ConsoleScreen):
         yield Painted(id="header")
         yield LogPane(id="log")
 
+    def label_of(self, key: Key) -> str:
+        """Return the word for what a key would do now: nothing is found further before there was a search."""
+        is_idle = key.id == "log.next" and not (self.is_composed() and self.query_one(LogPane).view.searches)
+        return "" if is_idle else super().label_of(key)
+
     def is_composed(self) -> bool:
         """Return whether the log view exists too, which is created after its pane."""
         return super().is_composed() and bool(self.query("LogView"))

@@ -410,6 +410,9 @@ class RunScreen(LogScreen):
         else:
             log = [] if self._log_is_below else _log_part(self._files, width, signs)
         shown = _stacked((part for name, part in parts.items() if name != self._pane), log, height)
+        if self._pane != "config":
+            with_what = _config(facts, self._read.get("config"), width, self.app.now(), signs)
+            shown += [(), *(line.pieces for line in with_what)][: height - len(shown)]
         rule: Piece = (f"{signs.axis} ", "faint")
         shown += [()] * (height - len(shown))
         side.show(*((rule, *cut(line, width)) for line in shown))
@@ -665,6 +668,9 @@ def _parts(
     rows = max(5, min(chart_rows, height // 4))
     curve = [line.pieces for line in _score_chart(facts, width - 1, rows, now, signs)]
     title = "score over time" if curve else "submissions"
+    if facts.competition is not None and len(_scores(facts)) == 1:
+        drawn = ruler(facts.competition.thresholds, facts.run.score, width - 2, signs)
+        curve = [((" ", "text"), *pieces) for pieces in drawn]
     newest = facts.submissions[: -_PANE_SUBMISSIONS - 1 : -1]
     if len(facts.submissions) > 1:
         table = Table(_short_columns(facts, signs), newest, width, signs)

@@ -71,8 +71,6 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     CONTEXTS = ("sweep", "list", "matrix")
     MODE = "sweep"
-    # The dense view of the whole benchmark has room for the longest names in two blocks.
-    LIST_WIDTH = 134
     FILTER_HINT = (
         "words, state:failed class:infra cause:nvml tag:night seed:2 split:low outcome:gold, ! negates"
     )
@@ -201,7 +199,8 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             self._rows_below = left if is_free else 0
             shown.show([*self._matrix_lines, *self._below()])
             if was_dense != self._is_dense:
-                self.refresh_frame()
+                self.place_detail()
+                self.call_after_refresh(self.draw)
             if self._is_dense and self._cursor_wanted is None:
                 # The first line may be a heading beside another block's competition.
                 self._cursor_wanted = next((run.id for run in self._shown()), None)
@@ -213,6 +212,11 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def detail_from(self) -> int:
         """A greater width for the flat table, whose texts need more room."""
         return _TABLE_DETAIL_FROM if self._as_table else super().detail_from
+
+    @property
+    def list_width(self) -> int:
+        """A greater width for the dense view, so that no name of the benchmark is cut in two blocks."""
+        return _DENSE_WIDTH if self._is_dense and not self._as_table else super().list_width
 
     @property
     def asks_for_detail(self) -> bool:
@@ -596,6 +600,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
 
 _TABLE_DETAIL_FROM = 190
+_DENSE_WIDTH = 138
 # Fewer rows below the matrix stay empty: a name, a state, and hardly a line of a log would fit.
 _LEAST_BELOW = 8
 # The shortest interval between two reads of a run's files for the pane.

@@ -155,6 +155,11 @@ class DetailedScreen(FilteredScreen):
         return _DETAIL_FROM
 
     @property
+    def list_width(self) -> int:
+        """The width that the list has before the pane grows."""
+        return self.LIST_WIDTH
+
+    @property
     def has_detail(self) -> bool:
         """Whether the pane is shown."""
         return self._wants_detail and self.size.width >= self.detail_from
@@ -219,7 +224,7 @@ class DetailedScreen(FilteredScreen):
         """Show or hide the pane, and set its width."""
         pane = self.query_one("#detail", Painted)
         narrowest, widest = _DETAIL_WIDTHS
-        pane.styles.width = min(widest, max(narrowest, self.size.width - self.LIST_WIDTH))
+        pane.styles.width = min(widest, max(narrowest, self.size.width - self.list_width))
         pane.display = self.has_detail
 
 

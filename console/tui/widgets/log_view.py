@@ -25,7 +25,7 @@ from console.logs.pager import LogCursor, LogPager, Page
 from console.logs.pattern import ERRORS, Pattern
 from console.logs.reader import LogFile, one_part
 from console.sanitize import plain, plain_lines, spans
-from console.tui.keys import bindings, key_names
+from console.tui.keys import bindings, key_name, key_names
 from console.tui.painting import Piece, Pieces, fit, foreign, span_segments, spread, width_of
 from console.tui.theme import Palette, Role
 from console.tui.widgets.inputs import Prompt
@@ -156,6 +156,11 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         """Whether the result of the last action is not shown yet."""
         return self._pager is not None and not self._pager.is_final(self._page)
 
+    @property
+    def searches(self) -> bool:
+        """Whether there is a pattern, of which there may be further hits."""
+        return self._pattern is not None
+
     def show(self, path: Path | None, *, grows: bool = True) -> None:
         """Show the end of a log, or none; a growing log is followed."""
         self._grows = grows
@@ -210,12 +215,18 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             nothing = " nothing has been printed yet" if self._grows else " nothing was printed"
             return ((nothing if is_known else "", "dim"),)
         right: list[Piece] = []
+        settings = self.app.settings
+        key = key_names(settings.keys, ascii_only=settings.ascii_only)
         if page.mark is not None:
-            settings = self.app.settings
-            key = key_names(settings.keys, ascii_only=settings.ascii_only)
             right.append((f"selected: {key('log.copy')} copies, {key('log.save')} saves  ", "accent"))
         if page.filtered:
-            right.append(("only lines with a hit  ", "accent"))
+            what = "only lines with a hit" if page.lines else "no line has a hit"
+            right.append(
+                (
+                    f"{what}: {key('log.filter')} {key_name('enter', ascii_only=settings.ascii_only)} shows all  ",
+                    "accent",
+                )
+            )
         if page.moments and not any(page.moments):
             right.append(("times are not known  ", "dim"))
         if self._left:
@@ -230,7 +241,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         else:
             new = f", +{wording.plural(page.behind, 'line')}" if page.behind else ""
             right += [(f"{page.share:.0%}  ", "dim"), (f"paused{new} {self.app.signs.down} ", "warn")]
-        hits: Pieces = () if page.hits is None else ((_hits(page, page.hits), "accent"),)
+        hits: Pieces = () if not page.hits else ((_hits(page, page.hits), "accent"),)
         left: list[Piece] = [(" ", "text")]
         if page.note:
             room = width - width_of(right) - width_of(hits) - 4
@@ -347,7 +358,8 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self.app.say(f"the pager '{' '.join(wanted)}' is not installed", bad=True)
             return
         # Without -r, less shows control characters instead of sending them to the terminal.
-        own = {name: value for name, value in os.environ.items() if name != "LESS"} | {"LESSSECURE": "1"}
+        # With -f, it does not ask first whether a log with colours is a binary file.
+        own = {**os.environ, "LESS": "-f", "LESSSECURE": "1"}
         try:
             self.app.show_program([*wanted, *parts], own)
         except SuspendNotSupported:

@@ -127,3 +127,23 @@ async def test_a_dataset_is_shown_beside_the_list_and_not_below_it(opened: OpenC
         await console.until(lambda: "7.4 GB" in pane(console) and "expected" in pane(console))
         below = console.text().splitlines()[-8:]
         assert not any("checksum" in line and "│" not in line for line in below)
+
+
+async def test_beside_the_pane_the_dense_view_shows_every_name_of_the_benchmark_whole(
+    opened: OpenConsole,
+) -> None:
+    async with opened(worlds.large, screen="sweep", size=(200, 60)) as console:
+        await console.sees("google-research-identify-contrails-reduce-global-warming", "attempts")
+        await console.press("v")
+        await console.sees("standing")
+        await console.press("v")
+        await console.sees("google-research-identify-contrails-reduce-global-warming", "MEDIUM")
+
+
+async def test_beside_its_log_a_run_with_a_single_score_shows_where_it_stands_and_what_it_ran_with(
+    opened: OpenConsole,
+) -> None:
+    async with opened(screen="run:48", size=(200, 60)) as console:
+        await console.sees(
+            "submissions", "better", "exactly what silver needs", "configuration", "bubblewrap"
+        )
