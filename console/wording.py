@@ -162,7 +162,7 @@ def how_it_ended(attempt: Attempt) -> str:
     if attempt.exit_signal is not None:
         return f"{attempt.exit_reason}, signal {attempt.exit_signal}"
     if attempt.exit_code is not None:
-        return f"{attempt.exit_reason}, exit code {attempt.exit_code}"
+        return f"{attempt.exit_reason}, exit code {attempt.exit_code}".removeprefix("exited, ")
     return attempt.exit_reason
 
 

@@ -495,7 +495,7 @@ class ClassifyScreen(Dialog[None]):
         if attempt is None or not self.is_attached:
             return
         # That it exited is in the code, and at 80 columns the name needs the room.
-        self._ended = wording.how_it_ended(attempt).removeprefix("exited, ")
+        self._ended = wording.how_it_ended(attempt)
         if attempt.ended_at is not None and attempt.started_at is not None:
             self._ended += f" after {wording.span(attempt.ended_at - attempt.started_at)}"
         self.draw()

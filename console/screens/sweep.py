@@ -660,9 +660,15 @@ def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pi
     lefts += [(*name, *agent), (*name, between, (facts[0], "dim")), tuple(name)]
     when: Pieces = ((dot, "faint"), (ends, "dim")) if ends else ()
     told = wording.medals(board.interim, board.any_medal, signs.plus_minus)
-    earned: list[Pieces] = [((text, "strong"), *tail, (" ", "text")) for tail in (when, ()) for text in told]
+    # The bounds are worth more than the expected end.
+    earned: list[Pieces] = [
+        ((text, "strong"), *tail, (" ", "text"))
+        for texts in (told[:-1], told[-1:])
+        for tail in (when, ())
+        for text in texts
+    ]
     stuck = sum(cause_now(run, spec.time_limit_seconds, now) is not None for run in board.live)
-    space: Piece = ("  ", "text")
+    space: Piece = (" ", "text")
     counts: list[Pieces] = [
         ((" ", "text"), *_counts(board, stuck, signs, words), space) for words in _COUNT_WORDS
     ]

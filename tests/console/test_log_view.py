@@ -55,8 +55,24 @@ async def test_hits_are_counted_and_only_their_lines_shown(opened: OpenConsole, 
             stream.write("epoch 401\nError 402\n")
         await console.sees("Error 402")
         assert "epoch" not in console.text()
+        await console.press("ampersand", *"nothing of that", "enter")
+        await console.sees("no line has a hit: & \N{RETURN SYMBOL} shows all")
         await console.press("ampersand", "enter")
         await console.sees("epoch 401")
+
+
+async def test_after_a_search_in_vain_no_earlier_hit_is_counted(opened: OpenConsole, places: Places) -> None:
+    async with opened(screen="run:81", size=(80, 24)) as console:
+        await console.sees("following")
+        assert "next hit" not in console.text()
+        write_log(places)
+        await console.sees("epoch 400")
+        await console.press("slash", *"error", "enter")
+        await console.sees("of 57", "n next hit")
+        await console.press("slash", *"nothing of that", "enter")
+        await console.sees("no hit")
+        await console.misses("hit 1 of")
+        await console.misses("0 hits")
 
 
 async def test_a_search_right_after_the_opening_looks_at_the_whole_log(

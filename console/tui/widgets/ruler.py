@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from competitions.model import Thresholds
 from console import wording
-from console.tui.painting import Piece, Pieces, cut, width_of
+from console.tui.painting import Piece, Pieces, cut, fitting, width_of
 from console.tui.theme import Role, Signs
 
 _MARKS: tuple[tuple[str, Role], ...] = (("G", "gold"), ("S", "silver"), ("B", "bronze"), ("median", "dim"))
@@ -108,8 +108,9 @@ def _compact(cuts: Thresholds, score: float | None, width: int, signs: Signs) ->
     place = _place(score, values, ticks, width_of(pieces), cuts, beyond=2)
     role = medal_role(cuts, score)
     pointer: Pieces = ((" " * place, "text"), (signs.pointer, role))
-    text: Pieces = ((wording.score(score, 9), role), (f"  {distances(cuts, score)}", "dim"))
-    return tuple(pieces), pointer, cut(labels, width), cut(text, width)
+    number, told = (wording.score(score, 9), role), distances(cuts, score)
+    texts: list[Pieces] = [(number, (f"  {part}", "dim")) for part in (told, told.rpartition(", ")[2])]
+    return tuple(pieces), pointer, cut(labels, width), fitting(texts, width)
 
 
 def _label_widths(values: tuple[float, ...], digits: int) -> list[int]:
