@@ -230,7 +230,6 @@ class LogCursor:
             note = f"from the {'end' if back else 'beginning'} again"
         if found is None:
             self._note = "no hit" if self._wanted() else "search stopped"
-            self._hit = None
             return
         self._note = note
         self._stop_following()
