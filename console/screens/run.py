@@ -411,7 +411,8 @@ class RunScreen(LogScreen):
             log = [] if self._log_is_below else _log_part(self._files, width, signs)
         shown = _stacked((part for name, part in parts.items() if name != self._pane), log, height)
         if self._pane != "config":
-            with_what = _config(facts, self._read.get("config"), width, self.app.now(), signs)
+            # The path of its directory would be broken where it can't be copied.
+            with_what = _config(facts, None, width, self.app.now(), signs, without=("directory",))
             shown += [(), *(line.pieces for line in with_what)][: height - len(shown)]
         rule: Piece = (f"{signs.axis} ", "faint")
         shown += [()] * (height - len(shown))
@@ -1401,10 +1402,17 @@ class _Setting:
 
 
 def _config(
-    facts: RunFacts, order: Order | None, width: int, now: float, signs: Signs, *, doubts_first: bool = True
+    facts: RunFacts,
+    order: Order | None,
+    width: int,
+    now: float,
+    signs: Signs,
+    *,
+    doubts_first: bool = True,
+    without: Sequence[str] = (),
 ) -> list[Line]:
     """List what puts the result in doubt, what differs from the defaults, and the rest of the configuration."""
-    settings = list(_settings(facts, order, now, signs))
+    settings = [each for each in _settings(facts, order, now, signs) if each.name not in without]
     doubts = [each for each in settings if each.is_warning]
     unusual = [each for each in settings if each.usual is False and not each.is_warning]
     rest = [each for each in settings if each.usual is not False and not each.is_warning]

@@ -61,6 +61,13 @@ async def test_hits_are_counted_and_only_their_lines_shown(opened: OpenConsole, 
         await console.sees("epoch 401")
 
 
+async def test_the_next_hit_has_its_key_in_the_footer_of_an_ended_run_too(opened: OpenConsole) -> None:
+    async with opened(screen="run:48", size=(80, 24)) as console:
+        await console.sees("the end", "r relaunch")
+        await console.press("slash", *"shapes", "enter")
+        await console.sees("hit 1 of 12", "n next hit", "esc back")
+
+
 async def test_after_a_search_in_vain_no_earlier_hit_is_counted(opened: OpenConsole, places: Places) -> None:
     async with opened(screen="run:81", size=(80, 24)) as console:
         await console.sees("following")
