@@ -175,7 +175,8 @@ class DetailedScreen(FilteredScreen):
 
     def on_line_list_cursor_moved(self) -> None:
         """Update the pane."""
-        self.draw_detail()
+        if self.can_draw:
+            self.draw_detail()
 
     def action_detail(self) -> None:
         """Hide the pane, or show it again."""
@@ -189,7 +190,7 @@ class DetailedScreen(FilteredScreen):
 
     def draw_answer(self, name: str) -> None:
         """Draw only the pane if the answer is for it, otherwise everything."""
-        if name == _DETAIL:
+        if name == _DETAIL and self.can_draw:
             self.draw_detail()
         else:
             super().draw_answer(name)

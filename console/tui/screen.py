@@ -189,11 +189,11 @@ class ConsoleScreen(Screen[None]):
 
     def draw_answer(self, name: str) -> None:  # noqa: ARG002 for screens that draw some answers apart
         """Draw the changes after the answer to a query."""
-        self.redraw()
+        self.draw()
 
     def draw(self) -> None:
-        """Redraw, unless the screen is not composed yet or is being removed."""
-        if self.is_composed():
+        """Redraw, unless the screen is not composed yet, is being removed, or the terminal is too small for it."""
+        if self.can_draw:
             self.redraw()
 
     def tick(self) -> None:
@@ -206,6 +206,11 @@ class ConsoleScreen(Screen[None]):
         if self._unanswered is None:
             return False
         return not self._unanswered or time.monotonic() - self._asked_at > _READY_SECONDS
+
+    @property
+    def can_draw(self) -> bool:
+        """Whether `redraw` can be called: its widgets exist, and the terminal is not too small for its lines."""
+        return self.is_composed() and not is_too_small(self.size)
 
     def is_composed(self) -> bool:
         """Whether all widgets that `redraw` uses exist."""

@@ -284,6 +284,15 @@ async def test_a_small_terminal_is_asked_to_grow(opened: OpenConsole) -> None:
         await console.sees("needs you")
 
 
+@pytest.mark.parametrize("screen", [name for name, *_ in SCREENS])
+async def test_no_screen_fails_in_a_terminal_of_any_size(opened: OpenConsole, screen: str) -> None:
+    async with opened(worlds.preparing, screen=screen) as console:
+        for size in ((24, 60), (1, 1), (10, 3), (41, 11), (300, 100), (40, 10)):
+            await console.pilot.resize_terminal(*size)
+            await console.pilot.pause()
+        await console.misses("too small")
+
+
 async def test_keys_do_nothing_that_a_terminal_is_too_small_to_show(
     opened: OpenConsole, asked: list[Any]
 ) -> None:
