@@ -206,7 +206,7 @@ def _sweep_line(
         any_medal_of(trials, competitions),
         interim_of(trials, competitions),
         tally_of(found, waiting),
-        end_of_sweep(sweep, found, now),
+        end_of_sweep(database, sweep, found, now),
         costs,
         waiting_of(database, queued[0], sweep, now, found) if queued else None,
     )

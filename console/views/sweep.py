@@ -240,7 +240,7 @@ def sweep_board(database: Database, sweep_id: str | None, config_file: Path, now
         groups=groups,
         any_medal=any_medal_of(trials, sweep.spec.competitions),
         interim=interim_of(trials, sweep.spec.competitions),
-        ends=end_of_sweep(sweep, found, now),
+        ends=end_of_sweep(database, sweep, found, now),
         all_sweeps=tuple(each.id for each in known),
         runs=tuple(found),
         costs=read_sweep_costs(database, sweep, found, prices, counts.medals, sweep_budgets(database)),

@@ -19,10 +19,10 @@ from typing import Any
 from engine.scoreboard.aggregation import interim_of
 from engine.scoreboard.model import Interim
 from engine.scoreboard.own_runs import trial_of
-from state import events, runs
+from state import datasets, events, runs
 from state.database import Database
 from state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
-from state.records import HERE, IMPORTED, Attempt, Event, Run, Sweep
+from state.records import HERE, IMPORTED, Attempt, DatasetState, Event, Run, Sweep
 
 # Matches causes of failures, and suspicions, that say that a GPU was lost.
 _GPU_LOST = re.compile(r"GPU (was )?(lost|failed)|driver does not find GPU", re.IGNORECASE)
@@ -266,14 +266,28 @@ def _planned(
     return planned
 
 
-def end_of_sweep(sweep: Sweep, members: Sequence[Run], now: float) -> ExpectedEnd | None:
-    """Estimate when a sweep ends; None where it has ended, or where runs wait for an operator to resume it."""
-    waits = sweep.state is not SweepState.ACTIVE and any(run.state is RunState.QUEUED for run in members)
+def end_of_sweep(database: Database, sweep: Sweep, members: Sequence[Run], now: float) -> ExpectedEnd | None:
+    """Estimate when a sweep ends; None where it has ended, or where queued runs wait for an operator.
+
+    They do where the sweep has to be resumed, or where the data of one are neither prepared nor being prepared.
+    """
+    queued = {run.competition_id for run in members if run.state is RunState.QUEUED}
+    waits = queued and (
+        sweep.state is not SweepState.ACTIVE
+        or not _on_the_way(database, sweep.spec.edition).issuperset(queued)
+    )
     if waits or not sweep.concurrency:
         return None
     return expected_end(
         members, concurrency=sweep.concurrency, limit_seconds=sweep.spec.time_limit_seconds, now=now
     )
+
+
+def _on_the_way(database: Database, edition: str) -> set[str]:
+    """Return the competitions whose data are prepared, or will be without an operator."""
+    states = (DatasetState.PREPARED, DatasetState.WORKING, DatasetState.WAITING)
+    found = [one for state in states for one in datasets.in_state(database, state)]
+    return {one.competition_id for one in found if one.edition == edition}
 
 
 def read_timeline(database: Database, chosen: Sequence[Sweep], now: float) -> Timeline:
@@ -296,7 +310,7 @@ def read_timeline(database: Database, chosen: Sequence[Sweep], now: float) -> Ti
         if bar.lost_gpu and bar.end is not None
     ]
     every = [run for found in members.values() for run in found]
-    ends = [end_of_sweep(sweep, members[sweep.id], now) for sweep in chosen]
+    ends = [end_of_sweep(database, sweep, members[sweep.id], now) for sweep in chosen]
     known = [end for end in ends if end is not None]
     return Timeline(
         sweep_ids=tuple(sweep.id for sweep in chosen),

@@ -21,10 +21,10 @@ from engine.scoreboard.timeline import (
     read_timeline,
 )
 from state import database as state_database
-from state import events, runs, sweeps, transitions
+from state import datasets, events, runs, sweeps, transitions
 from state.database import Database
 from state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from state.records import Run
+from state.records import DatasetState, Run
 from state.transitions import Failure
 from tests.engine.scoreboard.worlds import SPEC, sweep
 
@@ -98,6 +98,8 @@ def test_no_lane_has_two_at_once_and_no_lane_too_many_is_made(spans: list[tuple[
 
 def queued(database: Database, *, concurrency: int = 2, seeds: int = 6) -> list[Run]:
     found = sweep(database, "s", replace(SPEC, seeds=seeds, time_limit_seconds=10 * HOUR), now=0.0)
+    for name in SPEC.competitions:
+        datasets.set_state(database, name, SPEC.edition, DatasetState.PREPARED, now=0.0)
     sweeps.set_concurrency(database, "s", concurrency, now=0.0)
     return found
 
@@ -120,18 +122,23 @@ def test_what_is_left_takes_as_long_as_what_has_ended(database: Database) -> Non
     sweep_now = sweeps.get(database, "s")
     members = runs.of_sweep(database, "s")
     # Until 8 h the third; beside it one from 5 h on, then two more behind them.
-    assert end_of_sweep(sweep_now, members, 5 * HOUR) == ExpectedEnd(13 * HOUR, False)
+    assert end_of_sweep(database, sweep_now, members, 5 * HOUR) == ExpectedEnd(13 * HOUR, False)
     # Who takes longer than usual may take all of its time.
-    assert end_of_sweep(sweep_now, members, 9 * HOUR) == ExpectedEnd(18 * HOUR, False)
+    assert end_of_sweep(database, sweep_now, members, 9 * HOUR) == ExpectedEnd(18 * HOUR, False)
 
 
 def test_no_end_is_told_of_what_is_over_or_waits_for_a_person(database: Database) -> None:
     (run,) = queued(database, seeds=1)
     sweeps.set_state(database, "s", SweepState.PAUSED, now=1.0)
-    assert end_of_sweep(sweeps.get(database, "s"), runs.of_sweep(database, "s"), 2.0) is None
+    assert end_of_sweep(database, sweeps.get(database, "s"), runs.of_sweep(database, "s"), 2.0) is None
     sweeps.set_state(database, "s", SweepState.ACTIVE, now=3.0)
+    for state in DatasetState:
+        datasets.set_state(database, run.competition_id, SPEC.edition, state, now=3.0)
+        ends = end_of_sweep(database, sweeps.get(database, "s"), runs.of_sweep(database, "s"), 3.0)
+        comes = state in (DatasetState.PREPARED, DatasetState.WORKING, DatasetState.WAITING)
+        assert (ends is not None) == comes
     finish(database, launch(database, run, 4.0), Outcome.GOLD, 5.0)
-    assert end_of_sweep(sweeps.get(database, "s"), runs.of_sweep(database, "s"), 6.0) is None
+    assert end_of_sweep(database, sweeps.get(database, "s"), runs.of_sweep(database, "s"), 6.0) is None
 
 
 def test_a_relaunch_is_a_bar_of_its_own_and_a_lost_gpu_and_a_restart_are_marks(database: Database) -> None:
