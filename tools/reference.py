@@ -135,7 +135,8 @@ DOCUMENTS: tuple[tuple[str, str, tuple[type, ...]], ...] = (
     (
         "aggregate",
         "one object with `name`, `edition`, `padded`, and `lines` with `name`, `runs_of` and `measures`; a measure"
-        " has `mean`, `sem`, `seeds`, `interval_95`",
+        " has `mean`, `sem`, `seeds`, `interval_95` (1.96 standard errors, as MLE-bench has it: it may leave 0 to 100)"
+        " and `wilson_95` (Wilson's score, within 0 to 100; null where the number of runs is not known)",
         (),
     ),
     ("compare", "one object; p-values are exact", (Comparison, Difference, Duel, Side)),

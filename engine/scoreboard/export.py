@@ -527,6 +527,7 @@ def measures_document(measures: Mapping[Measure, Cell]) -> dict[str, Any]:
             "sem": cell.sem,
             "seeds": cell.n,
             "interval_95": list(cell.interval()),
+            "wilson_95": None if (wilson := cell.wilson()) is None else list(wilson),
         }
         for measure, cell in measures.items()
     }

@@ -52,6 +52,8 @@ def test_a_published_row_is_reproduced_by_one_command(cli: Cli) -> None:
     (low, *_rest) = lines
     assert low["measures"]["any_medal"]["seeds"] == 3
     assert low["measures"]["any_medal"]["interval_95"] == pytest.approx([63.636363, 63.636363])
+    # Its three seeds agree, which leaves no standard error; 66 runs are still not certain.
+    assert low["measures"]["any_medal"]["wilson_95"] == pytest.approx([51.6, 74.2], abs=0.1)
 
 
 def test_a_split_that_is_not_covered_is_refused_without_padding(cli: Cli) -> None:
@@ -70,6 +72,7 @@ def test_a_users_split_works_as_the_built_in_ones(cli: Cli, tmp_path: Path) -> N
         "sem": 0.0,
         "seeds": 3,
         "interval_95": [50.0, 50.0],
+        "wilson_95": pytest.approx([18.8, 81.2], abs=0.1),
     }
     exported = cli("export", "row", OPERAND, "--pad", "--split", mine).out
     assert str(mine) in exported.splitlines()[0]
