@@ -1,5 +1,7 @@
 """Paths of configuration, data and state, by flag, environment, config.toml or default.
 
+All are absolute: the engine works in another directory than the command that starts it.
+
 Nothing here creates the directories, except `share_runs`.
 """
 
@@ -61,7 +63,7 @@ def find_places(
     config = config_file or _path(variables.get(CONFIG_VARIABLE)) or defaults.user_config_path / "config.toml"
     configured = read_table(config, PlaceSettings)
     return Places(
-        config_file=config,
+        config_file=config.absolute(),
         data_dir=(
             data_dir
             or _path(variables.get(DATA_VARIABLE))
@@ -87,7 +89,7 @@ def shared_folder(places: Places) -> Path | None:
     if configured is None:
         return None
     identity = hashlib.sha256(f"{socket.gethostname()}:{places.state_dir}".encode()).hexdigest()[:8]
-    return configured.absolute() / f"{places.state_dir.name}-{identity}"
+    return places.config_file.parent / configured / f"{places.state_dir.name}-{identity}"
 
 
 def images_folder(places: Places) -> Path:
@@ -97,7 +99,8 @@ def images_folder(places: Places) -> Path:
         UsageProblem: config.toml can't be read.
     """
     configured = _path(read_table(places.config_file, PlaceSettings).runs_dir)
-    return (configured.absolute() if configured is not None else places.state_dir) / "images"
+    folder = places.state_dir if configured is None else places.config_file.parent / configured
+    return folder / "images"
 
 
 def share_runs(places: Places) -> None:

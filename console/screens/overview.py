@@ -149,7 +149,7 @@ class OverviewScreen(ConsoleScreen):
             return label if self._listed.every else ""
         if key.id in ("overview.acknowledge", "overview.snooze"):
             can = concern is not None and (key.id == "overview.snooze" or concern.newest is not None)
-            return label if can else ""
+            return label if can and not self._is_engine_down else ""
         chosen = self._runs()
         several = len(chosen) > 1
         ungraded = concern is not None and _is_of(concern, CauseKind.UNGRADABLE)
@@ -292,6 +292,8 @@ class OverviewScreen(ConsoleScreen):
                 "overview.snooze"
             )
             self.app.say(f"this can only be snoozed, by {snooze}: nothing says when it would be new")
+        elif self._is_engine_down:  # said before the reason is typed
+            self.app.say("the engine keeps acknowledgements, and it is not running")
         elif not self.app.refuses():
             self._asked_about = concern
             self.query_one(f"#{what}", Prompt).open(_SNOOZE if what == "snooze" else "")
@@ -317,6 +319,10 @@ class OverviewScreen(ConsoleScreen):
     def on_prompt_left(self) -> None:
         """Close the prompt without a change."""
         self.query_one(LineList).focus()
+
+    @property
+    def _is_engine_down(self) -> bool:
+        return self.app.engine is not None and not self.app.engine.running
 
     def action_take_back(self) -> None:
         """Withdraw an acknowledgement."""

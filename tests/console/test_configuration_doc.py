@@ -7,8 +7,10 @@ import tomllib
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
+
 from console.tui.config import read_settings
-from engine.places import find_places
+from engine.places import Places, find_places, images_folder
 from engine.providers import all_providers, model_prices
 from engine.settings import EngineSettings, NotificationSettings, Prices, read_table, slurm_profiles
 
@@ -33,3 +35,16 @@ def test_the_example_is_taken_as_it_stands(tmp_path: Path) -> None:
     assert asdict(slurm_profiles(config)["default"]).items() >= values["slurm"]["default"].items()
     read = {"places", "engine", "console", "keys", "notifications", "providers", "model_prices", "prices"}
     assert set(values) == read | {"slurm", "filters"}
+
+
+def test_all_places_are_absolute_because_the_engine_works_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.toml").write_text('[places]\nruns_dir = "runs"\n')
+    places = find_places(
+        config_file=Path("mine/config.toml"), state_dir=Path("state"), data_dir=Path("data"), environment={}
+    )
+    assert places == Places(tmp_path / "mine" / "config.toml", tmp_path / "data", tmp_path / "state")
+    assert images_folder(places) == tmp_path / "mine" / "runs" / "images"

@@ -329,6 +329,9 @@ async def test_an_engine_that_is_down_is_in_the_list_and_started_from_there(
     monkeypatch.setattr("engine.control.ensure_running", start)
     async with opened(with_engine=False) as console:
         await console.sees("the engine is not running")
+        assert "acknowledge" not in console.text()
+        await console.press("a")
+        await console.sees("the engine keeps acknowledgements, and it is not running")
         await console.press("enter")
         await console.sees("Start the engine?", "52 queued runs may start then", "yes, start")
         await console.press("n")
