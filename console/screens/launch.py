@@ -83,6 +83,9 @@ class LaunchScreen(ConsoleScreen):
         super().__init__()
         self._draft = Draft()
         self._composed: Composed | None = None
+        # The draft that was composed last, and whether to launch once it is the one that is shown.
+        self._composed_of: Draft | None = None
+        self._wants_launch = False
         # The last valid draft: its summary stays visible while a field is invalid.
         self._last_good: Composed | None = None
         self._dry_run = False
@@ -193,7 +196,10 @@ class LaunchScreen(ConsoleScreen):
         place.show(*lines)
 
     def action_launch(self) -> None:
-        """Ask for confirmation and launch."""
+        """Ask for confirmation and launch; what was typed just before is checked first."""
+        self._wants_launch = self._composed_of != self._draft
+        if self._wants_launch:
+            return
         composed = self._composed
         if composed is None or composed.launch is None or not composed.can_launch:
             bad = next((check.text for check in composed.checks if not check.good), "") if composed else ""
@@ -336,13 +342,15 @@ class LaunchScreen(ConsoleScreen):
 
     def _work_out(self) -> None:
         work = partial(compose, self._draft, self.app.places, self.app.engine)
-        self.in_background(work, self._take, latest="composed")
+        self.in_background(work, partial(self._take, self._draft), latest="composed")
 
-    def _take(self, composed: Composed) -> None:
-        self._composed = composed
+    def _take(self, draft: Draft, composed: Composed) -> None:
+        self._composed, self._composed_of = composed, draft
         if composed.launch is not None:
             self._last_good = composed
         self.draw()
+        if self._wants_launch and self.is_current:
+            self.action_launch()
 
 
 def _summary(

@@ -1077,7 +1077,8 @@ def _resources(
     if facts.attempt is not None and facts.attempt.started_at is not None:
         begin = min(begin, facts.attempt.started_at)
     length = max(_length(facts, now), *(kind.points[-1][0] - begin for kind in measured), 1.0)
-    room, ascii_only = width - _FIGURES - 1, signs.bar_parts == " "
+    # Not drawn before the list has its width, or in a terminal that has none left for charts, but never without room.
+    room, ascii_only = max(1, width - _FIGURES - 1), signs.bar_parts == " "
     lines = [*_submitted(facts, length, room, signs), Line(_hours(facts, length, room))]
     rows_each = (height - len(lines)) // max(1, len(measured))
     # An empty line between charts only where they are high enough without it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
+from console.screens import launch as launch_screen
 from console.screens.launch import LaunchScreen
 from console.screens.run import RunScreen
 from console.tui import commands
@@ -227,6 +229,30 @@ async def test_a_sweep_is_composed_and_launched(
         assert kind == "sweep.launch" and arguments["agent_id"] == "dummy" and arguments["seeds"] == 3
         assert (arguments["gateway"], arguments["budget_usd"]) == (["openai"], 2.5)
         assert arguments["time_limit_seconds"] == 24 * 3600 and len(arguments["competitions"]) == 22
+
+
+async def test_a_launch_in_haste_is_of_what_was_typed_last(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.sweeps.checks.is_ready", lambda *_: True)
+    checked, check = threading.Event(), compose
+    checked.set()
+
+    def slow_check(*given: Any) -> Composed:
+        checked.wait(60)
+        return check(*given)
+
+    monkeypatch.setattr(launch_screen, "compose", slow_check)
+    async with opened(screen="launch") as console:
+        see_running_engine(console)
+        await console.press(*"dummy")
+        await console.sees("66 runs")
+        console.app.screen.query_one("#seeds").focus()
+        checked.clear()
+        await console.press("backspace", "1", "ctrl+l")
+        assert not console.app.screen.is_modal
+        checked.set()
+        await console.sees("Launch 22 runs?")
 
 
 async def test_a_launch_form_that_is_left_says_how_to_go_on(

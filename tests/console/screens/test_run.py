@@ -134,6 +134,13 @@ async def test_charts_of_resources_share_one_time_axis_below_the_submissions_and
         assert sum("16h02m" in line for line in lines) == 1
 
 
+@pytest.mark.parametrize("columns", [40, 41, 60])
+async def test_resources_are_drawn_without_room_for_charts(opened: OpenConsole, columns: int) -> None:
+    async with opened(size=(columns, 24)) as console:
+        console.app.show_run(81, pane="resources")
+        await console.sees("processors")
+
+
 async def test_a_queued_run_says_why_it_waits_when_it_may_start_and_what_it_will_run_with(
     opened: OpenConsole,
 ) -> None:
