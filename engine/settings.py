@@ -216,13 +216,16 @@ def slurm_profiles(config_file: Path) -> dict[str, SlurmProfile]:
 def _read_as(table: type[AnyTable], values: Any, name: str) -> AnyTable:
     if not isinstance(values, dict):
         raise UsageProblem(f"{name} must be a table")
+    # `unknown_settings` reports the others: a mistyped name must not keep a console from opening.
+    known = _keys_of(table)
     try:
-        return read_fields(table, values)
+        return read_fields(table, {key: value for key, value in values.items() if key in known})
     except FieldError as error:
-        if error.expected:
-            raise UsageProblem(f"{name} {error.name} is not {error.expected}") from error
-        known = ", ".join(sorted(error.known))
-        raise UsageProblem(f"{name} has no '{error.name}'", "", f"Choose one of {known}.") from error
+        raise UsageProblem(f"{name} {error.name} is not {error.expected}") from error
+
+
+def _keys_of(table: type[Table]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(table))  # type: ignore[arg-type]  # all are dataclasses
 
 
 def read_values(config_file: Path, table: str) -> dict[str, Any]:
@@ -332,7 +335,7 @@ def unknown_settings(config_file: Path) -> tuple[str, ...]:
         if name in tables and isinstance(values, dict):
             profiles = [part for part in values.values() if isinstance(part, dict)]
             parts = profiles if tables[name] is SlurmProfile else [values]
-            known = [field.name for field in fields(tables[name])]  # type: ignore[arg-type]  # all are dataclasses
+            known = _keys_of(tables[name])
             found += [
                 f"{config_file.name}: [{name}] has no '{key}', which is ignored{_nearest(key, known)}"
                 for part in parts

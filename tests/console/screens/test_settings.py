@@ -151,10 +151,11 @@ async def test_a_change_that_the_next_start_would_refuse_is_not_written(
     opened: OpenConsole, places: Places
 ) -> None:
     places.config_file.parent.mkdir(parents=True, exist_ok=True)
-    places.config_file.write_text("[engin]\ncpus = 1\n[engine]\ncpu = 2\n")
+    places.config_file.write_text("[engin]\ncpus = 1\n")
     async with opened(screen="settings") as console:
-        before = places.config_file.read_text()
-        with pytest.raises(UsageProblem, match=r"\[engine\] has no 'cpu'"):
+        before = "[engin]\ncpus = 1\n[engine]\ncpus = 0\n"
+        places.config_file.write_text(before)
+        with pytest.raises(UsageProblem, match=r"\[engine\] cpus is not a number above 0"):
             console.app.change_setting("console", "theme", "light")
         with pytest.raises(UsageProblem):
             console.app.change_setting("keys", "sweep.stop", "r")
