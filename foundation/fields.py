@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 
 Record = TypeVar("Record")
 
+# What SQLite stores exactly, and with room for units; neither infinite nor "not a number".
+_MOST = 10**18
 _WORDS = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
 
 
@@ -30,7 +32,7 @@ class Bounds:
 
     def allow(self, value: float) -> bool:
         """Return whether a number is finite and within the bounds."""
-        return abs(value) < math.inf and self.above < value and self.least <= value <= self.most
+        return abs(value) <= _MOST and self.above < value and self.least <= value <= self.most
 
 
 class FieldError(ValueError):
@@ -135,9 +137,12 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
         found = msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
         raise FieldError(name, _in_words(hint)) from error
-    bounds = _bounds(hint)
-    if bounds is not None and found is not None and not bounds.allow(found):
-        raise FieldError(name, bounds.expected)
+    if isinstance(found, int | float):
+        bounds = _bounds(hint)
+        if bounds is not None and not bounds.allow(found):
+            raise FieldError(name, bounds.expected)
+        if not abs(found) <= _MOST:
+            raise FieldError(name, "a number of at most 18 digits")
     return tuple(dict.fromkeys(found)) if isinstance(found, tuple) else found
 
 

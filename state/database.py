@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from foundation.problems import StateProblem
+from foundation.problems import StateProblem, UsageProblem
 from state.causes import cause_of
 from state.lifecycle import FailureClass
 
@@ -136,6 +136,8 @@ class Database:
     def _explained(self) -> Iterator[None]:
         try:
             yield
+        except OverflowError as error:
+            raise UsageProblem("a number has too many digits", "expected at most 18") from error
         except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
             if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
                 raise

@@ -952,12 +952,12 @@ def find_run(database: Database, text: str) -> Run:
     from competitions.registry import resembling
     from state import runs, sweeps
 
-    if text.isdigit():
+    if text.isdecimal():
         return runs.get(database, int(text))
     sweep_id, _, rest = text.partition("/")
     competition_id, _, seed = rest.partition("/")
     next_step = "'mlebench-console runs list' shows the runs."
-    if seed.isdigit():
+    if seed.isdecimal():
         sweep = sweeps.get(database, sweep_id)
         members = runs.of_sweep(database, sweep.id)
         for run in members:

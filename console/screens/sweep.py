@@ -152,7 +152,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         self._order_of_table = SortOrder(order, bool(values.get("table_turned")))
         self._as_table = values.get("view") == "table"
         self._wants_dense = {"yes": True, "no": False}.get(values.get("dense", ""))
-        if self._cursor_wanted is None and values.get("run", "").isdigit():
+        if self._cursor_wanted is None and values.get("run", "").isdecimal():
             self._cursor_wanted = int(values["run"])
 
     def show_sweep(self, sweep_id: str | None, run_id: int | None = None) -> None:

@@ -256,7 +256,7 @@ class ConsoleApp(TerminalApp):
         mode, _, rest = wanted.partition(":")
         if not mode:
             self.switch_mode("overview" if state_exists else "welcome")
-        elif mode == "run" and rest.isdigit():
+        elif mode == "run" and rest.isdecimal():
             self.switch_mode("overview")
             self.call_after_refresh(self.show_run, int(rest))
         elif mode in _MODE_NAMES:

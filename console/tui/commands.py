@@ -284,7 +284,7 @@ def _relaunch(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _stop(app: ConsoleApp, words: list[str]) -> None:
-    if words and not words[0].isdigit():
+    if words and not words[0].isdecimal():
         app.act(sweeps.stop, _sweep_of(app, words[0]))
     else:
         _act_on_runs(app, words, runs.stop)

@@ -60,7 +60,7 @@ def run_console(
 def _require_screen(screen: str | None) -> None:
     name, _, rest = (screen or "overview").partition(":")
     known = [name for name, *_ in SCREENS]
-    if name not in (*known, "run") or (name == "run" and not rest.isdigit()):
+    if name not in (*known, "run") or (name == "run" and not rest.isdecimal()):
         raise UsageProblem(
             f"there is no screen '{screen}'", "", f"Screens: {', '.join(known)}, sweep:ID, run:NUMBER."
         )

@@ -221,7 +221,7 @@ class ConsoleScreen(Screen[None]):
         """Restore the screen's session entry."""
         values = self.app.session.screens.get(self.SESSION_NAME, {}) if self.SESSION_NAME else {}
         self.restore(values)
-        if values.get("cursor", "").isdigit():
+        if values.get("cursor", "").isdecimal():
             from console.tui.widgets.line_list import LineList
 
             for lines in self.query(LineList):

@@ -280,7 +280,7 @@ def version_of(database: Database, wanted: Wanted) -> Version:
     best = best_of(handed_in, facts)
     final = next((one for one in handed_in if one.final), None)
     chosen: Submission | None = None
-    if submission.isdigit():
+    if submission.isdecimal():
         chosen = next((one for one in handed_in if one.sequence == int(submission)), None)
     elif submission == FINAL:
         chosen = final
@@ -289,7 +289,7 @@ def version_of(database: Database, wanted: Wanted) -> Version:
     elif not submission:
         chosen = best or final or (handed_in[-1] if handed_in else None)
     if chosen is None and submission not in ("", NOW):
-        what = f"submission {submission}" if submission.isdigit() else f"{submission} submission"
+        what = f"submission {submission}" if submission.isdecimal() else f"{submission} submission"
         raise UsageProblem(
             f"run {run_id} has no {what}",
             f"its attempt {number} has {wording.plural(len(handed_in), 'submission')}",

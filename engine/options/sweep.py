@@ -29,6 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _GB = 1e9
 RESULT, RELAUNCH = "result", "relaunch"
 _YES, _NO = "yes", "no"
+_LARGEST = 1e15
 _COUNT = Bounds("a whole number, 1 or more", least=1)
 _POSITIVE = Bounds("a number above 0", above=0)
 _NOT_NEGATIVE = Bounds("a number, 0 or more", least=0)
@@ -580,6 +581,11 @@ def completed(options: SweepOptions, competitions: tuple[str, ...], places: Plac
         option.kept_as: option.to_kept(option.default) for option in OPTIONS if option.default is not None
     }
     given = options.given()
+    for option in OPTIONS:
+        value = given.get(option.name)
+        # Before units are converted, which only numbers of some size allow.
+        if option.bounds is not None and isinstance(value, float) and not abs(value) < _LARGEST:
+            raise UsageProblem(f"'{option.name}' must be {option.bounds.expected}, not {value:g}")
     values |= {
         option.kept_as: option.to_kept(given[option.name]) for option in OPTIONS if option.name in given
     }

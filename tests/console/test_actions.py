@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.geometry import Size
@@ -14,6 +16,7 @@ from console.actions.action import Action, NotApplicable
 from console.screens.dialogs import question_lines
 from console.views.datasets import DatasetRow
 from engine.options.requests import ShownRun, read_arguments
+from foundation.problems import UsageProblem
 from state.lifecycle import FailureClass, Outcome, RunState
 from state.records import Dataset, DatasetState, Run
 
@@ -179,3 +182,18 @@ def test_pruning_lists_what_lies_on_the_disk_largest_first_and_warns_of_prepared
     assert [name.split()[0] for _id, name in everything.question.affected[0].items] == ["prepared", "zip"]
     with pytest.raises(NotApplicable, match="nothing to remove"):
         datasets.prune([row("leaf-classification", DatasetState.WORKING)], tmp_path, everything=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        ("sweep.priority", {"sweep_id": "s", "value": 10**19}),
+        ("sweep.concurrency", {"sweep_id": "s", "value": 10**19}),
+        ("budget.set", {"scope": "sweep", "name": "s", "usd": math.nan}),
+        ("budget.set", {"scope": "sweep", "name": "s", "calls": 10**19}),
+        ("cause.acknowledge", {"key": "k", "reason": "r", "text": "t", "seconds": math.inf}),
+    ],
+)
+def test_numbers_that_the_state_cannot_store_are_refused(kind: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(UsageProblem, match="is not a number of at most 18 digits"):
+        read_arguments(kind, arguments)

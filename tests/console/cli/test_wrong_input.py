@@ -85,6 +85,25 @@ def test_without_a_state_the_way_to_one_is_told(cli: Cli, arguments: list[str]) 
     assert_told(cli(*arguments), 4, "there is no state", "mlebench-console engine start")
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("hours", "nan"), ("hours", "1e400"), ("memory-gb", "1e300"), ("disk-gb", "inf"), ("cpus", "nan")],
+)
+def test_a_number_that_is_none_is_refused_before_anything_is_worked_out(
+    cli: Cli, option: str, value: str
+) -> None:
+    asked = cli("sweep", "launch", "--dry-run", "--agent", "dummy", "--split", "low", f"--{option}", value)
+    assert_told(asked, 2, f"'{option.replace('-', '_')}' must be a number")
+
+
+@pytest.mark.parametrize("number", ["9" * 25, "\u00b2"])
+def test_a_run_of_an_impossible_number_is_refused(cli: Cli, places: Places, number: str) -> None:
+    places.state_dir.mkdir()
+    state_database.open_for_writing(places.state_dir).close()
+    for command in ("show", "logs", "calls", "code", "audit"):
+        assert_told(cli("runs", command, number), 2)
+
+
 def test_without_an_engine_nothing_is_changed_and_it_says_so(cli: Cli, places: Places) -> None:
     places.state_dir.mkdir()
     with closing(state_database.open_for_writing(places.state_dir)) as database:
