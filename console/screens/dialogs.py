@@ -398,6 +398,8 @@ def _question_lines(question: Question, screen_width: int, most: int) -> tuple[P
 
 def open_classify(app: ConsoleApp, chosen: Sequence[Run]) -> None:
     """Open the dialog for those runs that have failed, or show a message if none has."""
+    if app.refuses():
+        return
     try:
         question, failed = runs.classify_question(chosen)
     except NotApplicable as problem:

@@ -303,7 +303,15 @@ async def test_a_read_only_console_changes_nothing(opened: OpenConsole, asked: l
         assert "relaunch" not in console.text().splitlines()[-1]
         await console.press("a", "r", "y")
         await console.sees("this console is read-only")
-        assert asked == []
+        await console.press("c")
+        await console.sees("this console is read-only (×2)")
+        assert asked == [] and not console.app.screen.is_modal
+
+
+async def test_a_read_only_console_names_no_command_that_it_refuses(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP, readonly=True, with_engine=False) as console:
+        await console.sees("engine down: nothing new starts")
+        assert ":engine" not in console.text()
 
 
 async def test_all_of_the_benchmark_three_times_scrolls_from_end_to_end(opened: OpenConsole) -> None:
