@@ -161,7 +161,7 @@ def _state(run: Run, now: float | None) -> str:
         return wording.failure(run)
     if now is not None and run.is_live and run.started_at is not None:
         standing = f", now {wording.outcome(run.standing)}" if run.standing else ""
-        return f"{run.state} {wording.elapsed(now - run.started_at)}{standing}"
+        return f"{run.state} {wording.span(now - run.started_at)}{standing}"
     return (run.outcome or run.state).replace("_", " ")
 
 

@@ -67,6 +67,8 @@ def test_only_queued_and_live_runs_are_stopped() -> None:
     action = runs.stop(ALL)
     assert (action.requests[0].kind, run_ids(action)) == ("run.stop", [1, 2])
     assert action.question is not None and action.question.affected[0].heading == "1 running, 1 queued"
+    asked = runs.stop([replace(RUNNING, started_at=1.0)], now=18.0).question
+    assert asked is not None and asked.affected[0].items[0][1] == "seed 2, running 17s"
 
 
 def test_only_runs_whose_grading_has_failed_are_graded_again() -> None:
