@@ -821,7 +821,7 @@ class _Detail:
 
     def _wrapped(self, text: str, indent: int) -> list[str]:
         """Sanitise and wrap a text, cut to the allowed lines."""
-        width = max(1, self.width - _LABEL - 3 - indent)
+        width = max(8, self.width - _LABEL - 3 - indent)
         harmless = plain(text.replace("\n", " "), limit=self.text_lines * width)
         return textwrap.wrap(harmless, width, max_lines=self.text_lines, placeholder=" ...")
 

@@ -748,7 +748,8 @@ _REFUSED = (Outcome.INVALID, Outcome.NO_SUBMISSION)
 
 def _wrapped(text: str, width: int) -> list[str]:
     harmless = plain(text.replace("\n", " "), limit=_PANE_CAUSE_LINES * width)
-    return textwrap.wrap(harmless, max(1, width), max_lines=_PANE_CAUSE_LINES, placeholder=" ...")
+    # A list that has not got its width yet has less room than the dots need.
+    return textwrap.wrap(harmless, max(8, width), max_lines=_PANE_CAUSE_LINES, placeholder=" ...")
 
 
 def _timeline(facts: RunFacts, now: float, width: int, signs: Signs) -> list[Line]:

@@ -235,7 +235,7 @@ def test_prices_are_read_from_config_toml(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[prices]\nhour = 1\n", "[prices]\ngpu_hour = -1\n", "[prices]\ncurrency = 3\n", "prices = 1\n", "["],
+    ["[prices]\ngpu_hour = -1\n", "[prices]\ncurrency = 3\n", "prices = 1\n", "["],
 )
 def test_prices_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
     config = tmp_path / "config.toml"
