@@ -420,7 +420,7 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
     if interim.is_final and cell is not None:
         figures = mean_and_error(cell, plus_minus)
         short = f"{cell.figures(1, plus_minus)} %"
-        return f"any medal {figures}", f"medal {figures}", f"medal {short}", short
+        return f"any medal {figures}", f"any medal {short}", f"medal {short}", short
     bounds = medal_bounds(interim, cell, plus_minus)
     short = f"{interim.medals}/{interim.ended} medals" if interim.ended else "none ended"
     so_far, close = interim.so_far_in_words(), bounds[-1].removeprefix("final ")

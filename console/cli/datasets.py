@@ -94,10 +94,10 @@ def list_datasets(
             "access": lambda one: "-" if one["access"] == AccessState.UNKNOWN else one["access"],
             "raw data": lambda one: "yes" if one["raw"] else "no",
             "on disk": lambda one: wording.size(one["bytes_on_disk"]),
-            "of Kaggle's": lambda one: "-" if one["size_gb"] is None else wording.size(one["size_gb"] * 1e9),
+            "Kaggle's zip": lambda one: "-" if one["size_gb"] is None else wording.size(one["size_gb"] * 1e9),
             "problem": lambda one: one["problem"],
         },
-        right=("on disk", "of Kaggle's"),
+        right=("on disk", "Kaggle's zip"),
         limits={"problem": 120},
     )
     say(f"{sum(one['state'] == 'prepared' for one in found)} of {len(found)} prepared in {base}")

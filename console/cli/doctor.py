@@ -19,7 +19,7 @@ import typer
 
 from console import wording
 from console.cli.common import Json, new_app, places_of
-from console.cli.output import say, say_json
+from console.cli.output import say, say_json, say_wrapped
 from engine.space import existing, free_bytes
 from foundation.problems import EnvironmentProblem, UsageProblem
 
@@ -87,14 +87,22 @@ def doctor(
     for check in all_checks(places_of(context), online=online):
         found.append(check)
         if not json:
-            say(f"{check.health:<4}  {check.name:<10}  {check.found}")
-            if check.next_step:
-                say(f"{'':18}{check.next_step}")
+            _say_check(check)
             sys.stdout.flush()
     if json:
         say_json([asdict(check) for check in found])
     if any(check.health is Health.FAIL for check in found):
         raise typer.Exit(EnvironmentProblem.exit_code)
+
+
+# The cells before what a check has found.
+_FOUND = 18
+
+
+def _say_check(check: Check) -> None:
+    say_wrapped(f"{check.health:<4}  {check.name:<10}  {check.found}", more=_FOUND)
+    if check.next_step:
+        say_wrapped(check.next_step, indent=" " * _FOUND, more=0)
 
 
 def _of_nodes(places: Places, placement: str, wait: float, *, fresh: bool, json: bool) -> None:
@@ -111,9 +119,7 @@ def _of_nodes(places: Places, placement: str, wait: float, *, fresh: bool, json:
             more = f" and {len(one.nodes) - 1} like it" if len(one.nodes) > 1 else ""
             say(f"{one.node}{more}, in {', '.join(one.partitions)}")
             for check in (*_node_checks(one), *check_staging(one.offer, staging)):
-                say(f"{check.health:<4}  {check.name:<10}  {check.found}")
-                if check.next_step:
-                    say(f"{'':18}{check.next_step}")
+                _say_check(check)
     require_node(found)
 
 

@@ -53,14 +53,14 @@ def say(text: str = "") -> None:
     sys.stdout.write("\n".join(plain_lines(text)) + "\n")
 
 
-def say_wrapped(text: str, *, indent: str = "") -> None:
-    """Write one line of text; in a terminal it is wrapped, with further lines indented."""
+def say_wrapped(text: str, *, indent: str = "", more: int = _BELOW) -> None:
+    """Write one line of text; in a terminal it is wrapped, with further lines indented by `more` cells more."""
     from console.sanitize import plain
 
     line = indent + plain(text)
     if sys.stdout.isatty():
         width = max(40, shutil.get_terminal_size().columns)
-        after = indent + " " * _BELOW
+        after = indent + " " * more
         line = "\n".join(textwrap.wrap(line, width, subsequent_indent=after, break_on_hyphens=False))
     sys.stdout.write(f"{line}\n")
 
@@ -105,11 +105,11 @@ def say_table(
 ) -> None:
     """Write rows as columns of harmless text, those named in `right` flush right, none wider than its limit.
 
-    A terminal has no column in which every cell is the text that `optional` gives for it. If it is too narrow for the
-    others, empty columns are left out first, then names are cut, then columns named in `spare` are left out in that
-    order, and what still has no room goes below its row, each cell behind its heading if there are several. Anything
-    but a terminal has one line for each row with all columns: programs that read the columns find the same ones every
-    time.
+    A terminal has no column in which every cell is empty or the text that `optional` gives for it. If it is too narrow
+    for the others, empty columns are left out first, then names are cut, then columns named in `spare` are left out in
+    that order, and what still has no room goes below its row, each cell behind its heading if there are several.
+    Anything but a terminal has one line for each row with all columns: programs that read the columns find the same
+    ones every time.
     """
     from rich.cells import cell_len, set_cell_size
 
@@ -119,12 +119,12 @@ def say_table(
         heading: [plain(text(row), limit=(limits or {}).get(heading)) for row in rows]
         for heading, text in columns.items()
     }
+    usual = optional or {}
     if sys.stdout.isatty():
-        usual = optional or {}
         texts = {
             heading: cells
             for heading, cells in texts.items()
-            if heading not in usual or any(cell != usual[heading] for cell in cells)
+            if heading not in usual or any(cell not in (usual[heading], *_NOTHING) for cell in cells)
         }
     widths = {heading: max(map(cell_len, (heading, *cells))) for heading, cells in texts.items()}
     shown, below, tail, left = list(texts), list[str](), None, 0
@@ -173,7 +173,7 @@ def say_table(
         more = [
             written[heading] if len(below) == 1 else f"{heading} {written[heading]}"
             for heading in below
-            if heading != beside and written[heading] not in _NOTHING
+            if heading != beside and written[heading] not in (*_NOTHING, usual.get(heading))
         ]
         for part in _in_lines(more, shutil.get_terminal_size().columns - _BELOW) if more else ():
             sys.stdout.write(f"{' ' * _BELOW}{part}\n")
@@ -299,12 +299,18 @@ def _say_lines(file: LogFile, lines: Sequence[LogLine]) -> None:
 
 
 def say_columns(
-    columns: Sequence[TextColumn[Row]], rows: Sequence[Row], *, limits: Mapping[str, int] | None = None
+    columns: Sequence[TextColumn[Row]],
+    rows: Sequence[Row],
+    *,
+    limits: Mapping[str, int] | None = None,
+    optional: Mapping[str, str] | None = None,
+    spare: Sequence[str] = (),
 ) -> None:
-    """Write a table of rows; columns in which no row has anything are left out."""
+    """Write a table of rows as `say_table` does; columns in which no row has anything are left out."""
     shown = [column for column in columns if any(column.text(row) for row in rows)]
     right = [column.title for column in shown if column.right]
-    say_table(rows, {column.title: column.text for column in shown}, right=right, limits=limits)
+    texts = {column.title: column.text for column in shown}
+    say_table(rows, texts, right=right, limits=limits, optional=optional, spare=spare)
 
 
 def say_answer(answer: Answer, *, json: bool, **more: Any) -> None:

@@ -853,8 +853,7 @@ def say_runs(
             **({} if of_one_sweep else {"sweep": lambda run: run.sweep_id}),
             "competition": lambda run: run.competition_id,
             "seed": lambda run: str(run.seed),
-            "state": lambda run: run.state + (f" ({_class(run)})" if run.failure_class else ""),
-            "standing": lambda run: wording.outcome(run.outcome or run.standing),
+            "result": _result,
             "score": lambda run: wording.score(run.score, SCORE_WIDTH),
             "took": lambda run: wording.duration(_took(run, now)),
             "idle": lambda run: wording.duration(_idle(run, now)),
@@ -937,6 +936,15 @@ def say_notes(subject: Run | Sweep) -> bool:
         )
         say(f"note  {subject.note}{when}")
     return bool(subject.tags or subject.note)
+
+
+def _result(run: Run) -> str:
+    """Return what a finished run earned; of others the state, the class of a failure, and what they earned so far."""
+    earned = run.outcome or run.standing
+    if run.state is RunState.FINISHED and earned is not None:
+        return wording.outcome(earned)
+    state = f"{run.state} ({_class(run)})" if run.failure_class else str(run.state)
+    return state if earned is None else f"{state}, {wording.outcome(earned)}"
 
 
 def _class(run: Run) -> str:

@@ -110,21 +110,31 @@ def scoreboard(
             ]
         )
         return
-    decimals = 1 if sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE_ENOUGH else 2
+    is_narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE_ENOUGH
+    decimals = 1 if is_narrow else 2
+    spare = ("date", "limit") if is_narrow else ()
     splits = [view.split_column(name, decimals=decimals) for name in COLUMNS]
     facts = (view.LIMIT, view.DATE, view.SEEDS, view.NOTES)
     if own:
         say("own experiments, any medal %, mean ± SEM over seeds")
-        names = (view.EXPERIMENT, view.AGENT, view.MODELS)
+        names = (view.EXPERIMENT, view.AGENT, view.MODELS, view.own_column(decimals=decimals))
         splits_of_users = [view.split_column(name, decimals=decimals) for name in user_splits]
         counted = (*view.ROW_COSTS, view.EDITION, *facts)
-        say_columns((*names, view.OWN, *splits, *splits_of_users, view.COVERED, *counted), own)
-        say()
-    if published:
-        say("published rows (all of real data)")
-        # All of them are published: that column would say the same in each row.
-        known = [fact for fact in facts if fact is not view.SEEDS]
-        say_columns((view.AGENT, view.MODELS, *splits, *known), published, limits={"models": 32})
+        say_columns(
+            (*names, *splits, *splits_of_users, view.COVERED, *counted),
+            own,
+            optional={"edition": "v1"},
+            spare=spare[:1],
+        )
+    # All of them are published: that column would say the same in each row.
+    columns = (view.AGENT, view.MODELS, *splits, *(fact for fact in facts if fact is not view.SEEDS))
+    for table, title in (("main", "published rows (all of real data)"), ("additional", view.ADDITIONAL)):
+        shown = [row for row in published if row.table == table]
+        if shown:
+            if own or table == "additional":
+                say()
+            say_wrapped(title)
+            say_columns(columns, shown, limits={"models": 32}, spare=spare)
 
 
 @aggregate_app.command()
@@ -256,7 +266,7 @@ def compare(
     say()
     say_columns(view.DIFFERENCE_COLUMNS, view.differences_of(found))
     say()
-    say(found.verdict)
+    say_wrapped(found.verdict)
     if found.worth_of_names:
         say(found.worth_of_names)
     for line in view.compared_costs(found):
@@ -319,7 +329,6 @@ def insight(
                 "flag": lambda flag: flag.kind,
                 "": lambda flag: flag.text,
             },
-            limits={"": 100},
         )
 
 

@@ -111,7 +111,7 @@ def datasets_text(found: Totals) -> str:
     return ", ".join(parts)
 
 
-def say_sweeps(lines: Sequence[SweepLine], now: float) -> None:
+def say_sweeps(lines: Sequence[SweepLine], now: float, *, with_medals: bool = True) -> None:
     """Print one line for each sweep."""
     numbers = ("total", "queued", "live", "finished", "failed", "retrying", "stopped")
 
@@ -125,7 +125,7 @@ def say_sweeps(lines: Sequence[SweepLine], now: float) -> None:
             "agent": lambda line: line.sweep.spec.agent_id,
             "state": lambda line: line.sweep.state,
             **{name: partial(number, name) for name in numbers},
-            "medals": _medals,
+            **({"medals": _medals} if with_medals else {}),
             "ends": lambda line: wording.expected_end(line.ends, now).removeprefix("ends "),
             "created": lambda line: wording.date_and_time(line.sweep.created_at),
             "": _mark,
@@ -168,7 +168,7 @@ def spec_text(sweep: Sweep) -> str:
     """Return what was asked for, in one line; of imported runs only what is known."""
     spec = sweep.spec
     what = f"{len(spec.competitions)} competitions x {spec.seeds} seeds"
-    limit = f", {wording.duration(spec.time_limit_seconds)} each" if spec.time_limit_seconds else ""
+    limit = f", {wording.limit(spec.time_limit_seconds)} each" if spec.time_limit_seconds else ""
     if spec.runtime == IMPORTED:
         return f"{what}{limit}, imported from run groups, graded by edition {spec.edition}"
     ramp = f", started {wording.duration(spec.start_ramp_seconds)} apart" if spec.start_ramp_seconds else ""

@@ -17,7 +17,7 @@ import typer
 from console import wording
 from console.actions import sweeps as actions
 from console.cli.common import EditionFlag, Json, invocation_of, new_group, perform, places_of, reading_state
-from console.cli.output import complain, say, say_answer, say_checks, say_json, say_table
+from console.cli.output import complain, say, say_answer, say_checks, say_json, say_table, say_wrapped
 from console.cli.runs import (
     NoteText,
     RemoveNote,
@@ -182,7 +182,7 @@ def _time_text(found: Forecast) -> str:
     """Return how long the sweep takes, and what limits the runs at once."""
     if not found.planned:
         return f"no run can ever start: there are too few {found.bound_by}"
-    at_once = f"{found.at_once} at once, bound by {found.bound_by}"
+    at_once = f"{found.at_once} at once, limited by {found.bound_by}"
     at_most = f"at most {wording.duration(found.seconds_at_most)} in all"
     if not found.measured:
         return f"{at_once}; {at_most}; how long this agent takes is not known yet"
@@ -295,13 +295,12 @@ def show(
             }
         )
         return
-    say_sweeps([line], now)
-    if line.interim is not None and not line.interim.is_final:
-        say(wording.medals(line.interim, line.any_medal, "±")[0])
+    say_sweeps([line], now, with_medals=False)
+    say(wording.medals(line.interim, line.any_medal, "±")[0])
     say_notes(sweep)
     for standing in shared:
         say(wording.shared_budget(standing))
-    say(spec_text(sweep))
+    say_wrapped(spec_text(sweep))
     if costs is not None and costs.spending.models:
         from console.views.calls import costs_in_words
 

@@ -20,6 +20,7 @@ from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table, co
 from console.tui.widgets.trial_cell import trial_text
 from console.views.lists import SortOrder, words_accept
 from console.views.scoreboard import (
+    ADDITIONAL,
     COSTS,
     COVERED,
     DATE,
@@ -51,9 +52,6 @@ SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _MOST_MARKED = 2
 # Below this width cells show the mean without its error.
 _WIDE = 115
-_NOTE_ADDITIONAL = (
-    "additional table: rows that used feedback from the test set, or are otherwise not comparable"
-)
 
 
 class BoardScreen(DetailedScreen):
@@ -410,7 +408,7 @@ def table_lines(
         note = foreign(text, max(10, width - 7)).rstrip()
         lines.append(Line(((f"  [{number}] ", "accent"), (note, "dim"))))
     if additional:
-        lines.append(Line(((f"  {fit(_NOTE_ADDITIONAL, width - 3).rstrip()}", "dim"),)))
+        lines.append(Line(((f"  {fit(ADDITIONAL, width - 3).rstrip()}", "dim"),)))
     return table.heading(), lines
 
 
@@ -535,8 +533,7 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
     def medals(row: Row) -> Cell:
         if row.own is None:
             return ""
-        of = row.own.of
-        ends = (f" on its own {wording.plural(of, 'competition')}", f" on its own {of}", "")
+        ends = (f" on its own {wording.plural(row.own.of, 'competition')}", "")
         texts = wording.medals(row.own.interim, row.own.cell, signs.plus_minus)
         return Forms([((f"{text}{end}", "text"),) for text in texts for end in ends])
 
@@ -545,7 +542,7 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
         Column[Row]("", comparable, 24, grows=48),
         Column[Row]("", medals, 18, grows=100),
     ]
-    table = Table(columns, shown, width, signs)
+    table = Table(columns, shown, width - 1, signs)  # apart from the edge
     lines: list[Pieces] = []
     for row in shown:
         lines.append(table.line(row).pieces)

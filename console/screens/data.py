@@ -379,9 +379,11 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
             height = self.about.size.height - len(asked)
             self.about.show(*islice(self.detail_lines(self.size.width, height), height), *asked)
         else:
-            self.about.styles.height = max(1, len(asked))
+            # Details beside the list say what the line below it would.
             keys = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
-            self.about.show(*(asked or (_about(self.row(), keys, self.size.width),)))
+            line = () if self.has_detail else (_about(self.row(), keys, self.size.width),)
+            self.about.styles.height = len(asked or line)
+            self.about.show(*(asked or line))
 
     def _take_detail(self, detail: DatasetDetail | None) -> None:
         if self.is_settled:
@@ -507,7 +509,7 @@ def _room_text(found: Totals) -> str:
     if not known:
         return f"{found.missing} missing, of unknown size"
     of = f"{known} missing" if known == found.missing else f"{known} missing of known size"
-    return f"room for {found.fitting} of {of}"
+    return f"all {of} fit" if found.fitting == known else f"{found.fitting} of {of} fit"
 
 
 def _prepared_raw(chosen: Sequence[DatasetRow], raw: Path) -> list[Action] | Problem:

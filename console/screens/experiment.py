@@ -283,7 +283,7 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
         *(pair(f"k = {one.k}", f"{one.percent:.1f}") for one in insight.pass_at_k),
     ]
     yield [
-        (("had the limit been shorter, medals %", "strong"),),
+        (("any medal at shorter limits, %", "strong"),),
         *(
             pair(f"{one.hours:.3g} h{', as it was' if one.full else ''}", one.cell.figures(1, "±"))
             for one in insight.shorter_limits
@@ -297,11 +297,11 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
                 pair(f"seed {place}", f"{rate:.1f}")
                 for place, rate in enumerate(stability.seed_rates, start=1)
             ),
-            pair("deviation of a seed", f"{stability.seed_deviation:.1f}"),
-            pair("some seeds only", f"{len(stability.flipping)} of {stability.competitions}"),
+            pair("standard deviation", f"{stability.seed_deviation:.1f}"),
+            pair("medal in some seeds", f"{len(stability.flipping)} of {stability.competitions}"),
         ]
         yield [
-            (("difference that could be seen, points", "strong"),),
+            (("detectable difference, points", "strong"),),
             *(
                 pair(wording.plural(one.seeds, "seed") + " each", f"{one.points:.1f}")
                 for one in stability.detectable

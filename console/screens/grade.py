@@ -19,7 +19,7 @@ from competitions import registry
 from competitions.model import Competition, Edition
 from console import wording
 from console.sanitize import plain
-from console.tui.keys import key_names
+from console.tui.keys import Key, key_names
 from console.tui.painting import Line, Piece, Pieces, cells_of, fitting, foreign, foreign_path, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Role, Signs, better_arrow
@@ -36,6 +36,7 @@ from console.views.grading import (
     file_signature,
     grade_file,
     past_grading,
+    prepared_competitions,
     read_past,
     write_past,
 )
@@ -73,6 +74,8 @@ class GradeScreen(ConsoleScreen):
         self._choices: tuple[str, ...] = ()
         self._edition: Edition = "v1"
         self._past: tuple[PastGrading, ...] = ()
+        # The competitions with prepared data; None until they are known.
+        self._prepared: tuple[str, ...] | None = None
         self._watched: _Asked | None = None
         # The request being graded, and the number of pending reads and gradings, which a stalled mount may block.
         self._asked: _Asked | None = None
@@ -111,6 +114,10 @@ class GradeScreen(ConsoleScreen):
         self.set_interval(_LOOK_SECONDS, self._look)
         self.in_background(partial(read_past, self.app.places.state_dir), self._take_past)
 
+    def on_screen_resume(self) -> None:
+        """Look again which datasets are prepared: some may have become so meanwhile."""
+        self.in_background(partial(prepared_competitions, self.app.places.data_dir), self._take_prepared)
+
     def fill_in(self, competition_id: str, path: str) -> None:
         """Fill the fields, and grade if both are given."""
         self._type(competition_id, path)
@@ -140,14 +147,17 @@ class GradeScreen(ConsoleScreen):
             self.action_submit()
 
     def on_line_list_opened(self) -> None:
-        """Grade the file of the history's line again."""
+        """Grade the file of the history's line again, or fill in the competition of the line."""
         key = self.query_one("#history", LineList).key
         if isinstance(key, PastGrading):
             self.fill_in(key.competition_id, key.path)
+        elif isinstance(key, str):
+            self.fill_in(key, "")
 
     def on_line_list_cursor_moved(self) -> None:
-        """Show details of another line of the history."""
+        """Show details of another line of the history, and the keys for it."""
         self._draw_about()
+        self.refresh_frame()
 
     def on_descendant_focus(self) -> None:
         """Remove the hint when a field gets the focus; show details when the history gets it."""
@@ -238,6 +248,16 @@ class GradeScreen(ConsoleScreen):
         """Return the key of watching."""
         return ("grade.watch",) if self._watched is not None else ()
 
+    def label_of(self, key: Key) -> str:
+        """Return the word for what a key would do now: in a field, in the history, or outside of both."""
+        history = self.query_one("#history", LineList) if self.is_composed() else None
+        is_in_list = history is not None and history.has_focus
+        if key.id == "grade.run" and history is not None and is_in_list:
+            return "grade again" if isinstance(history.key, PastGrading) else "choose"
+        if key.id == "grade.back" and not self.is_typing:
+            return "leave list" if is_in_list else "wait no longer" if self._asked is not None else ""
+        return "" if key.id == "field.complete" and not self.is_typing else super().label_of(key)
+
     def redraw(self) -> None:
         """Draw the matching competitions, the report, and the history."""
         width, signs = self.size.width, self.app.signs
@@ -246,9 +266,14 @@ class GradeScreen(ConsoleScreen):
         for name in self._choices if chosen is None else ():
             first = not choices
             hint = f"  {signs.enter} takes it" if first else ""
-            choices.append(((name, "strong" if first else "dim"), (hint, "faint")))
+            lacks = "  not prepared" if self._is_unprepared(name) else ""
+            choices.append(((name, "strong" if first else "dim"), (lacks, "warn"), (hint, "dim")))
         self.query_one("#choices", Painted).show(*choices)
-        metric = () if chosen is None else (_metric_line(chosen, self._edition, signs, width),)
+        metric: list[Pieces] = []
+        if chosen is not None:
+            metric.append(_metric_line(chosen, self._edition, signs, width))
+            if self._is_unprepared(chosen.id):
+                metric.append(_labelled("", ("its data are not prepared: Data prepares them", "warn")))
         self.query_one("#metric", Painted).show(*metric)
         watching: tuple[Pieces, ...] = ()
         if self._watched is not None:
@@ -265,7 +290,8 @@ class GradeScreen(ConsoleScreen):
         verdict.display = bool(verdict.text)
         history = self.query_one("#history", LineList)
         has_room = self._asked is None and self._found is None
-        history.show(_history(self._past, history.line_width, self.app.now(), signs, explains=has_room))
+        lines = _history(self._past, history.line_width, self.app.now(), signs, explains=has_room)
+        history.show([*lines, *_prepared_lines(self._prepared, history.line_width, signs)])
         self._draw_about()
 
     def _draw_about(self) -> None:
@@ -339,6 +365,14 @@ class GradeScreen(ConsoleScreen):
         if past and self.is_composed() and not self._typed()[0]:
             # Only filled in, not graded: the file may have changed since.
             self._type(past[0].competition_id, past[0].path)
+        self.draw()
+
+    def _is_unprepared(self, competition_id: str) -> bool:
+        """Return whether a competition's data are known to be missing; known only of edition v1."""
+        return self._edition == "v1" and self._prepared is not None and competition_id not in self._prepared
+
+    def _take_prepared(self, prepared: tuple[str, ...]) -> None:
+        self._prepared = prepared
         self.draw()
 
     def _look(self) -> None:
@@ -516,6 +550,16 @@ def _history(
     table = Table(_history_columns(past, width, now, signs), past, width, signs)
     title = Line(heading("graded before", width, signs, note=str(len(past))))
     return [title, table.heading(), *(table.line(each, key=each) for each in past)]
+
+
+def _prepared_lines(prepared: tuple[str, ...] | None, width: int, signs: Signs) -> list[Line]:
+    """Return the competitions that files can be graded for, under a heading; nothing until they are known."""
+    if prepared is None:
+        return []
+    title = Line(heading("prepared: a file can be graded for each", width, signs, note=str(len(prepared))))
+    nothing = Line((("  none yet: a dataset has to be prepared on Data first", "warn"),))
+    lines = [Line(((f"  {name}", "text"),), key=name, selectable=True) for name in prepared]
+    return [Line(), title, *(lines or [nothing])]
 
 
 def _past_lines(key: Hashable, width: int) -> tuple[Pieces, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from console.actions.action import Action
 from console.actions.images import start_build
 from console.sanitize import plain
 from console.screens.dialogs import ConfirmScreen, question_width
-from console.tui.keys import key_names
+from console.tui.keys import Key, key_names
 from console.tui.painting import Piece, Pieces, fit, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Role, Signs
@@ -159,6 +159,20 @@ class LaunchScreen(ConsoleScreen):
             self.action_launch()
         else:
             self.focus_next()
+
+    def label_of(self, key: Key) -> str:
+        """Return the word for what a key would do now; empty for keys of fields outside of them, and without need."""
+        if key.id in ("field.complete", "launch.back") and not self.is_typing:
+            return ""
+        if key.id == "launch.prepare" and not self._draft.prepare:
+            checks = () if self._composed is None else self._composed.checks
+            if all(check.good for check in checks if check.mend is Mend.PREPARE):
+                return ""
+        return super().label_of(key)
+
+    def toggled_on(self) -> Collection[str]:
+        """Return the key of preparing, once missing datasets are to be prepared first."""
+        return ("launch.prepare",) if self._draft.prepare else ()
 
     def redraw(self) -> None:
         """Draw the draft's forecast and checks."""
@@ -349,6 +363,7 @@ class LaunchScreen(ConsoleScreen):
         if composed.launch is not None:
             self._last_good = composed
         self.draw()
+        self.refresh_frame()
         if self._wants_launch and self.is_current:
             self.action_launch()
 
@@ -440,7 +455,7 @@ def _what(composed: Composed, width: int, now: float) -> list[Pieces]:
     at_once = f"{forecast.at_once} at once"
     about = f"about {wording.span(forecast.seconds)} judging by earlier runs, " if forecast.measured else ""
     told: Pieces = ((f"  {runs}, {about}{at_most} in all", "text"),)
-    limited = "as asked" if forecast.bound_by == CONCURRENCY else f"bound by {forecast.bound_by}"
+    limited = "as asked" if forecast.bound_by == CONCURRENCY else f"limited by {forecast.bound_by}"
     bound = f", {at_once}, {limited}"
     lines.append(fitting([(*told, (bound, "dim")), (*told, (f", {at_once}", "dim")), told], width))
     if forecast.jobs is not None:

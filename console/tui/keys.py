@@ -382,7 +382,7 @@ TABLE: tuple[Key, ...] = (
     Key("experiment.integrity", "i", "integrity", "integrity", "What detectors have found in its runs", 6),
     Key("experiment.back", "escape", "back", "back", "Back to the scoreboard", 4),
     # Its plots
-    Key("plots.back", "p escape", "back", "competitions", "Back to its competitions", 1),
+    Key("plots.back", "escape p", "back", "competitions", "Back to its competitions", 1),
     Key("plots.export", "e", "export", "export", "Preview the export of its row", 2),
     # Comparing
     Key("compare.measure", "m", "measure", "measure", "Compare by the next measure", 1),
@@ -419,7 +419,15 @@ TABLE: tuple[Key, ...] = (
     # Launch
     _change("launch.launch", "ctrl+l", "launch", "launch", "Launch the sweep", 1),
     Key("launch.dry", "ctrl+t", "dry_run", "dry run", "Show in which order and when runs would start", 2),
-    Key("launch.prepare", "ctrl+r", "prepare", "prepare data", "Prepare what is missing first", 3),
+    Key(
+        "launch.prepare",
+        "ctrl+r",
+        "prepare",
+        "prepare data",
+        "Prepare what is missing first",
+        3,
+        label_on="don't prepare",
+    ),
     _change("launch.build", "ctrl+b", "build", "build", "Build the images that are missing"),
     _change("launch.engine", "ctrl+n", "engine", "start engine", "Start the engine"),
     Key("launch.back", "escape", "back", "leave field", "Leave the field, so that digits switch screens", 4),

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from textual import events
 from textual.app import ComposeResult
 from textual.geometry import Size
+from textual.keys import key_to_character
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input
 
 from console import wording
 from console.actions.action import undone_as
@@ -154,6 +156,11 @@ class ConsoleScreen(Screen[None]):
     def label_of(self, key: Key) -> str:
         """Return the word for what a key would do now; empty if it would do nothing."""
         return key.label_on if key.id in self.toggled_on() else key.label
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether a field has the focus, so that characters are typed and trigger nothing."""
+        return isinstance(self.focused, Input)
 
     def session_values(self) -> SessionValues:
         """Return the values to save in the session, besides the cursor's position."""
@@ -302,6 +309,14 @@ class ConsoleScreen(Screen[None]):
         if self._unanswered is not None:
             self._unanswered.discard(name)
 
+    def on_descendant_focus(self) -> None:
+        """Update the footer: other keys work in a field than in a list."""
+        self.refresh_frame()
+
+    def on_descendant_blur(self) -> None:
+        """Update the footer after a field was left."""
+        self.refresh_frame()
+
     def on_resize(self, event: events.Resize) -> None:
         """Redraw for the new size; if the terminal is too small, show only that."""
         fit_to_terminal(self, event.size)
@@ -446,7 +461,8 @@ def _troubles(app: ConsoleApp) -> list[Piece]:
 def _footer(screen: ConsoleScreen, prompt: Prompt | None, width: int) -> Pieces:
     """Return the footer's keys; a read-only console leaves out those that change something.
 
-    Where there is no room for all of the screen's own, the last ones are left out, but never the way back.
+    While a field has the focus, keys that would be typed into it are left out. Where there is no room for all of the
+    screen's own, the last ones are left out, but never the way back.
     """
     app, contexts = screen.app, screen.contexts()
     keys = app.settings.keys
@@ -458,11 +474,11 @@ def _footer(screen: ConsoleScreen, prompt: Prompt | None, width: int) -> Pieces:
     able = [
         key for key in keys.footer(*contexts) if screen.label_of(key) and not (key.changes and app.readonly)
     ]
-    own = {key: _footer_key(screen, key) for key in able}
+    own = {key: pieces for key in able if (pieces := _footer_key(screen, key))}
     right = tuple(piece for key in keys.footer("app") if key not in own for piece in _footer_key(screen, key))
     room = width - width_of(right) - 1
     for key in reversed(able):
-        if sum(map(width_of, own.values())) > room and key.label != "back":
+        if sum(map(width_of, own.values())) > room and key in own and key.label != "back":
             del own[key]
     return spread(((" ", "text"), *(piece for pieces in own.values() for piece in pieces)), right, width)
 
@@ -488,7 +504,15 @@ def _undo_line(app: ConsoleApp, width: int) -> Pieces:
 
 
 def _footer_key(screen: ConsoleScreen, key: Key) -> Pieces:
-    return _named_key(screen.app, key.keys[0], screen.label_of(key))
+    """Return the first key of an action that works now, with its label; empty if it has none."""
+    names = [name for name in key.keys if not (screen.is_typing and _is_typed(name))]
+    return _named_key(screen.app, names[0], screen.label_of(key)) if names else ()
+
+
+def _is_typed(name: str) -> bool:
+    """Return whether a key types a character into a field."""
+    character = key_to_character(name)
+    return character is not None and character.isprintable()
 
 
 def _named_key(app: ConsoleApp, key: str, label: str) -> Pieces:

@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 
 from competitions.model import Competition, Edition
-from competitions.registry import get
+from competitions.registry import all_ids, get
 from engine import grade_submission
+from engine.datasets.plans import is_ready
 from engine.grading.report import Report
 from foundation import files
 from foundation.problems import DataProblem, UsageProblem
@@ -64,6 +65,18 @@ class PastGrading:
     score: float | None
     medal: str
     message: str
+
+
+def prepared_competitions(data_dir: Path) -> tuple[str, ...]:
+    """Return the competitions whose data are prepared, which files can be graded for; damaged ones are left out."""
+
+    def is_prepared(competition_id: str) -> bool:
+        try:
+            return is_ready(competition_id, "v1", data_dir)
+        except DataProblem:
+            return False
+
+    return tuple(filter(is_prepared, all_ids()))
 
 
 def grade_file(competition_id: str, path: Path, data_dir: Path, edition: Edition = "v1") -> GradedFile:

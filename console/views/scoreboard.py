@@ -49,6 +49,7 @@ from state.database import Database, open_for_reading
 
 Answer = TypeVar("Answer")
 
+ADDITIONAL = "additional table: rows that used feedback from the test set, or are otherwise not comparable"
 # Published rows are over at least this many seeds.
 _USUAL_SEEDS = 3
 _PADDED = "padded: incomplete seeds count as failing"
@@ -237,6 +238,11 @@ def split_column(name: str, *, decimals: int = 2) -> TextColumn[Row]:
     )
 
 
+def own_column(*, decimals: int = 2) -> TextColumn[Row]:
+    """Return the column of the competitions that a row's experiment has runs of."""
+    return TextColumn("its own", lambda row: standing_text(row.own, decimals=decimals), right=True)
+
+
 NAME = TextColumn[Row](
     "agent",
     lambda row: {"own": f"ours: {row.name}", "imported": f"imported: {row.name}"}.get(row.table, row.name),
@@ -244,7 +250,6 @@ NAME = TextColumn[Row](
 EXPERIMENT = TextColumn[Row]("experiment", lambda row: row.name)
 AGENT = TextColumn[Row]("agent", lambda row: row.agent)
 MODELS = TextColumn[Row]("models", lambda row: row.llms)
-OWN = TextColumn[Row]("its own", lambda row: standing_text(row.own), right=True)
 COVERED = TextColumn[Row]("of 75", lambda row: str(row.columns["all"].covered), right=True)
 LIMIT = TextColumn[Row](
     "limit", lambda row: "" if row.hours is None else wording.limit(row.hours * 3600), right=True

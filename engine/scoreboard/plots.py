@@ -108,7 +108,7 @@ def _over_time(evidence: Evidence) -> Plot:
         tuple((point.hours, point.cell.mean) for point in points),
         _errors([point.cell for point in points]),
     )
-    return Plot("time", "Had the limit been shorter", "line", "limit, hours", "% any medal", (series,))
+    return Plot("time", "Any medal at shorter limits", "line", "limit, hours", "% any medal", (series,))
 
 
 def _pass_at_k(evidence: Evidence) -> Plot:
@@ -142,7 +142,7 @@ def _detectable(evidence: Evidence) -> Plot:
     points = () if found is None else tuple((float(one.seeds), one.points) for one in found.detectable)
     return Plot(
         "detectable",
-        "What difference could be seen",
+        "Detectable difference",
         "line",
         "seeds of each agent",
         "points of any medal",

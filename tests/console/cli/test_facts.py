@@ -73,6 +73,9 @@ def test_a_sweep_is_shown_by_an_unambiguous_beginning_of_its_name(cli: Cli, worl
     text = cli("sweep", "show", "dum").out
     assert "failed (crash)" in text
     assert "2 competitions x 2 seeds" in text
+    assert text.count("final 25.0 to 75.0 %") == 1, "medals are said once"
+    # One column has what a run earned, or else its state.
+    assert "result" in text and "standing" not in text and "  finished  " not in text.partition("result")[2]
 
 
 def test_runs_are_chosen_by_sweep_and_state(cli: Cli, world: Database) -> None:

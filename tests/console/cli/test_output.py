@@ -106,3 +106,22 @@ def test_no_control_character_leaves_by_any_door(hostile: str, capsys: pytest.Ca
     say_json({"x": f"before{hostile}after"})
     out = capsys.readouterr().out.replace("\n", "")
     assert out.isprintable()
+
+
+def test_usual_texts_are_left_out_of_what_goes_below_a_row_and_an_empty_cell_is_usual(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    columns: dict[str, Callable[[str], str]] = {
+        "name": str, "what": lambda _row: "word " * 4, "attempts": len_of,
+    }  # fmt: skip
+    say_table(["a", "bb"], columns, optional={"attempts": "1"})
+    below = capsys.readouterr().out
+    assert "attempts 2" in below and "attempts 1" not in below
+    say_table(["a", ""], {"name": str, "attempts": len_of}, optional={"attempts": "1"})
+    assert "attempts" not in capsys.readouterr().out
+
+
+def len_of(text: str) -> str:
+    return str(len(text))

@@ -115,7 +115,11 @@ async def test_a_cell_leads_to_its_runs(opened: OpenConsole) -> None:
         await console.sees("split medium", "it has no runs of this split")
         await console.press("p")
         await console.sees(
-            "By split", "Had the limit been shorter", "a whole bar is 100 %", "20  30.3 %", "p competitions"
+            "By split",
+            "Any medal at shorter limits",
+            "a whole bar is 100 %",
+            "20  30.3 %",
+            "esc competitions",
         )
         bars = [
             line.index("·") for line in console.text().splitlines() if line.rstrip().endswith("···· 0.0 ±0.0")

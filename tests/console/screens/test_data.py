@@ -37,7 +37,7 @@ async def only(console: ShownConsole, words: str) -> None:
 async def test_states_steps_amounts_and_totals_are_told(opened: OpenConsole) -> None:
     async with opened(worlds.preparing, screen="data") as console:
         await console.sees(
-            "1 refused", "1 unavailable", "9.7 GB of 19.6 GB to download", "1.7 TB free", "room for"
+            "1 refused", "1 unavailable", "9.7 GB of 19.6 GB to download", "1.7 TB free", "all 16 missing"
         )
         await only(console, DOWNLOADING)
         await console.sees("7.4 GB of 17.1 GB", "43%", "download", "2/6", "open")
@@ -290,7 +290,7 @@ async def test_names_have_the_room_of_bars_and_of_long_problems_on_a_narrow_scre
 
 async def test_the_room_for_missing_datasets_is_told_of_those_of_known_size(opened: OpenConsole) -> None:
     async with opened(worlds.preparing, screen="data", size=(160, 48)) as console:
-        await console.sees("room for 16 of 16 missing of known size")
+        await console.sees("all 16 missing of known size fit")
 
 
 async def test_made_up_data_are_not_compared_with_those_of_kaggle(opened: OpenConsole) -> None:

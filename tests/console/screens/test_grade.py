@@ -373,3 +373,39 @@ async def test_why_a_file_was_refused_is_never_cut(
 async def test_an_empty_screen_says_what_it_is_for(opened: OpenConsole) -> None:
     async with opened(None, screen="grade", size=(80, 24)) as console:
         await console.sees("Grades one CSV file against the answers of a prepared dataset")
+
+
+async def test_the_footer_has_the_keys_that_work_where_the_cursor_is(
+    opened: OpenConsole, places: Places
+) -> None:
+    places.state_dir.mkdir(parents=True)
+    write_past(places.state_dir, (past_grading(report(), Path("/data/sub.csv"), 1.0),))
+    async with opened(screen="grade") as console:
+        # What is typed in a field is text, so keys that are characters are left out.
+        await console.sees("graded before", "leave field", "complete", "f1 help", "^q quit")
+        assert ": command" not in console.text()
+        await console.press("tab", "tab")
+        await console.sees("grade again", "leave list", ": command", "q quit")
+        assert "complete" not in console.text()
+        await console.press("escape")
+        await console.until(lambda: "leave" not in console.text())
+
+
+async def test_prepared_competitions_are_listed_and_one_is_chosen_from_them(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("console.views.grading.is_ready", lambda name, _edition, _dir: name == SPOOKY)
+    async with opened(screen="grade") as console:
+        await console.sees("prepared: a file can be graded for each", SPOOKY)
+        await console.press(*"aerial")
+        await console.sees("aerial-cactus-identification  not prepared")
+        await console.press("enter")
+        await console.sees("its data are not prepared")
+        await console.press("tab", "enter")
+        await console.until(lambda: console.app.screen.query_one("#competition", Input).value == SPOOKY)
+        assert "its data are not prepared" not in console.text()
+
+
+async def test_a_console_without_prepared_data_says_so(opened: OpenConsole) -> None:
+    async with opened(screen="grade") as console:
+        await console.sees("none yet: a dataset has to be prepared on Data first")
