@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from console import wording
 from console.sanitize import plain
-from console.tui.keys import key_names
+from console.tui.keys import Key, key_names
 from console.tui.list_screen import DetailedScreen
 from console.tui.painting import Line, Pieces, cut, fit, foreign, heading
 from console.tui.screen import Queries, Query
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _MOST_MARKED = 2
+# The keys that act on an experiment whose runs are known.
+_OF_OWN_ROWS = frozenset({"board.open", "board.export", "board.mark", "board.compare"})
 # Below this width cells show the mean without its error.
 _WIDE = 115
 
@@ -141,6 +143,19 @@ class BoardScreen(DetailedScreen):
 
     def _take_seeds(self, answer: tuple[Subject, tuple[CompetitionSeeds, ...] | Problem]) -> None:
         self._seeds = answer
+
+    def on_line_list_cursor_moved(self) -> None:
+        """Update the details, and the keys for another row."""
+        super().on_line_list_cursor_moved()
+        self.refresh_frame()
+
+    def label_of(self, key: Key) -> str:
+        """Return the word for what a key would do now; of a published row there is nothing to open or to export."""
+        row = self._row() if self.is_composed() else None
+        is_ready = key.id == "board.compare" and len(self._marked) == _MOST_MARKED
+        if key.id in _OF_OWN_ROWS and not is_ready and (row is None or not is_ours(row)):
+            return ""
+        return super().label_of(key)
 
     def on_title_clicked(self, message: TitleClicked) -> None:
         """Sort by the column whose title was clicked on; if it sorts already, reverse the order."""
@@ -542,7 +557,7 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
         Column[Row]("", comparable, 24, grows=48),
         Column[Row]("", medals, 18, grows=100),
     ]
-    table = Table(columns, shown, width - 1, signs)  # apart from the edge
+    table = Table(columns, shown, width, signs)
     lines: list[Pieces] = []
     for row in shown:
         lines.append(table.line(row).pieces)

@@ -228,7 +228,7 @@ def _readiness(missing: int, signs: Signs) -> Pieces:
 _MENDED_BY = {
     "agent": ("export.agent", "types it"),
     "models": ("export.models", "types them"),
-    "integrity": ("experiment.integrity", "on its experiment"),
+    "integrity": ("experiment.integrity", "on the screen of its experiment"),
 }
 _ABOUT = 14
 

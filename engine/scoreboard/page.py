@@ -66,10 +66,10 @@ def page_of(
         _heading(row),
         _section("Row", _row_table(row, published)),
         _section("By split", _standings(own | dict(row.columns)), _INTERVALS),
-        _section("How it was made", _table((), [(name, visible(text)) for name, text in disclosure.facts()])),
-        _section("Attempts over time", "" if timeline is None else timeline_svg(timeline), _legend(timeline)),
         _plots(evidence, row),
         _section("By category", _standings(by_category(evidence, pad_missing=row.padded)), _INTERVALS),
+        _section("How it was made", _table((), [(name, visible(text)) for name, text in disclosure.facts()])),
+        _section("Attempts over time", "" if timeline is None else timeline_svg(timeline), _legend(timeline)),
         _section("Beyond the row", _table((), [(name, visible(text)) for name, text in insight.facts()])),
         _section("Models by competition", _model_costs(insight)),
         _section("Every run", _runs(evidence)),
@@ -175,7 +175,10 @@ def _cell(tag: str, text: str, place: int, width: int, numbers: int) -> str:
 
 
 def _row_table(row: Row, published: Sequence[Row]) -> str:
-    """Return the row among its neighbours in the published table; a partial row also over its own competitions."""
+    """Return the row among its neighbours in the published main table; a partial row also over its own competitions.
+
+    Neighbours are those on all competitions, or else on the first split on which the row is complete.
+    """
     partial = row.own is not None and row.own.cell is not None and row.columns["all"].cell is None
     own = (f"its own {row.own.of}",) if partial and row.own is not None else ()
 
@@ -187,17 +190,19 @@ def _row_table(row: Row, published: Sequence[Row]) -> str:
         return (name, visible(one.llms), *("-" if cell is None else cell.figures() for cell in cells))
 
     shown = [row]
-    if not row.demo:
-        ranked = sorted(published, key=lambda one: -_mean(one))
-        better = [one for one in ranked if _mean(one) >= _mean(row)] if _mean(row) >= 0 else []
-        worse = [one for one in ranked if one not in better]
+    column = next((name for name in ("all", *COLUMNS) if row.columns[name].cell is not None), None)
+    if column is not None and not row.demo:
+        main = (one for one in published if one.table == "main" and one.columns[column].cell is not None)
+        ranked = sorted(main, key=lambda one: -_mean(one, column))
+        better = [one for one in ranked if _mean(one, column) >= _mean(row, column)]
+        worse = ranked[len(better) :]
         shown = [*better[-_NEIGHBOURS:], row, *worse[:_NEIGHBOURS]]
     return _table(("agent", "models", *COLUMNS, *own), map(line, shown), numbers=4 + len(own))
 
 
-def _mean(row: Row) -> float:
-    cell = row.columns["all"].cell
-    return -1.0 if cell is None else cell.mean
+def _mean(row: Row, column: str) -> float:
+    cell = row.columns[column].cell
+    return 0.0 if cell is None else cell.mean
 
 
 def _standings(standings: Mapping[str, Standing]) -> str:

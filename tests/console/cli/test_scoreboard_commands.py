@@ -281,3 +281,15 @@ def test_costs_of_models_are_told_by_competition_and_in_comparisons(cli: Cli, pl
     compared = cli("compare", "aide-counted", "aide-counted", "--everything").out
     assert "models of A: 733k tokens and 0.87 USD a run, 2.06 a medal" in compared
     assert "A USD a run" in compared and "B USD a run" in compared
+
+
+def test_rows_of_the_additional_table_are_apart_and_a_narrow_terminal_leaves_out_their_dates(
+    cli: Cli, world: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main, _, additional = cli("scoreboard").out.partition("additional table: ")
+    assert "Famou-Agent 2.0" in main and "Disarray" not in main and "Disarray" in additional
+    assert "2026-02-23" in main
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    narrow = cli("scoreboard").out
+    assert "2026-02-23" not in narrow and all(len(line) <= 80 for line in narrow.splitlines())

@@ -134,8 +134,11 @@ async def test_a_cell_leads_to_its_runs(opened: OpenConsole) -> None:
 
 async def test_a_published_row_says_that_no_runs_of_it_are_known(opened: OpenConsole) -> None:
     async with opened(worlds.scored, screen="board") as console:
-        await on_board(console, "j", "j", "j", "enter")
-        await console.sees("of a published row only its numbers")
+        await console.sees("competitions  e export  c compare  s sort")
+        await on_board(console, "j", "j", "j")
+        await console.until(lambda: "e export" not in console.text(), "the footer has keys that do something")
+        await console.press("enter")
+        await console.sees("s sort", "of a published row only its numbers")
 
 
 async def test_padding_counts_what_is_missing(opened: OpenConsole) -> None:

@@ -10,6 +10,7 @@ from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
+from competitions import registry
 from engine.scoreboard import Evidence, Trial, published_rows, row_of
 from engine.scoreboard.model import Provenance
 from engine.scoreboard.page import page_of
@@ -94,6 +95,16 @@ def test_before_the_end_the_page_bounds_the_figure_and_of_one_seed_it_writes_no_
     assert "any medal 50.00 % (1 seed: no ±) on its own 2 competitions" in one
     own_row = re.search(r"<tr><td>its own</td>.*?</tr>", one)
     assert own_row is not None and "±" not in own_row[0]
+
+
+def test_a_row_stands_among_its_neighbours_of_the_main_table_by_the_split_that_it_covers() -> None:
+    low = dict.fromkeys(registry.splits()["low"], "++-")
+    row = re.search(r"<h2>Row</h2>.*?</table>", page(evidence("e", low)), re.DOTALL)
+    assert row is not None
+    names = re.findall(r"<tr><td>(.*?)</td>", row[0])
+    # Its 66.7 % of Low lie between 68.2 and 66.7; the whole table's best rows are no neighbours.
+    assert names[3] == "▸ e" and "CAIR MLE-STAR-Pro-1.0" in names and "Famou-Agent 2.0" not in names
+    assert "Disarray" not in page(evidence("e", low)), "rows of the additional table are not comparable"
 
 
 def test_intervals_lie_within_0_and_100_and_the_page_says_whose_they_are() -> None:
