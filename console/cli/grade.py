@@ -13,7 +13,7 @@ import typer
 
 from console import wording
 from console.cli.common import CompetitionId, DataDir, EditionFlag, Json, data_dir_of, new_app
-from console.cli.output import complain, say, say_json
+from console.cli.output import complain, say, say_json, say_wrapped
 from foundation.problems import DataProblem
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def grade_sample(submission: Path, competition_id: str, data_dir: Path, edition:
     if json:
         say_json(report.to_dict(extended=True))
     else:
-        say(_report_text(report))
+        for line in _report_text(report).splitlines():
+            say_wrapped(line, more=_LABEL)
 
 
 @validate_app.command()
@@ -130,12 +131,16 @@ def _require_readable(path: Path, *, missing_ok: bool = False) -> None:
         ) from error
 
 
+# The width of the labels before the facts of a report.
+_LABEL = 13
+
+
 def _report_text(report: Report) -> str:
     """Return the report as text."""
     better = "lower is better" if report.is_lower_better else "higher is better"
     lines = [f"competition  {report.competition_id} ({better}, edition {report.edition})"]
     if report.valid_submission:
-        standing = report.medal or ("above median" if report.above_median else "not above median")
+        standing = report.medal or ("above median" if report.above_median else "below median")
         lines += ["valid        yes", f"score        {report.score:g}: {standing}"]
         if report.percentile is not None:
             lines.append(f"rank         {wording.rank(report.percentile)}")

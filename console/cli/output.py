@@ -171,7 +171,7 @@ def say_table(
         beside = tail if tail is not None and cell_len(written[tail]) <= left else None
         sys.stdout.write(line(written, beside))
         more = [
-            written[heading] if len(below) == 1 else f"{heading} {written[heading]}"
+            written[heading] if len(below) == 1 else f"{heading} {written[heading]}".lstrip()
             for heading in below
             if heading != beside and written[heading] not in (*_NOTHING, usual.get(heading))
         ]

@@ -188,14 +188,14 @@ def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[P
         ((f"agent {foreign(agent or wording.UNKNOWN, 40).rstrip()}", "dim"),),
     ]
     second: list[Pieces] = [
-        ((f" edition {conditions.edition}", "dim"),),
+        ((f"edition {conditions.edition}", "dim"),),
         ((f"limit {foreign(conditions.hours or wording.UNKNOWN, 10).rstrip()}", "dim"),),
         ((f"network {foreign(conditions.network or wording.UNKNOWN, 12).rstrip()}", "dim"),),
         ((foreign(conditions.hardware or "hardware unknown", 60).rstrip(), "dim"),),
     ]
     if row.demo:
-        second.insert(0, ((" demo data, not a result", "warn"),))
-    lines = [joined(first, dot, width), joined(second, dot, width)]
+        second.insert(0, (("demo data, not a result", "warn"),))
+    lines = [joined(first, dot, width), ((" ", "text"), *joined(second, dot, width - 1))]
     if evidence.conflict:
         lines.append(((f" does not make a row: {foreign(evidence.conflict, width - 16).rstrip()}", "bad"),))
     return tuple(lines)
@@ -285,7 +285,10 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
     yield [
         (("any medal at shorter limits, %", "strong"),),
         *(
-            pair(f"{one.hours:.3g} h{', as it was' if one.full else ''}", one.cell.figures(1, "±"))
+            pair(
+                f"{wording.limit(one.hours * 3600)}{', as it was' if one.full else ''}",
+                one.cell.figures(1, "±"),
+            )
             for one in insight.shorter_limits
         ),
     ]

@@ -201,11 +201,11 @@ def _hardware_of(spec: SweepSpec) -> str:
     if spec.runtime == IMPORTED:
         return ""
     parts = [f"{spec.cpus:g} CPU"]
-    parts.append("memory unlimited" if spec.memory_bytes is None else f"{spec.memory_bytes / _GIB:g} GiB")
+    parts.append("no memory limit" if spec.memory_bytes is None else f"{spec.memory_bytes / _GIB:g} GiB")
     if spec.gpus:
         shared = f" for {spec.runs_per_gpu} runs each" if spec.runs_per_gpu > 1 else ""
         parts.append(f"{'all GPUs' if spec.gpus < 0 else f'{spec.gpus} GPU'}{shared}")
-    return " + ".join([*parts, spec.container_runtime or spec.runtime])
+    return " + ".join([*parts, f"runtime {spec.container_runtime or spec.runtime}"])
 
 
 def trial_of(run: Run) -> Trial:

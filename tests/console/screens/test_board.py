@@ -110,7 +110,7 @@ async def test_a_cell_leads_to_its_runs(opened: OpenConsole) -> None:
             "22 of 75",
         )
         # Statistics are tables side by side, not sentences.
-        assert any("k = 2" in line and "2 h" in line for line in console.text().splitlines())
+        assert any("k = 2" in line and "2h" in line for line in console.text().splitlines())
         await console.press("v")
         await console.sees("split medium", "it has no runs of this split")
         await console.press("p")

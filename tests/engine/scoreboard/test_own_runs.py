@@ -116,7 +116,8 @@ def test_sweeps_of_an_experiment_make_one_row_and_add_up_their_seeds(database: D
         (
             replace(SPEC, gpus=1),
             "1",
-            "mixed hardware: 1 CPU + memory unlimited + 1 GPU + process, 1 CPU + memory unlimited + process",
+            "mixed hardware: 1 CPU + no memory limit + 1 GPU + runtime process,"
+            " 1 CPU + no memory limit + runtime process",
         ),
     ],
 )
