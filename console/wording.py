@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from foundation import text as texts
 from state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from state.usage.outages import ProviderOutage
 
 UNKNOWN = "-"
+
+plural = texts.plural
 
 Number = Callable[[float], str]
 
@@ -444,9 +447,12 @@ def medal_bounds(interim: Interim | None, cell: Cell | None, plus_minus: str) ->
     )
 
 
-def expected_end(end: ExpectedEnd | None, now: float) -> str:
-    """Write when a sweep ends: `ends ~14:05`, or `ends by 03-16 14:05` for an upper bound; empty if unknown."""
-    if end is None:
+def expected_end(end: ExpectedEnd | None, now: float, engine: EngineStatus | None = None) -> str:
+    """Write when a sweep ends: `ends ~14:05`, or `ends by 03-16 14:05` for an upper bound; empty if unknown.
+
+    While the engine is down nothing starts, and it is unknown.
+    """
+    if end is None or (engine is not None and not engine.running):
         return ""
     # Nearly a day ahead the time alone would be read as now.
     moment = clock(end.at) if end.at - now < 20 * 3600 else day_and_time(end.at)
@@ -495,8 +501,3 @@ def annotated_by(subject: Run | Sweep, now: float) -> str:
     at, by = max(marks)
     ago = age(now - at)
     return f"by {by}, {ago}" + ("" if ago == "now" else " ago")
-
-
-def plural(count: int, word: str, several: str = "") -> str:
-    """Write a number with its noun, `3 runs`."""
-    return f"{count:,} {word if count == 1 else several or word + 's'}"

@@ -61,19 +61,20 @@ def find_places(
     variables = os.environ if environment is None else environment
     defaults = platformdirs.PlatformDirs("mlebench-console")
     config = config_file or _path(variables.get(CONFIG_VARIABLE)) or defaults.user_config_path / "config.toml"
+    config = config.absolute()
     configured = read_table(config, PlaceSettings)
     return Places(
-        config_file=config.absolute(),
+        config_file=config,
         data_dir=(
             data_dir
             or _path(variables.get(DATA_VARIABLE))
-            or _path(configured.data_dir)
+            or _path(configured.data_dir, config.parent)
             or platformdirs.user_cache_path("mle-bench") / "data"
         ).absolute(),
         state_dir=(
             state_dir
             or _path(variables.get(STATE_VARIABLE))
-            or _path(configured.state_dir)
+            or _path(configured.state_dir, config.parent)
             or defaults.user_state_path
         ).absolute(),
     )
@@ -85,11 +86,11 @@ def shared_folder(places: Places) -> Path | None:
     Raises:
         UsageProblem: config.toml can't be read.
     """
-    configured = _path(read_table(places.config_file, PlaceSettings).runs_dir)
+    configured = _configured_runs(places)
     if configured is None:
         return None
     identity = hashlib.sha256(f"{socket.gethostname()}:{places.state_dir}".encode()).hexdigest()[:8]
-    return places.config_file.parent / configured / f"{places.state_dir.name}-{identity}"
+    return configured / f"{places.state_dir.name}-{identity}"
 
 
 def images_folder(places: Places) -> Path:
@@ -98,9 +99,11 @@ def images_folder(places: Places) -> Path:
     Raises:
         UsageProblem: config.toml can't be read.
     """
-    configured = _path(read_table(places.config_file, PlaceSettings).runs_dir)
-    folder = places.state_dir if configured is None else places.config_file.parent / configured
-    return folder / "images"
+    return (_configured_runs(places) or places.state_dir) / "images"
+
+
+def _configured_runs(places: Places) -> Path | None:
+    return _path(read_table(places.config_file, PlaceSettings).runs_dir, places.config_file.parent)
 
 
 def share_runs(places: Places) -> None:
@@ -129,8 +132,12 @@ def share_runs(places: Places) -> None:
         own.symlink_to(wanted)
 
 
-def _path(text: str | None) -> Path | None:
-    return Path(text).expanduser() if text else None
+def _path(text: str | None, folder: Path | None = None) -> Path | None:
+    """Return the path that a text names, relative to a folder if given; None for none."""
+    if not text:
+        return None
+    path = Path(text).expanduser()
+    return path if folder is None else folder / path
 
 
 def agents_folders(agents_dir: str) -> tuple[Path, ...]:

@@ -19,6 +19,11 @@ def gigabytes(count: int) -> str:
     return f"{count / 1e9:,.1f} GB" if count >= 1e8 else f"{count / 1e6:,.1f} MB"
 
 
+def plural(count: int, word: str, several: str = "") -> str:
+    """Write a number with its noun, `3 runs`."""
+    return f"{count:,} {word if count == 1 else several or word + 's'}"
+
+
 def limit_text(hours: float) -> str:
     """Write a time limit, in minutes where it is below an hour."""
     return f"{hours:g} h" if hours >= 1 else f"{hours * 60:g} min"

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from foundation.hardware import Hardware
+from foundation.text import plural
 from state.lifecycle import ENDED, LIVE, FailureClass, Outcome, RunState, SweepState
 
 
@@ -66,6 +67,11 @@ class SweepSpec:
     replay_of: int | None = None
     over_budget: str = "result"
     placement: str = HERE
+
+    @property
+    def extent(self) -> str:
+        """Its competitions and seeds in words."""
+        return f"{plural(len(self.competitions), 'competition')} x {plural(self.seeds, 'seed')}"
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def create(
             "INSERT INTO runs (sweep_id, competition_id, seed, state, queued_at, position) VALUES (?, ?, ?, ?, ?, ?)",
             [(sweep_id, *run, RunState.QUEUED, now, position) for position, run in enumerate(wanted)],
         )
-        text = f"{spec.agent_id} on {len(spec.competitions)} competitions x {spec.seeds} seeds"
+        text = f"{spec.agent_id} on {spec.extent}"
         events.append(database, now, "sweep.created", text, sweep_id=sweep_id)
     return get(database, sweep_id)
 

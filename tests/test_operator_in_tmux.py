@@ -76,7 +76,7 @@ def test_a_run_is_lost_relaunched_and_graded_while_the_engine_is_killed_in_betwe
     terminal.type(
         f"clear; {program} sweep launch --agents-dir {agents} --agent unlucky -c {COMPETITION} --seeds 1"
     )
-    terminal.wait_for("is launched with 1 runs")
+    terminal.wait_for("is launched with 1 run")
 
     terminal.type(f"clear; {program}")
     terminal.wait_for("engine ok", "unlucky-1", "the GPU was lost")
@@ -107,7 +107,7 @@ def test_a_run_is_lost_relaunched_and_graded_while_the_engine_is_killed_in_betwe
     terminal.wait_for("The engine keeps running")
     assert status(places).running
     terminal.type(f"clear; {program} runs list")
-    terminal.wait_for("finished", "below median")
+    terminal.wait_for("spooky-author-identification", "below median")
 
 
 def test_a_day_from_the_launch_to_the_row(

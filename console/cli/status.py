@@ -19,6 +19,7 @@ from state.records import IMPORTED
 if TYPE_CHECKING:
     from console.views.datasets import Totals
     from console.views.overview import SweepLine
+    from engine.control import EngineStatus
     from engine.runs.causes import CauseGroup
     from state.records import Sweep
 
@@ -89,7 +90,7 @@ def status(context: typer.Context, json: Json = False) -> None:
         say(f"needs   {len(needed) - _MOST_CAUSES:,} more causes, see 'mlebench-console runs causes'")
     if known:
         say()
-        say_sweeps(known, now)
+        say_sweeps(known, now, engine)
     else:
         say("sweeps  none yet; 'mlebench-console sweep launch --help' shows how to launch one")
 
@@ -111,7 +112,9 @@ def datasets_text(found: Totals) -> str:
     return ", ".join(parts)
 
 
-def say_sweeps(lines: Sequence[SweepLine], now: float, *, with_medals: bool = True) -> None:
+def say_sweeps(
+    lines: Sequence[SweepLine], now: float, engine: EngineStatus, *, with_medals: bool = True
+) -> None:
     """Print one line for each sweep."""
     numbers = ("total", "queued", "live", "finished", "failed", "retrying", "stopped")
 
@@ -126,7 +129,7 @@ def say_sweeps(lines: Sequence[SweepLine], now: float, *, with_medals: bool = Tr
             "state": lambda line: line.sweep.state,
             **{name: partial(number, name) for name in numbers},
             **({"medals": _medals} if with_medals else {}),
-            "ends": lambda line: wording.expected_end(line.ends, now).removeprefix("ends "),
+            "ends": lambda line: wording.expected_end(line.ends, now, engine).removeprefix("ends "),
             "created": lambda line: wording.date_and_time(line.sweep.created_at),
             "": _mark,
             "notes": lambda line: wording.annotation(line.sweep),
@@ -167,7 +170,7 @@ def sweep_facts(line: SweepLine) -> dict[str, Any]:
 def spec_text(sweep: Sweep) -> str:
     """Return what was asked for, in one line; of imported runs only what is known."""
     spec = sweep.spec
-    what = f"{len(spec.competitions)} competitions x {spec.seeds} seeds"
+    what = spec.extent
     limit = f", {wording.limit(spec.time_limit_seconds)} each" if spec.time_limit_seconds else ""
     if spec.runtime == IMPORTED:
         return f"{what}{limit}, imported from run groups, graded by edition {spec.edition}"

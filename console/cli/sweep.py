@@ -142,8 +142,8 @@ def _say_forecast(launch: Launch, found: Forecast) -> None:
     """Print what would start, what is missing with its next steps, and how long it takes."""
     spec = launch.spec
     say(
-        f"{spec.agent_id} on {len(spec.competitions)} competitions x {spec.seeds} seeds,"
-        f" at most {wording.duration(spec.time_limit_seconds)} each: {launch.run_count} runs"
+        f"{spec.agent_id} on {spec.extent},"
+        f" at most {wording.duration(spec.time_limit_seconds)} each: {wording.plural(launch.run_count, 'run')}"
     )
     say(_time_text(found))
     if room := wording.room_left(found):
@@ -237,6 +237,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
     """List the sweeps, newest first."""
     from console.views.overview import sweep_lines
     from console.views.sweep import listed_sweeps
+    from engine.control import status
 
     now = time.time()
     with reading_state(context) as database:
@@ -244,7 +245,7 @@ def list_(context: typer.Context, json: Json = False) -> None:
     if json:
         say_json([sweep_facts(line) for line in known])
     elif known:
-        say_sweeps(known, now)
+        say_sweeps(known, now, status(places_of(context)))
     else:
         say("no sweeps yet")
 
@@ -261,6 +262,7 @@ def show(
     """Show one sweep: what was asked for, and every run."""
     from console.views.calls import KnownPrices, sweep_costs
     from console.views.overview import sweep_lines
+    from engine.control import status
     from engine.providers import model_prices
     from engine.runs.budgets import standings
     from state import experiments, runs, sweeps
@@ -295,7 +297,7 @@ def show(
             }
         )
         return
-    say_sweeps([line], now, with_medals=False)
+    say_sweeps([line], now, status(places_of(context)), with_medals=False)
     say(wording.medals(line.interim, line.any_medal, "±")[0])
     say_notes(sweep)
     for standing in shared:

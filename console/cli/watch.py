@@ -124,7 +124,7 @@ def _say(seen: WatchReport, told: Set[str]) -> None:
         say_wrapped(f"datasets: {datasets_text(seen.datasets)}", indent="  ")
     repeated = [line for line in seen.sweeps if line.is_over and line.sweep.id in told]
     for line in (line for line in seen.sweeps if line not in repeated):
-        say_wrapped(_sweep(line, seen.now), indent="  ")
+        say_wrapped(_sweep(line, seen.now, seen.engine), indent="  ")
     if repeated:
         verb = "is" if len(repeated) == 1 else "are"
         say_wrapped(f"{wording.plural(len(repeated), 'sweep')} {verb} over as before", indent="  ")
@@ -166,7 +166,7 @@ def _engine(engine: EngineStatus | None) -> str:
     return ", ".join(parts)
 
 
-def _sweep(line: SweepLine, now: float) -> str:
+def _sweep(line: SweepLine, now: float, engine: EngineStatus | None) -> str:
     from console.views.calls import money, short_cost
 
     counts = line.counts
@@ -180,8 +180,8 @@ def _sweep(line: SweepLine, now: float) -> str:
     if counts.demo:
         parts.append("demo data, not a result")
     parts.append(wording.medals(line.interim, line.any_medal, "±")[0])
-    if line.ends is not None:
-        parts.append(wording.expected_end(line.ends, now))
+    if ends := wording.expected_end(line.ends, now, engine):
+        parts.append(ends)
     if line.costs is not None and line.costs.spending.models:
         parts.append(f"models {short_cost(line.costs.spending)}")
         if line.costs.projected is not None:

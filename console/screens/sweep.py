@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from competitions.model import Thresholds
     from console.screens.run import RunFiles
     from console.views.run import RunFacts
+    from engine.control import EngineStatus
     from state.database import Database
 
 
@@ -178,7 +179,9 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             shown.show(())
             return
         whole = self.size.width
-        self.header.show(*_header(board, whole, self.app.now(), signs), *self._filter_line(board, whole))
+        self.header.show(
+            *_header(board, whole, self.app.now(), self.app.engine, signs), *self._filter_line(board, whole)
+        )
         if self._as_table:
             found = board.in_table(self._filter)
             rows = {row.competition_id: row for row in board.rows}
@@ -632,7 +635,9 @@ _COUNT_WORDS = (
 )
 
 
-def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pieces, ...]:
+def _header(
+    board: SweepBoard, width: int, now: float, engine: EngineStatus | None, signs: Signs
+) -> tuple[Pieces, ...]:
     """Return the header: the sweep's name, progress and medals so far."""
     sweep, dot = board.sweep, f" {signs.dot} "
     spec = sweep.spec
@@ -651,7 +656,7 @@ def _header(board: SweepBoard, width: int, now: float, signs: Signs) -> tuple[Pi
     place = board.all_sweeps.index(sweep.id) + 1
     several = len(board.all_sweeps) > 1
     others: Pieces = ((f"sweep {place} of {len(board.all_sweeps)} ", "dim"),) if several else ()
-    ends = wording.expected_end(board.ends, now)
+    ends = wording.expected_end(board.ends, now, engine)
     agent: Pieces = ((dot, "faint"), (foreign(spec.agent_id, 30).rstrip(), "text"))
     between: Piece = (dot, "faint")
     lefts: list[Pieces] = [

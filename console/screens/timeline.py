@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from textual import events
 from textual.widget import Widget
@@ -34,7 +35,7 @@ class TimelineScreen(ConsoleScreen):
     def __init__(self, sweep_id: str | None) -> None:
         super().__init__()
         self._sweep_id = sweep_id
-        self._found: Timeline | None = None
+        self._read: Timeline | None = None
         self._chosen: Bar | None = None
         # None: the whole time, which grows.
         self._window: Window | None = None
@@ -153,7 +154,7 @@ class TimelineScreen(ConsoleScreen):
         known = [*self.app.known_sweeps, None]
         if self._sweep_id in known and len(known) > 1:
             self._sweep_id = known[(known.index(self._sweep_id) + step) % len(known)]
-            self._found = self._chosen = self._window = None
+            self._read = self._chosen = self._window = None
             self.query_again()
 
     @property
@@ -164,8 +165,14 @@ class TimelineScreen(ConsoleScreen):
         step = 10 if is_young else 60
         return now // step * step
 
+    @property
+    def _found(self) -> Timeline | None:
+        """The timeline as it was read; without an expected end while the engine is down and starts nothing."""
+        is_down = self.app.engine is not None and not self.app.engine.running
+        return replace(self._read, ends=None) if self._read is not None and is_down else self._read
+
     def _take(self, found: Timeline | None) -> None:
-        self._found = found
+        self._read = found
         if found is not None:
             # It may have been named by its beginning.
             self._sweep_id = found.sweep_ids[0] if self._sweep_id else None

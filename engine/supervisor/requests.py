@@ -43,7 +43,7 @@ from environment.runner.protocol import Stop
 from foundation.clock import Clock
 from foundation.daemon_log import Log
 from foundation.problems import Problem, UsageProblem
-from foundation.text import visible
+from foundation.text import plural, visible
 from state import acknowledgements, events, experiments, requests, runs, sweeps, transitions
 from state.annotations import Annotation, annotate_run, annotate_sweep
 from state.causes import cause_key
@@ -179,7 +179,7 @@ class RequestDispatcher:
             agent_version=version,
             now=now,
         )
-        return Answer(f"sweep {sweep.id} is launched with {launch.run_count} runs", sweep.id)
+        return Answer(f"sweep {sweep.id} is launched with {plural(launch.run_count, 'run')}", sweep.id)
 
     def _set_state(self, state: SweepState, text: str, arguments: OneSweep, _by: str) -> Answer:
         sweep = sweeps.get(self._database, arguments.sweep_id)
@@ -196,7 +196,7 @@ class RequestDispatcher:
         ]
         for run in stopped:
             self._stop(run, by)
-        return Answer(f"sweep {sweep.id} is stopped with {len(stopped)} runs", sweep.id)
+        return Answer(f"sweep {sweep.id} is stopped with {plural(len(stopped), 'run')}", sweep.id)
 
     def _set_concurrency(self, arguments: SetSweep, _by: str) -> Answer:
         sweep = sweeps.get(self._database, arguments.sweep_id)
@@ -403,4 +403,4 @@ def _annotated(change: Annotation) -> str:
 
 
 def _runs(count: int) -> str:
-    return "1 run is" if count == 1 else f"{count} runs are"
+    return f"{plural(count, 'run')} {'is' if count == 1 else 'are'}"

@@ -26,6 +26,7 @@ from foundation import files
 from foundation.clock import Clock
 from foundation.locks import FileLock, is_held
 from foundation.problems import DataProblem, UsageProblem, refuse_pointer
+from foundation.text import plural
 from state import experiments, runs, submissions, sweeps, transitions
 from state.database import Database
 from state.lifecycle import Outcome, SweepState
@@ -167,7 +168,7 @@ class SweepImport:
             experiments.assign(self._database, arguments.experiment, sweep_id, now=now)
         place.rename(self._arriving / f"{_TAKEN}{sweep_id}")
         return Answer(
-            f"sweep {sweep_id} is imported with {len(found)} runs, which are being graded", sweep_id
+            f"sweep {sweep_id} is imported with {plural(len(found), 'run')}, to be graded", sweep_id
         )
 
     def _take(self, run: ImportedRun, run_id: int, directory: str, now: float) -> None:

@@ -14,6 +14,7 @@ from engine.places import Places
 from foundation.daemon_log import Log
 from foundation.files import removing_tree
 from foundation.problems import EnvironmentProblem, UsageProblem
+from foundation.text import plural
 from state import events, experiments, runs, sweeps
 from state.database import Database
 from state.lifecycle import MEDALS, RunState
@@ -47,9 +48,10 @@ class Loss:
     def in_words(self) -> str:
         """Return the loss as one sentence."""
         medals = f", {self.medals} with medals" if self.medals else ""
-        parts = [f"{self.runs} runs with {self.attempts} attempts, their logs, code and submissions"]
+        runs_gone, attempts_gone = plural(self.runs, "run"), plural(self.attempts, "attempt")
+        parts = [f"{runs_gone} with {attempts_gone}, their logs, code and submissions"]
         if self.results:
-            parts.append(f"{self.results} results{medals}")
+            parts.append(f"{plural(self.results, 'result')}{medals}")
         if self.experiments:
             parts.append(f"its part in {', '.join(self.experiments)}")
         return "; ".join(parts)

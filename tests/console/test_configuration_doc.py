@@ -48,3 +48,7 @@ def test_all_places_are_absolute_because_the_engine_works_elsewhere(
     )
     assert places == Places(tmp_path / "mine" / "config.toml", tmp_path / "data", tmp_path / "state")
     assert images_folder(places) == tmp_path / "mine" / "runs" / "images"
+    # In config.toml a path counts from its folder, wherever the command is given.
+    (tmp_path / "mine" / "config.toml").write_text('[places]\nstate_dir = "state"\ndata_dir = "~/data"\n')
+    places = find_places(config_file=Path("mine/config.toml"), environment={})
+    assert places.state_dir == tmp_path / "mine" / "state" and places.data_dir == Path.home() / "data"

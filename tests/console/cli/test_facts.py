@@ -17,7 +17,7 @@ from state import database as state_database
 from state import experiments, runs
 from state.database import Database
 from state.lifecycle import Outcome
-from state.records import Run, Sweep
+from state.records import Run, Sweep, SweepSpec
 from tests.console.cli.conftest import Cli
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 
@@ -64,6 +64,12 @@ def test_sweeps_are_listed_with_their_counts(cli: Cli, world: Database) -> None:
 def test_the_columns_that_a_pipe_gets_do_not_depend_on_what_is_in_them(cli: Cli, world: Database) -> None:
     assert {"attempts", "notes"} <= set(cli("runs", "list").out.splitlines()[0].split())
     assert "notes" in cli("sweep", "list").out.splitlines()[0].split()
+
+
+def test_one_competition_and_one_seed_are_not_called_several() -> None:
+    spec = SweepSpec("dummy", "", ("leaf-classification",), 1, 60.0)
+    assert spec.extent == "1 competition x 1 seed"
+    assert replace(spec, seeds=3).extent == "1 competition x 3 seeds"
 
 
 def test_a_sweep_is_shown_by_an_unambiguous_beginning_of_its_name(cli: Cli, world: Database) -> None:

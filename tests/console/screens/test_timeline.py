@@ -233,3 +233,15 @@ async def test_an_idle_timeline_writes_nothing(opened: OpenConsole) -> None:
         assert isinstance(console.app.screen, TimelineScreen)
         console.app.screen.tick()
         assert painted == []
+
+
+@pytest.mark.parametrize("with_engine", [True, False])
+async def test_while_the_engine_is_down_nothing_says_when_a_sweep_ends(
+    opened: OpenConsole, with_engine: bool
+) -> None:
+    async with opened(worlds.night, screen=SWEEP, with_engine=with_engine) as console:
+        await console.sees("engine ok" if with_engine else "engine down", "seed 1")
+        assert ("ends ~" in console.text()) is with_engine
+        await console.press("t")
+        await console.sees("medals over time")
+        assert ("ends ~" in console.text()) is with_engine

@@ -117,7 +117,7 @@ def test_results_are_removed_only_when_it_is_said(place: Place, how: str) -> Non
     folder = place.files("good")
     with pytest.raises(UsageProblem, match="has results") as told:
         place.remove("good")
-    assert ("1 results, 1 with medals" if how == "graded" else "its part in row") in str(told.value)
+    assert ("1 result, 1 with medals" if how == "graded" else "its part in row") in str(told.value)
     assert (folder / "run.log").exists()
     place.remove("good", with_results=True)
     assert sweeps.find(place.state, "good") is None

@@ -240,7 +240,7 @@ ATTACKS = {
     # What it does, how that ends, and what its log must not hold.
     "goes on and ignores its end": (
         "kill -9 -1; (setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' &)\n"
-        "trap 'echo saved; exit 4' TERM; echo ready $(date +%s); while :; do sleep 0.1; done",
+        "trap 'echo saved; exit 4' TERM; echo ready $EPOCHSECONDS; while :; do sleep 0.1; done",
         "deadline",
         "",
     ),
@@ -276,7 +276,9 @@ def test_an_agent_that_attacks_gets_the_end_that_it_gets_in_docker(world: World,
     else:
         assert told.reason == "memory" or told.oom_kills, (told, log(attempt))
     if reason == "deadline":
-        assert told.exit_code == 4, (told, log(attempt))
+        # Apptainer may end by the signal before it has its agent's exit code.
+        codes = (4, 143) if world.runtime == protocol.APPTAINER else (4,)
+        assert told.exit_code in codes, (told, log(attempt))
         assert log(attempt).endswith("saved\n"), "what is asked to end may save what it has"
     if forbidden:
         assert forbidden not in log(attempt)
