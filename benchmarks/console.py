@@ -206,7 +206,8 @@ def _large_logs(busy: Path, rounds: int) -> Iterator[Comparison | Reading]:
         ("Needle-4711", (), 2.0),
         ("needle-4711", ("-i",), 2.0),
         ("needle-[0-9]+", ("-i", "-E"), 2.0),
-        ("(needle|haystack)-4", ("-i", "-E"), 2.0),
+        # No text that has to occur in a hit, for which both would look first; still 256 MB in half a second.
+        ("(needle|haystack)-4", ("-i", "-E"), 3.0),
     ):
         yield _search(busy, log, run, typed, flags, promise, rounds)
 
