@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import accumulate, chain, zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -72,8 +72,10 @@ _CLASS_WIDTH = max(len(words) for words in wording.FAILURE_WORDS.values())
 _WIDEST_HELP = 84
 _AROUND_HELP = 10
 _NAMES_WIDTH = 12
-# From this width of the terminal on the help has two columns, and how wide the left one is.
-_WIDE_TERMINAL, _HELP_COLUMN = 180, 80
+# From this width of the terminal on the help has two columns.
+_WIDE_TERMINAL = 118
+# The cells around the names of keys and signs, and how many lines of a block are not divided from its title.
+_INDENT, _LEAST_OF_BLOCK = 3, 4
 # Titles of contexts whose names are not clear enough.
 _TITLES: dict[str, str] = {
     "app": "Everywhere",
@@ -180,9 +182,11 @@ class HelpScreen(Dialog[None]):
             ("", ((f"  {sign:<{_NAMES_WIDTH}} ", role), (meaning, "text")))
             for sign, role, meaning in sign_meanings(app.signs)
         ]
-        room = min(_WIDEST_HELP, 9 * app.size.width // 10) - _AROUND_HELP - _NAMES_WIDTH
         is_wide = app.size.width >= _WIDE_TERMINAL
         self.set_class(is_wide, "-wide")
+        whole = min(_WIDEST_HELP * (1 + is_wide), 9 * app.size.width // 10) - _AROUND_HELP
+        column = whole // (1 + is_wide)
+        room = column - _NAMES_WIDTH - _INDENT
         blocks: list[list[Pieces]] = []
         for title, found in (*parts, ("Signs", signs)):
             kept = [
@@ -198,7 +202,7 @@ class HelpScreen(Dialog[None]):
         lines: list[Pieces] = []
         if self._words:
             lines += [(("/ ", "accent"), (foreign(self._words, 60).rstrip(), "text")), ()]
-        return [*lines, *(_in_two_columns(blocks) if is_wide else chain(*blocks))]
+        return [*lines, *(_in_two_columns(blocks, column) if is_wide else chain(*blocks))]
 
     def on_prompt_changed(self, message: Prompt.Changed) -> None:
         """Search while typing."""
@@ -231,13 +235,19 @@ class HelpScreen(Dialog[None]):
             self.dismiss()
 
 
-def _in_two_columns(blocks: Sequence[Sequence[Pieces]]) -> Iterable[Pieces]:
-    """Put blocks of lines beside each other: the first ones up to half of all lines on the left."""
-    half, left, right = sum(map(len, blocks)) / 2, list[Pieces](), list[Pieces]()
-    for block in blocks:
-        (left if not right and (not left or len(left) + len(block) / 2 <= half) else right).extend(block)
+def _in_two_columns(blocks: Sequence[Sequence[Pieces]], width: int) -> Iterable[Pieces]:
+    """Put blocks of lines beside each other in two columns of equal height, of which one may divide a block."""
+    lines = list(chain(*blocks))
+    half = (len(lines) + 1) // 2
+    begins = list(accumulate(map(len, blocks), initial=0))
+    # A title stays with the lines below it.
+    half = next((begin for begin in begins if begin < half < begin + _LEAST_OF_BLOCK), half)
+    left, right = lines[:half], lines[half:]
+    if half not in begins:
+        divided = max(place for place, begin in enumerate(begins) if begin < half)
+        right.insert(0, (*blocks[divided][0], (" continued", "dim")))
     for one, other in zip_longest(left, right, fillvalue=()):
-        yield (*one, (" " * max(1, _HELP_COLUMN - width_of(one)), "text"), *other)
+        yield (*one, (" " * max(1, width - width_of(one)), "text"), *other)
 
 
 def _wrapped_help(line: Pieces, room: int) -> list[Pieces]:
@@ -263,12 +273,12 @@ def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:
         (
             f"{signs.running} idle 3h",
             "warn",
-            f"running, but no sign of life for that long; {IDLE_LETTER} where there is no room",
+            f"running, but no output, submission or processor use for that long; {IDLE_LETTER} where there is no room",
         ),
         (
-            f"{signs.running} 1h left",
+            f"{signs.running} no valid",
             "warn",
-            f"running without a valid submission, little time is left; {LATE_LETTER} where there is no room",
+            f"no valid submission yet, and little time is left; {LATE_LETTER} where there is no room",
         ),
         (
             f"{signs.running} no grade",
@@ -300,7 +310,16 @@ def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:
         (f"{signs.invalid} ", "warn", "a dataset that Kaggle no longer has"),
         (f"{signs.dot} ", "dim", "a dataset that is not prepared, or a step that is not needed"),
         (wording.UNKNOWN, "dim", "not known"),
-        (f"{signs.up} {signs.down}", "accent", "the column that the list is sorted by, and its direction"),
+        (f"{signs.up} {signs.down}", "dim", "beside a score: higher, or lower, is better"),
+        (
+            f"{signs.ascending} {signs.descending}",
+            "accent",
+            f"the column that the list is sorted by; {signs.ascending}: in reversed order",
+        ),
+        (f"{signs.bar_begin}2{signs.bar_segment}", "text", "in a timeline: the second attempt of a run"),
+        (signs.bar_chosen * 2, "text", "in a timeline: the chosen attempt"),
+        ("+", "text", "in a timeline: several attempts that are too short to be told apart"),
+        (f"{signs.now} {signs.expected}", "dim", "in a timeline: now, and the expected end"),
         (signs.pointer, "text", "where a score stands among the cut-offs for medals"),
     ]
 

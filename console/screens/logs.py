@@ -12,7 +12,7 @@ from console.logs.merged import Source, sources
 from console.logs.pattern import ERRORS
 from console.logs.reader import last_lines
 from console.tui.keys import Context, Key
-from console.tui.painting import Line, Piece, Pieces, foreign, foreign_end
+from console.tui.painting import Line, Piece, Pieces, cut, foreign, foreign_end
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Signs
 from console.tui.widgets.line_list import LineList
@@ -117,11 +117,16 @@ class MergedScreen(LogScreen):
             header.show(((f" {foreign(what, self.size.width - 2).rstrip()}", "strong"),))
             self.query_one(LogPane).redraw()
             return
-        why = "  not merged: when their lines were printed is not known"
+        why = "  not merged: only the agents' own clocks date these lines, which the engine does not trust"
         header.show(((f" the end of {count}", "strong"), (why, "dim")))
         ends, signs = self.query_one("#ends", LineList), self.app.signs
-        # As many lines of each as fit, below its name and above an empty line.
-        most = max(_FEWEST_OF_EACH, ends.size.height // max(1, len(self._ends)) - 2)
+        # As many lines of each as fit, below its name and above an empty line; long logs get what short ones leave.
+        rows = ends.size.height + 1 - 2 * len(self._ends)
+        lengths = [max(1, len(printed)) for _source, printed in self._ends]
+        fitting = (
+            most for most in range(_MOST_OF_EACH, 0, -1) if sum(min(most, each) for each in lengths) <= rows
+        )
+        most = max(_FEWEST_OF_EACH, next(fitting, 0))
         lines: list[Line] = []
         for source, printed in self._ends:
             lines += [Line()] if lines else []
@@ -130,7 +135,8 @@ class MergedScreen(LogScreen):
                 (foreign(source.label, 60).rstrip(), "strong"),
                 ("  ", "text"),
             )
-            lines.append(Line((*name, _how_it_is(source, signs)), key=source.run_id, selectable=True))
+            how: Pieces = cut((*name, *_how_it_is(source, signs)), self.size.width - 2, signs.ellipsis)
+            lines.append(Line(how, key=source.run_id, selectable=True))
             shown = printed[-most:] or ("nothing has been printed yet",)
             for text in shown:
                 looks_bad = ERRORS.first(text.encode()) is not None
@@ -181,20 +187,23 @@ class MergedScreen(LogScreen):
         self.in_background(read, take, latest="ends")
 
 
-def _how_it_is(source: Source, signs: Signs) -> Piece:
-    """Return the sign and the words for how a run has ended, or that it goes on."""
+def _how_it_is(source: Source, signs: Signs) -> Pieces:
+    """Return the sign and the words for how a run has ended and why, or that it goes on."""
     run = source.run
     if source.grows or run is None:
-        return (f"{signs.running} still printing", "running")
+        return ((f"{signs.running} still printing", "running"),)
     if run.failure_class is not None:
-        return (f"{signs.failed} {wording.failure(run)}", "bad")
-    if run.outcome is not None:
+        failed: Piece = (f"{signs.failed} {wording.failure(run)}", "bad")
         return (
-            f"{outcome_sign(run.outcome, signs)} {wording.OUTCOME_WORDS[run.outcome]}",
-            outcome_role(run.outcome),
+            failed,
+            (f" {signs.dot} ", "faint"),
+            (foreign(run.cause or run.failure_text, 400).rstrip(), "text"),
         )
-    return (run.state.value, state_role(run))
+    if run.outcome is not None:
+        words = f"{outcome_sign(run.outcome, signs)} {wording.OUTCOME_WORDS[run.outcome]}"
+        return ((words, outcome_role(run.outcome)),)
+    return ((run.state.value, state_role(run)),)
 
 
 # How many of a log's last lines are shown at least, and read.
-_FEWEST_OF_EACH, _MOST_OF_EACH = 3, 40
+_FEWEST_OF_EACH, _MOST_OF_EACH = 3, 100

@@ -849,7 +849,7 @@ def _never_launched(
 # What a person can do about what keeps a run from starting.
 _NEXT_STEPS = {
     HoldKind.ENGINE: ":engine starts it",
-    HoldKind.PAUSED: "p on the Sweep screen resumes it",
+    HoldKind.PAUSED: ":resume resumes it",
     HoldKind.DATASET: "p on the Data screen prepares it",
     HoldKind.BUDGET: "'sweep budget' on the command line sets another",
 }

@@ -31,7 +31,7 @@ _KINDS = {
     NotificationKind.FINISHED: "a run ended without a medal",
     NotificationKind.FAILED: "a run or a dataset failed",
     NotificationKind.MEDAL: "a run ended with a medal",
-    NotificationKind.IDLE: "a run shows no sign of life",
+    NotificationKind.IDLE: "a run is idle",
     NotificationKind.DISK: "a disk is almost full",
     NotificationKind.PREPARED: "a dataset is prepared",
     NotificationKind.REFUSED: "Kaggle refuses a dataset",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -54,7 +55,7 @@ from console.views.sweep import (
     sweep_board,
 )
 from engine.model_costs import named
-from engine.runs.causes import cause_now, group_by_cause, idle_since
+from engine.runs.causes import CauseKind, cause_now, group_by_cause, idle_since
 from engine.scoreboard import Interim
 from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import Attempt, Run, Sweep
@@ -127,6 +128,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             "sweep.classify": lambda: applies(runs.classify_question, self._chosen()),
             "sweep.merged": lambda: len(self._chosen()) > 1,
             "sweep.diff": lambda: len(self._compared()) == 2,
+            "sweep.log": lambda: (run := self._run()) is not None and run.attempts > 0,
         }.get(key.id)
         return can is None or can()
 
@@ -203,7 +205,6 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             shown.show([*self._matrix_lines, *self._below()])
             if was_dense != self._is_dense:
                 self.place_detail()
-                self.call_after_refresh(self.draw)
             if self._is_dense and self._cursor_wanted is None:
                 # The first line may be a heading beside another block's competition.
                 self._cursor_wanted = next((run.id for run in self._shown()), None)
@@ -357,7 +358,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         board, now, current = self._board, self.app.now(), self._run()
         found = [run.id for run in self._shown() if board.needs_somebody(run, now)]
         if not found:
-            self.app.say("no run has failed here, and none is stuck")
+            self.app.say("no run has failed here, and no live one needs you")
             return
         after = found.index(current.id) + 1 if current is not None and current.id in found else 0
         self._cursor_wanted = found[after % len(found)]
@@ -627,6 +628,8 @@ _WITH_NODES = 125
 _WIDE = 110
 # With more seeds each column is only as wide as needed.
 _SEEDS_WITH_ROOM = 3
+# What is wrong with live runs, in the words of their cells.
+_NEEDING = {CauseKind.LATE: "no valid", CauseKind.IDLE: "idle", CauseKind.UNGRADABLE: "no grade"}
 # Words for the counts of runs by state, in several forms, longest first.
 _COUNT_WORDS = (
     (" running", " queued", " finished", " failed", " infrastructure", " stopped"),
@@ -672,10 +675,11 @@ def _header(
         for tail in (when, ())
         for text in texts
     ]
-    stuck = sum(cause_now(run, spec.time_limit_seconds, now) is not None for run in board.live)
+    troubles = (cause_now(run, spec.time_limit_seconds, now) for run in board.live)
+    needing = Counter(trouble[0] for trouble in troubles if trouble is not None)
     space: Piece = (" ", "text")
     counts: list[Pieces] = [
-        ((" ", "text"), *_counts(board, stuck, signs, words), space) for words in _COUNT_WORDS
+        ((" ", "text"), *_counts(board, needing, signs, words), space) for words in _COUNT_WORDS
     ]
     # States are named in words as long as the medals are not in their last form, which lacks the bounds.
     worded = [
@@ -732,10 +736,12 @@ def _budget(costs: SweepCosts, signs: Signs) -> Pieces:
     return (("budget ", "dim"), (full, role), (empty, "faint"), (used, "text"))
 
 
-def _counts(board: SweepBoard, stuck: int, signs: Signs, words: tuple[str, ...]) -> Pieces:
+def _counts(
+    board: SweepBoard, needing: Mapping[CauseKind, int], signs: Signs, words: tuple[str, ...]
+) -> Pieces:
     """Return the number of runs by state with signs; runs waiting in a batch system don't count as running.
 
-    In words, the live ones that a person should look at are counted too.
+    Live runs that a person should look at are counted too, by what is wrong with them.
     """
     running, queued, finished, failed, infrastructure, stopped = words
     counts = board.counts
@@ -747,8 +753,9 @@ def _counts(board: SweepBoard, stuck: int, signs: Signs, words: tuple[str, ...])
         (f"   {signs.done} {counts.finished}{finished}", "good" if counts.finished else "dim"),
         (f"   {signs.failed} {counts.failed}{failed}", "bad" if counts.failed else "dim"),
     ]
-    if stuck and running:
-        pieces.insert(1, (f" ({stuck} stuck)", "warn"))
+    if needing:
+        told = ", ".join(f"{count} {_NEEDING[kind]}" for kind, count in sorted(needing.items()))
+        pieces.insert(1, (f" ({told})", "warn"))
     if waiting:
         pieces.insert(1, (f" ({waiting} wait{' in Slurm' if running else ''})", "text"))
     if counts.infrastructure:
@@ -792,7 +799,7 @@ def _matrix_columns(
     # If there is room, words why a run should be looked at are whole, and a batch system's nodes are shown.
     grows = 12
     if board.sweep.spec.seeds <= _SEEDS_WITH_ROOM:
-        grows = (24 if context.with_nodes else 18) if context.elsewhere else 15
+        grows = (24 if context.with_nodes else 21) if context.elsewhere else 21
     return [
         Column("competition", name, 38, grows=56, by=RunOrder.NAME),
         *(
@@ -827,6 +834,9 @@ def _cell(run: Run, row: CompetitionRow, context: _Context, *, marked: bool) -> 
     attempt = context.elsewhere.get(run.id)
     if attempt is not None and attempt.node and context.with_nodes:
         forms.insert(0, (*forms[0], (f" {attempt.node}", "dim")))
+    if drawn.letter:
+        # Why it should be looked at is worth more than the standing.
+        forms.append((mark, (f"{drawn.sign} {texts[-1]}", drawn.role)))
     return Forms([*forms, (mark, (f"{drawn.sign} ", drawn.role), standing)])
 
 
@@ -841,8 +851,8 @@ def _score(score: float, row: CompetitionRow, signs: Signs) -> Pieces:
     return ((wording.score_beside(score, row.thresholds, 8), "text"), (arrow, "dim"))
 
 
-# The width of a seed in the dense view: a mark, which is the gap too, the sign, and two letters after it.
-_DENSE_SEED = 4
+# The width of a seed in the dense view: a mark, which is the gap too, the sign, and a letter after it.
+_DENSE_SEED = 3
 _DENSE_NAME = 38
 _DENSE_LONGEST_NAME = 56
 _DENSE_SHORTEST_NAME = 16
@@ -989,15 +999,17 @@ def _blocks(groups: Sequence[tuple[SplitGroup, Sequence[CompetitionRow]]], heigh
 
 
 def _dense_cell(run: Run, context: _Context, *, marked: bool) -> Pieces:
-    """Return a run's sign, and letters after it: its standing, why it failed or should be looked at, or a re-roll."""
+    """Return a run's sign, and a letter: why it failed or should be looked at, else its standing, or a re-roll."""
     drawn = _drawn(run, context)
     more: Piece = (context.signs.reroll if run.rerolls else " ", drawn.role)
-    if drawn.standing:
+    if drawn.letter:
+        more = (drawn.letter, drawn.role)
+    elif drawn.standing:
         more = (drawn.standing.strip("[]"), drawn.standing_role)
     elif run.state is RunState.FAILED:
         more = (wording.FAILURE_LETTERS[run.failure_class or FailureClass.UNKNOWN], drawn.role)
     mark: Piece = (context.signs.marked if marked else " ", "accent")
-    return mark, (drawn.sign, drawn.role), more, (drawn.letter or " ", drawn.role)
+    return mark, (drawn.sign, drawn.role), more
 
 
 def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
@@ -1023,26 +1035,20 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
     """Return the columns of the flat table."""
     now = context.now
 
-    def standing(run: Run) -> Cell:
-        """Return the outcome or state; without a score the cause too, in the room of the columns after it."""
-        state, why = in_short(run), cause(run)
-        if why is None or run.score is not None:
-            return state
-        forms = [(*_padded(state, _STATE_WIDTH), *form) for form in why.forms]
-        return Rest(forms[0], forms[-1], least=_STATE_WIDTH + _LEAST_CAUSE)
-
-    def in_short(run: Run) -> Pieces:
+    def state(run: Run) -> Pieces:
         """Return the outcome of a run, or its state and current standing."""
         drawn = _drawn(run, context)
         if run.failure_class is not None and run.state is not RunState.QUEUED:
             return ((f"{drawn.sign} {wording.FAILURE_SHORT[run.failure_class]}", "bad"),)
         if run.outcome is not None:
             return ((f"{drawn.sign} {wording.OUTCOME_SHORT[run.outcome]}", drawn.role),)
-        word = drawn.text if drawn.letter else run.state.value
+        word = drawn.shorter if drawn.letter else run.state.value
         if run.is_live and drawn.sign == context.signs.queued:
             word = "waits"
-        state: Piece = (f"{drawn.sign} {word}", drawn.role)
-        return (state, (f" {drawn.standing}", drawn.standing_role)) if drawn.standing else (state,)
+        drawn_state: Piece = (f"{drawn.sign} {word}", drawn.role)
+        if not drawn.standing:
+            return (drawn_state,)
+        return drawn_state, (f" {drawn.standing}", drawn.standing_role)
 
     def attempt(run: Run) -> str:
         """Return the number of the attempt, if it is not the first."""
@@ -1053,7 +1059,7 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
             return ""
         return _took(run, context)
 
-    def quiet(run: Run) -> Cell:
+    def idle(run: Run) -> Cell:
         if not run.is_live or run.last_activity_at is None:
             return ""
         role: Role = "dim" if idle_since(run, now) is None else "warn"
@@ -1064,11 +1070,8 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         attempt = context.elsewhere.get(run.id)
         role: Role = "text" if run.state is RunState.FAILED else "dim"
         forms: tuple[str, ...] = ()
-        if run.state is RunState.FAILED:
-            suspected = f"suspected: {run.suspected}; {run.failure_text}" if run.suspected else ""
-            forms = (suspected.removesuffix("; ") or run.failure_text,)
-        elif trouble := wording.grading_trouble(run, now):
-            forms, role = (trouble,), "warn"
+        if trouble := _trouble_in_words(run, context):
+            forms, role = (trouble,), role if run.state is RunState.FAILED else "warn"
         elif attempt is not None and wording.is_waiting(attempt):
             when = wording.waits_short(attempt, now)[:1] if attempt.starts_at is not None else ()
             forms, role = (wording.waits(attempt, now), *when), _drawn(run, context).role
@@ -1083,28 +1086,21 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
     def score(run: Run) -> Cell:
         return "" if run.score is None else _score(run.score, rows[run.competition_id], context.signs)
 
-    def what(run: Run) -> Cell:
+    def cause_or_note(run: Run) -> Cell:
         return cause(run) or (*noted(run), (_where(run, context), "dim"))
 
+    longest = max(map(len, rows), default=0)
     return [
         Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=RunOrder.BENCHMARK),
-        Column("competition", lambda run: run.competition_id, 38, grows=56, by=RunOrder.NAME),
+        Column("competition", lambda run: run.competition_id, min(longest, 38), grows=56, by=RunOrder.NAME),
         Column("seed", lambda run: str(run.seed), 4, right=True, gap=1),
-        Column("standing", standing, 14, by=RunOrder.NEED),
+        Column("state", state, 14, by=RunOrder.NEED),
         Column("score", score, 10, right=True, by=RunOrder.MEDALS),
-        Column("took", took, 7, drop=2, right=True, gap=1, role="dim"),
-        Column("attempt", attempt, 7, drop=3, right=True, gap=1, role="dim"),
-        Column("quiet", quiet, 6, drop=4, right=True, gap=1, by=RunOrder.QUIET),
-        Column("what", what, 8, grows=REST, drop=1),
+        Column("took", took, 5, drop=2, right=True, role="dim"),
+        Column("attempt", attempt, 7, drop=4, right=True, role="dim"),
+        Column("idle", idle, 6, drop=3, right=True, gap=1, by=RunOrder.QUIET),
+        Column("cause or note", cause_or_note, 24, grows=REST, drop=1),
     ]
-
-
-# The width of the state before a cause, and the room that a cause has at least if names need not be cut for it.
-_STATE_WIDTH, _LEAST_CAUSE = 11, 30
-
-
-def _padded(pieces: Pieces, width: int) -> Pieces:
-    return (*pieces, (" " * max(1, width - width_of(pieces)), "text"))
 
 
 def _took(run: Run, context: _Context) -> str:

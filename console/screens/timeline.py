@@ -207,6 +207,6 @@ class TimelineScreen(ConsoleScreen):
         lanes = wording.plural(len(found.lanes), "slot")
         name = "all sweeps" if self._sweep_id is None else self._sweep_id
         lines = [((" ", "text"), *fitting(summary(found, name, lanes, self._now, signs), width - 1))]
-        if found.marks:
-            lines.append(cut(((" ", "text"), *legend(found, signs)), width))
+        if told := legend(found, signs):
+            lines.append(cut(((" ", "text"), *told), width))
         return tuple(lines)

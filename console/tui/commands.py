@@ -18,6 +18,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -748,11 +749,16 @@ def _key_text(app: ConsoleApp, key_id: str) -> str:
 
 
 def _fitting(known: Sequence[Command], typed: str) -> list[Command]:
-    wanted = typed.lower()
+    """Return the commands in which each typed word begins the name, is in it, or begins a word of the help."""
     ranks = {}
     for place, command in enumerate(known):
-        in_help = any(word.startswith(wanted) for word in command.help.lower().split())
-        rank = 0 if command.name.startswith(wanted) else 1 if wanted in command.name else 2 if in_help else 3
+        rank = 0
+        for wanted in typed.lower().split():
+            in_help = any(word.startswith(wanted) for word in command.help.lower().split())
+            found = (
+                0 if command.name.startswith(wanted) else 1 if wanted in command.name else 2 if in_help else 3
+            )
+            rank = max(rank, found)
         if rank < 3:
             ranks[place] = rank
     return [known[place] for place in sorted(ranks, key=lambda place: (ranks[place], place))]
@@ -768,7 +774,7 @@ def _words_fitting(known: Iterable[Word], typed: str) -> list[Word]:
 
 
 class ConsoleCommands(Provider):
-    """Finds commands by fuzzy search; commands with required arguments open the command line."""
+    """Finds commands by the beginnings of words; commands with required arguments open the command line."""
 
     @property
     def _known(self) -> list[Command]:
@@ -777,15 +783,17 @@ class ConsoleCommands(Provider):
     async def discover(self) -> Hits:
         """All commands, before anything is typed."""
         for command in self._known:
-            yield DiscoveryHit(_title(command), partial(self._take, command), help=command.help)
+            yield DiscoveryHit(self._title(command), partial(self._take, command), help=command.help)
 
     async def search(self, query: str) -> Hits:
         """The commands that match."""
-        matcher = self.matcher(query)
-        for command in self._known:
-            score = matcher.match(f"{command.name} {command.help}")
-            if score > 0:
-                yield Hit(score, _title(command), partial(self._take, command), help=command.help)
+        for place, command in enumerate(_fitting(self._known, query)):
+            yield Hit(1 / (1 + place), self._title(command), partial(self._take, command), help=command.help)
+
+    def _title(self, command: Command) -> Content:
+        """Return the name of a command with its arguments, and its key."""
+        key = _key_text(cast("ConsoleApp", self.app), command.key)
+        return Content(f"{command.name} {command.takes}".rstrip() + (f"   ({key})" if key else ""))
 
     def _take(self, command: Command) -> None:
         app = cast("ConsoleApp", self.app)
@@ -793,10 +801,6 @@ class ConsoleCommands(Provider):
             app.action_command_line(f"{command.name} ")
         else:
             execute(app, command.name)
-
-
-def _title(command: Command) -> str:
-    return f"{command.name} {command.takes}".rstrip().replace("[", "\\[")
 
 
 _MOST_LINES = 24

@@ -173,6 +173,10 @@ class DetailedScreen(FilteredScreen):
         """Show or hide the pane for the new size."""
         self.place_detail()
 
+    def on_line_list_resized(self) -> None:
+        """Draw list and pane for the widths that they have got, which may be some frames after `place_detail`."""
+        self.draw()
+
     def on_line_list_cursor_moved(self) -> None:
         """Update the pane."""
         if self.can_draw:

@@ -217,8 +217,11 @@ class Signs:
     right: str = "►"
     up: str = "↑"
     down: str = "↓"
+    ascending: str = "▴"
+    descending: str = "▾"
     enter: str = "⏎"
     bar_full: str = "█"
+    bar_chosen: str = "═"
     bar_parts: str = " ▏▎▍▌▋▊▉"
     bar_empty: str = "·"
     bar_segment: str = "━"
@@ -251,8 +254,11 @@ ASCII = Signs(
     right=">",
     up="^",
     down="v",
+    ascending="/",
+    descending="\\",
     enter="Enter",
     bar_full="#",
+    bar_chosen="#",
     bar_parts=" ",
     bar_empty=".",
     bar_segment="=",

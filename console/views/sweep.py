@@ -42,7 +42,7 @@ class RunOrder(StrEnum):
     NAME = "by name"
     NEED = "what needs you first"
     MEDALS = "most medals first"
-    QUIET = "longest quiet first"
+    QUIET = "longest idle first"
 
     def next(self) -> RunOrder:
         """Return the order after this one."""
@@ -89,9 +89,9 @@ class CompetitionRow:
 
     @property
     def medals(self) -> tuple[int, int]:
-        """The number of runs with a medal, and of runs whose result counts, including agents' own failures."""
-        counted = [trial for run in self.runs if run is not None and (trial := trial_of(run)).counts]
-        return sum(trial.has(Measure.ANY_MEDAL) for trial in counted), len(counted)
+        """The number of runs with a medal, and of those that have ended, as in the results of the split."""
+        ended = [trial for run in self.runs if run is not None and (trial := trial_of(run)).ended]
+        return sum(trial.has(Measure.ANY_MEDAL) for trial in ended), len(ended)
 
     @property
     def best(self) -> float | None:

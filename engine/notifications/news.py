@@ -142,7 +142,7 @@ def new_idle_runs(database: Database, seen: SeenNews, now: float) -> tuple[list[
         sweep_ids = ", ".join(dict.fromkeys(run.sweep_id for run in new))
         which = f"{new[0].sweep_id} {new[0].competition_id}, seed {new[0].seed}"
         who = which if len(new) == 1 else f"{len(new):,} runs of {sweep_ids}"
-        found.append(News(NotificationKind.IDLE, f"{who}: no sign of life"))
+        found.append(News(NotificationKind.IDLE, f"{who}: idle, without output, submission or processor use"))
     return found, replace(seen, idle={name: since for name, (since, _run) in idle.items()})
 
 

@@ -167,7 +167,7 @@ def cause_now(run: Run, limit: float | None, now: float) -> tuple[CauseKind, str
     if run.valid is not True and limit is not None and now - started > LATE_SHARE * limit:
         return CauseKind.LATE, "no valid submission", started + LATE_SHARE * limit
     quiet = idle_since(run, now)
-    return None if quiet is None else (CauseKind.IDLE, "no sign of life", quiet + IDLE_SECONDS)
+    return None if quiet is None else (CauseKind.IDLE, "idle", quiet + IDLE_SECONDS)
 
 
 def _newest_first(member: tuple[float, Run]) -> tuple[float, int]:

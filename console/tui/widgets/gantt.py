@@ -50,7 +50,7 @@ def mark_sign(kind: MarkKind) -> Piece:
 def bar_end(bar: Bar, signs: Signs) -> Piece:
     """Return the signs at the end of a bar: the outcome, or for a live attempt what it would get now."""
     if bar.is_live or bar.state in (RunState.COLLECTING, RunState.GRADING):
-        standing = signs.dot if bar.standing is None else outcome_sign(bar.standing, signs)
+        standing = "" if bar.standing is None else outcome_sign(bar.standing, signs)
         return standing + signs.running, "warn" if bar.is_live and bar.cause else "running"
     if bar.state is RunState.FAILED:
         letter = wording.FAILURE_LETTERS[bar.failure or FailureClass.UNKNOWN]
@@ -62,7 +62,7 @@ def bar_end(bar: Bar, signs: Signs) -> Piece:
 
 def gutter(found: Timeline, width: int) -> int:
     """Return the width of the names before the lanes: of the longest one, or a share of the width."""
-    longest = max((len(_name(bar)) for bar in found.bars), default=0)
+    longest = max((len(_name(lane.bars[-1])) for lane in found.lanes if not _is_shared(lane)), default=0)
     return max(_SCALE, min(longest + 2, width // _NAMES_SHARE))
 
 
@@ -77,9 +77,10 @@ def axis(
     if here is not None and found.ends is not None and found.ends.at > window.end:
         free = room - here - 2
         at_most = "by " if found.ends.at_most else "~"
-        forms = (f"{at_most}{wording.clock(found.ends.at)}{signs.right}", signs.right)
         # A time of day is that of the next one.
-        edge = next((form for form in forms[found.ends.at - now > _DAY :] if len(form) <= free), "")
+        if found.ends.at - now <= _DAY:
+            edge = f"{at_most}{wording.clock(found.ends.at)}{signs.right}"
+        edge = edge if len(edge) <= free else ""
     last = room - len(edge)
     for at, text in time_ticks(window.begin, window.end, room / _BETWEEN_TICKS):
         place = int(window.share(at) * room)
@@ -119,7 +120,8 @@ def lane_lines(
 ) -> list[Pieces]:
     """Return one lane in `rows` lines: a name and the bars, the names of all bars below them, then empty lines.
 
-    The name is that of the chosen attempt, else of the lane's last one.
+    The name is that of the lane's competition and seed; a lane of several has a number, and the name of the chosen
+    attempt, else of its last one, where there is room.
     """
     room = width - label
     empty: _Cells = [(" ", "text")] * room
@@ -147,11 +149,12 @@ def lane_lines(
         stop = min(room, max(start + 1, last))
         drawn = _bar(bar, stop - start, is_chosen, starts=first >= 0, ends=last <= room, signs=signs)
         cells[start:stop] = drawn
-        name = _name(bar, stop - start - 1)
+        name = _name(bar, stop - start - 1, signs.ellipsis)
         if rows > 1 and name:
             names[start : start + len(name)] = [(letter, "dim") for letter in name]
         used = stop
-    name = _name(named, label - 2, signs.ellipsis)
+    slot = f"slot {lane.number}  " if _is_shared(lane) else ""
+    name = slot + _name(named, label - 2 - len(slot), signs.ellipsis)
     cursor = signs.cursor if role == "strong" else " "
     labels: list[Pieces] = [((cursor, "accent"), (fit(name, label - 2), role))]
     labels += [((" " * (label - 1), "text"),)] * (rows - 1)
@@ -159,6 +162,11 @@ def lane_lines(
         (*before, (signs.axis, "faint"), *_pieces(each))
         for before, each in zip(labels, (cells, names, empty), strict=False)
     ]
+
+
+def _is_shared(lane: Lane) -> bool:
+    """Return whether a lane holds runs of several competitions or seeds."""
+    return len({bar.run_id for bar in lane.bars}) > 1
 
 
 def _name_role(bar: Bar) -> Role:
@@ -316,22 +324,30 @@ def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) ->
             medals = (*forms[2:4], so_far)
     runs = found.interim.runs if found.interim is not None else 0
     attempts = f"{wording.plural(len(found.bars), 'attempt')} of {wording.plural(runs, 'run')}"
+    others = (
+        (f"{sum(bar.is_live for bar in found.bars)} running, {found.queued} queued",) if found.queued else ()
+    )
     title: Piece = (foreign(name, 40).rstrip(), "strong")
     ends = wording.expected_end(found.ends, now)
     tail: Pieces = (dot, (ends, "text")) if ends else ()
     return [
         (title, dot, (text, "text"), *(piece for part in facts for piece in (dot, (part, "dim"))), *tail)
         for text in medals or ("no runs",)
-        for facts in ((lanes, attempts), (lanes,), ())
+        for facts in ((*others, lanes, attempts), (*others, lanes), others, ())
     ]
 
 
 def legend(found: Timeline, signs: Signs) -> Pieces:
-    """Return the meaning of each kind of mark that occurs, and how many there are."""
+    """Return the meaning of each kind of mark that occurs and how many there are, and of the number in a bar."""
     pieces: _Cells = []
     for kind, count in counted_marks(found.marks).items():
         sign, role = mark_sign(kind)
         pieces += [(sign, role), (f" {kind} {signs.times}{count}   ", "dim")]
+    if any(bar.attempt > 1 for bar in found.bars):
+        pieces += [
+            (f"{signs.bar_begin}2{signs.bar_segment}", "text"),
+            (" the run's second attempt   ", "dim"),
+        ]
     return tuple(pieces)
 
 
@@ -346,7 +362,8 @@ def bar_facts(bar: Bar, now: float, signs: Signs) -> tuple[Pieces, Pieces]:
         became = wording.OUTCOME_WORDS[bar.outcome]
     elif bar.is_live:
         now_gets = f"now {wording.OUTCOME_WORDS[bar.standing]}" if bar.standing else "nothing graded yet"
-        became = f"{bar.state.value}, {now_gets}"
+        # That no submission is valid, which is said below, includes it.
+        became = bar.state.value if bar.cause and not bar.standing else f"{bar.state.value}, {now_gets}"
     else:
         became = bar.state.value
     first: list[Piece] = [
@@ -371,7 +388,7 @@ def bar_facts(bar: Bar, now: float, signs: Signs) -> tuple[Pieces, Pieces]:
 
 
 def _bar(bar: Bar, width: int, is_chosen: bool, *, starts: bool, ends: bool, signs: Signs) -> _Cells:
-    """Return a bar of exactly `width` cells; the chosen one is as high as its line, in its own colour."""
+    """Return a bar of exactly `width` cells; the chosen one is a double line in its own colour."""
     tail, role = bar_end(bar, signs)
     if not ends:
         tail = ""
@@ -384,11 +401,11 @@ def _bar(bar: Bar, width: int, is_chosen: bool, *, starts: bool, ends: bool, sig
         head += again
     cells: _Cells = [(letter, role) for letter in head]
     filled = max(0, body - len(cells))
-    # Of a bar of a few cells one would not see the height.
-    is_high = is_chosen and filled >= _SEEN
-    cells += [(signs.bar_full if is_high else signs.bar_segment, role)] * filled
+    # Of a bar of a few cells one would not see that it is double.
+    is_double = is_chosen and filled >= _SEEN
+    cells += [(signs.bar_chosen if is_double else signs.bar_segment, role)] * filled
     cells += [(letter, role) for letter in tail]
-    return [(letter, "hit") for letter, _role in cells] if is_chosen and not is_high else cells
+    return [(letter, "hit") for letter, _role in cells] if is_chosen and not is_double else cells
 
 
 def _name(bar: Bar, width: int = 200, ellipsis: str = "") -> str:

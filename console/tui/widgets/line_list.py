@@ -44,6 +44,9 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     class CursorMoved(Message):
         """The cursor has moved to another line or column."""
 
+    class Resized(Message):
+        """It has another size, for which its lines may have to be drawn again."""
+
     class Opened(Message):
         """Enter was pressed, or the line under the cursor was clicked."""
 
@@ -174,6 +177,7 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
         """Adapt the scrolled area to the new size."""
         self.virtual_size = self._whole_size()
         self._keep_in_view()
+        self.post_message(self.Resized())
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to the clicked line; a click at the cursor opens it, one on a column's title sorts."""

@@ -120,9 +120,7 @@ def draw_run(
     else:
         text = run.state.value
     live: Role = "running"
-    # Short of room, that the agent has ended is enough: what is being done with its files takes minutes.
-    shorter = "ended" if run.state in (RunState.COLLECTING, RunState.GRADING) else ""
-    letter = ""
+    shorter = letter = ""
     if (trouble := cause_now(run, limit, now)) is not None:
         why, _text, since = trouble
         live = "warn"
@@ -130,9 +128,10 @@ def draw_run(
             shorter, letter = "idle", IDLE_LETTER
             text = f"idle {wording.age(now - since + IDLE_SECONDS)}"
         elif why is CauseKind.LATE and run.started_at is not None:
-            shorter, letter = "late", LATE_LETTER
-            left = run.started_at + limit - now
-            text = "time up" if left < 60 else f"{wording.age(left)} left"
+            shorter, letter = "no valid", LATE_LETTER
+            text = f"no valid, {wording.span(max(0.0, run.started_at + limit - now))} left"
+            # Without a valid submission there is usually nothing to show, and the words need the room.
+            standing = standing if run.standing else ""
         else:
-            text, shorter, letter = "no grade", "grade", UNGRADABLE_LETTER
+            text, shorter, letter = "no grade", "no grade", UNGRADABLE_LETTER
     return Drawn(signs.running, text + reroll, standing, live, outcome_role(run.standing), shorter, letter)

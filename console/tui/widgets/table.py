@@ -144,7 +144,7 @@ class Table(Generic[Row]):
             if first and text:
                 text, role, first = first, "strong", ""
             if column.by and self._sorting is not None and column.by == self._sorting.by:
-                arrow = self._signs.up if self._sorting.reversed else self._signs.down
+                arrow = self._signs.ascending if self._sorting.reversed else self._signs.descending
                 spaced = f"{text} {arrow}"
                 text, role = spaced if cell_len(spaced) <= span.width else text + arrow, "accent"
             pieces.append((" " * (span.begin - width_of(pieces)), "text"))

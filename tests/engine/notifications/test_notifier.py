@@ -109,7 +109,7 @@ def settle(notifier: Notifier) -> list[Problem]:
 
 def test_what_happened_before_anybody_asked_is_not_told(setup: Setup) -> None:
     settle(setup.notifier())
-    told = [text for text in setup.post.sent if "no sign of life" not in text]
+    told = [text for text in setup.post.sent if "idle" not in text]
     assert told == []
 
 
@@ -168,7 +168,7 @@ def test_a_quiet_run_is_told_once_until_it_has_moved(setup: Setup) -> None:
     settle(made)
     setup.clock.at += 120
     settle(made)
-    assert len(setup.post.sent) == 1 and "no sign of life" in setup.post.sent[0]
+    assert len(setup.post.sent) == 1 and "idle" in setup.post.sent[0]
 
 
 def test_a_full_disk_is_told_when_it_becomes_so(setup: Setup) -> None:
