@@ -69,11 +69,11 @@ _WIDEST_CLASSIFY, _AROUND_EVIDENCE = 120, 6
 _FEWEST_EVIDENCE, _MOST_EVIDENCE = 4, 16
 _CLASS_WIDTH = max(len(words) for words in wording.FAILURE_WORDS.values())
 # How wide the help is, what of that is around its lines, and how much room the names of keys and signs have.
-_WIDEST_HELP = 84
+_WIDEST_HELP, _WIDEST_WIDE_HELP = 84, 180
 _AROUND_HELP = 10
 _NAMES_WIDTH = 12
 # From this width of the terminal on the help has two columns.
-_WIDE_TERMINAL = 118
+_WIDE_TERMINAL = 180
 # The cells around the names of keys and signs, and how many lines of a block are not divided from its title.
 _INDENT, _LEAST_OF_BLOCK = 3, 4
 # Titles of contexts whose names are not clear enough.
@@ -184,7 +184,7 @@ class HelpScreen(Dialog[None]):
         ]
         is_wide = app.size.width >= _WIDE_TERMINAL
         self.set_class(is_wide, "-wide")
-        whole = min(_WIDEST_HELP * (1 + is_wide), 9 * app.size.width // 10) - _AROUND_HELP
+        whole = min(_WIDEST_WIDE_HELP if is_wide else _WIDEST_HELP, 9 * app.size.width // 10) - _AROUND_HELP
         column = whole // (1 + is_wide)
         room = column - _NAMES_WIDTH - _INDENT
         blocks: list[list[Pieces]] = []

@@ -187,7 +187,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
         if self._as_table:
             found = board.in_table(self._filter)
             rows = {row.competition_id: row for row in board.rows}
-            columns = _table_columns(self._draw_context(board), rows)
+            columns = _table_columns(self._draw_context(board), rows, width)
             table = Table(
                 columns, found, width, signs, sorting=self._sorting, mark=lambda run: run.id in self.marks
             )
@@ -603,7 +603,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             self.app.show_run(run.id, pane=pane or ("log" if run.attempts else "timeline"))
 
 
-_TABLE_DETAIL_FROM = 190
+_TABLE_DETAIL_FROM, _TABLE_NARROW = 190, 100
 _DENSE_WIDTH = 138
 # Fewer rows below the matrix stay empty: a name, a state, and hardly a line of a log would fit.
 _LEAST_BELOW = 8
@@ -1031,7 +1031,7 @@ def _share(seed: Interim | None) -> str:
     return f"{seed.low:.1f} %" if seed.is_final else f"{seed.medals} of {seed.ended}"
 
 
-def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[Column[Run]]:
+def _table_columns(context: _Context, rows: dict[str, CompetitionRow], width: int) -> list[Column[Run]]:
     """Return the columns of the flat table."""
     now = context.now
 
@@ -1090,17 +1090,21 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow]) -> list[C
         return cause(run) or (*noted(run), (_where(run, context), "dim"))
 
     longest = max(map(len, rows), default=0)
-    return [
+    # Where not all has room, why a run failed is worth more than its score and the end of a long name.
+    is_narrow = width < _TABLE_NARROW
+    names, names_grow = (28, 30) if is_narrow else (min(longest, 38), 56)
+    columns = [
         Column("run", lambda run: str(run.id), 5, right=True, role="dim", by=RunOrder.BENCHMARK),
-        Column("competition", lambda run: run.competition_id, min(longest, 38), grows=56, by=RunOrder.NAME),
+        Column("competition", lambda run: run.competition_id, names, grows=names_grow, by=RunOrder.NAME),
         Column("seed", lambda run: str(run.seed), 4, right=True, gap=1),
         Column("state", state, 14, by=RunOrder.NEED),
         Column("score", score, 10, right=True, by=RunOrder.MEDALS),
         Column("took", took, 5, drop=2, right=True, role="dim"),
         Column("attempt", attempt, 7, drop=4, right=True, role="dim"),
         Column("idle", idle, 6, drop=3, right=True, gap=1, by=RunOrder.QUIET),
-        Column("cause or note", cause_or_note, 24, grows=REST, drop=1),
+        Column("cause or note", cause_or_note, 24, grows=REST, drop=0 if is_narrow else 1),
     ]
+    return [column for column in columns if not is_narrow or column.title not in ("score", "took")]
 
 
 def _took(run: Run, context: _Context) -> str:

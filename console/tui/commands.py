@@ -607,7 +607,8 @@ _ALIASES = {
 
 def commands_here(app: ConsoleApp) -> list[Command]:
     """Return the commands available now: the table, and the keys of the screen that it does not cover."""
-    screen = app.screen if isinstance(app.screen, ConsoleScreen) else None
+    # The palette is a screen of its own, above the one whose keys it lists.
+    screen = next((each for each in app.screen_stack[::-1] if isinstance(each, ConsoleScreen)), None)
     contexts: tuple[Context, ...] = () if screen is None else screen.contexts()[:1]
     keys = {key.label: key for key in app.settings.keys.of(*contexts, "app")}
     table = [

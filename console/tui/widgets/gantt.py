@@ -62,7 +62,9 @@ def bar_end(bar: Bar, signs: Signs) -> Piece:
 
 def gutter(found: Timeline, width: int) -> int:
     """Return the width of the names before the lanes: of the longest one, or a share of the width."""
-    longest = max((len(_name(lane.bars[-1])) for lane in found.lanes if not _is_shared(lane)), default=0)
+    names = (_name(lane.bars[-1]) for lane in found.lanes if not _is_shared(lane))
+    # Above the names is which of the lanes are shown.
+    longest = max(map(len, (*names, _seen_lanes(found, len(found.lanes), len(found.lanes)))))
     return max(_SCALE, min(longest + 2, width // _NAMES_SHARE))
 
 
@@ -162,6 +164,10 @@ def lane_lines(
         (*before, (signs.axis, "faint"), *_pieces(each))
         for before, each in zip(labels, (cells, names, empty), strict=False)
     ]
+
+
+def _seen_lanes(found: Timeline, first: int, last: int) -> str:
+    return f"slots {first}-{last} of {len(found.lanes)}"
 
 
 def _is_shared(lane: Lane) -> bool:
@@ -291,7 +297,7 @@ def gantt(
     """Return the axis, the marks, the lanes from `top` on, and the charts of medals and of concurrent attempts."""
     label = gutter(found, width)
     last = min(top + layout.lanes, len(found.lanes))
-    lanes = f"slots {top + 1}-{last} of {len(found.lanes)}" if layout.lanes < len(found.lanes) else ""
+    lanes = _seen_lanes(found, top + 1, last) if layout.lanes < len(found.lanes) else ""
     lines = [axis(found, window, width, label, now, signs, lanes=lanes)]
     if found.marks:
         lines.append(marks_line(found.marks, window, width, label))

@@ -129,7 +129,7 @@ def draw_run(
             text = f"idle {wording.age(now - since + IDLE_SECONDS)}"
         elif why is CauseKind.LATE and run.started_at is not None:
             shorter, letter = "no valid", LATE_LETTER
-            text = f"no valid, {wording.span(max(0.0, run.started_at + limit - now))} left"
+            text = f"no valid, {wording.age(max(60.0, run.started_at + limit - now))} left"
             # Without a valid submission there is usually nothing to show, and the words need the room.
             standing = standing if run.standing else ""
         else:

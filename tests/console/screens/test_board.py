@@ -36,26 +36,26 @@ async def until_sorted(console: ShownConsole, title: str, arrow: str) -> None:
 
 async def test_the_board_sorts_by_the_column_under_the_cursor_and_turns(opened: OpenConsole) -> None:
     async with opened(worlds.demo, screen="board", demo=True) as console:
-        await console.sees("All ↓", "ours: demo-baseline", "demo data, not a result", "demo 0/3 ▶")
+        await console.sees("All ▾", "ours: demo-baseline", "demo data, not a result", "demo 0/3 ▶")
         await console.press("s")
-        await console.sees("agent ↓")
+        await console.sees("agent ▾")
         await console.press("s")
-        await console.sees("agent ↑")
+        await console.sees("agent ▴")
         await console.press("right", "right", "s")
-        await console.sees("Low ↓")
+        await console.sees("Low ▾")
         await console.press("S")
-        await console.sees("Low ↑")
+        await console.sees("Low ▴")
 
 
 async def test_a_click_on_a_columns_name_sorts_the_board_and_a_second_one_turns_it_round(
     opened: OpenConsole,
 ) -> None:
     async with opened(worlds.scored, screen="board", size=(240, 48)) as console:
-        await console.sees("All ↓", "ours: aide-o3")
+        await console.sees("All ▾", "ours: aide-o3")
         for title in ("agent", "models", "Low", "limit", "date", "seeds"):
             heading = console.app.screen.query_one("#list").region
             x = console.text().splitlines()[heading.y].index(title)
-            for arrow in "↓↑":
+            for arrow in "▾▴":
                 await console.pilot.click(offset=(x, heading.y))
                 # The arrow follows at once where the column has no more room.
                 await until_sorted(console, title, arrow)

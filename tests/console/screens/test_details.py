@@ -41,7 +41,7 @@ async def test_a_failure_is_shown_with_all_of_its_cause(opened: OpenConsole) -> 
 
 async def test_without_room_beside_a_low_matrix_the_run_is_shown_below_it(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP, size=(120, 44)) as console:
-        await console.sees("▶ 4 running (1 stuck)", "── under the cursor", "── log", "HIGH")
+        await console.sees("▶ 4 running (1 no valid)", "── under the cursor", "── log", "HIGH")
         await console.press("f")
         await console.until(lambda: "GPU lost" in below(console) and "── log" in below(console))
         assert below(console).splitlines()[1].startswith(" ! failed 20:15/24h")
@@ -135,7 +135,7 @@ async def test_beside_the_pane_the_dense_view_shows_every_name_of_the_benchmark_
     async with opened(worlds.large, screen="sweep", size=(200, 60)) as console:
         await console.sees("google-research-identify-contrails-reduce-global-warming", "attempts")
         await console.press("v")
-        await console.sees("standing")
+        await console.sees("state  ")
         await console.press("v")
         await console.sees("google-research-identify-contrails-reduce-global-warming", "MEDIUM")
 

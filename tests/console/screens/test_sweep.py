@@ -52,7 +52,7 @@ async def click(console: ShownConsole, title: str) -> None:
 
 async def test_a_running_cell_shows_what_it_would_get(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
-        await console.sees("▶ 16:02 [S]", "G 0.93051", "! i infra", "x invalid", "∅ none", "▶ 1h left [·]")
+        await console.sees("▶ 16:02 [S]", "G 0.93051", "! i infra", "x invalid", "∅ none", "▶ no valid")
 
 
 def test_a_run_that_overview_wants_looked_at_stands_out_with_a_word_and_a_letter(places: Places) -> None:
@@ -64,7 +64,7 @@ def test_a_run_that_overview_wants_looked_at_stands_out_with_a_word_and_a_letter
     idle = draw_run(replace(run, last_activity_at=NOW - 3 * HOUR), UNICODE, NOW, limit)
     assert (idle.role, idle.text, idle.letter, idle.standing) == ("warn", "idle 3h", "z", "[S]")
     late = draw_run(replace(run, valid=None), UNICODE, NOW + 6 * HOUR, limit)
-    assert (late.role, late.text, late.letter) == ("warn", "1h left", "t")
+    assert (late.role, late.text, late.shorter, late.letter) == ("warn", "no valid, 1h left", "no valid", "t")
     stuck = draw_run(replace(run, grading_problem="the grader crashed"), UNICODE, NOW, limit)
     assert (stuck.role, stuck.text, stuck.letter) == ("warn", "no grade", "g")
 
@@ -237,9 +237,9 @@ async def test_the_table_keeps_the_cursor_on_its_run(opened: OpenConsole) -> Non
         before = cursor_run(console)
         assert "aptos2019-blindness-detection seed 2" in before
         await console.press("v")
-        await console.sees("quiet  what", "standing ↓")
+        await console.sees("cause or note", "state ▾")
         # How each has ended is said once.
-        assert "G gold" in console.text() and "finished" not in console.text().partition("quiet  what")[2]
+        assert "G gold" in console.text() and "finished" not in console.text().partition("cause or note")[2]
         assert cursor_run(console) == before
         await console.press("v", "f")
         await console.sees("aptos2019")
@@ -423,46 +423,46 @@ async def test_a_click_on_a_columns_name_sorts_the_matrix_and_a_second_one_turns
     async with opened(screen=SWEEP) as console:
         await console.sees("LOW", "aerial-cactus-identification seed 1")
         await click(console, "LOW")
-        await console.sees("LOW ↓", "order: by name", "aerial-cactus-identification seed 1")
+        await console.sees("LOW ▾", "order: by name", "aerial-cactus-identification seed 1")
         await click(console, "LOW")
-        await console.sees("LOW ↑", "order: by name, reversed", "aerial-cactus-identification seed 1")
+        await console.sees("LOW ▴", "order: by name, reversed", "aerial-cactus-identification seed 1")
         names = [key for key in keys_of(console) if key in registry.splits()["low"]]
         assert len(names) > 2 and names == sorted(names, reverse=True)
         await click(console, "medal")
-        await console.sees("medal↓", "order: most medals first")
+        await console.sees("medal▾", "order: most medals first")
         await click(console, "seed 2")
-        await console.sees("seed 1 ↓", "seed 2 ↓", "order: what needs you first")
+        await console.sees("seed 1 ▾", "seed 2 ▾", "order: what needs you first")
 
 
 async def test_a_click_on_a_columns_name_sorts_the_table_of_runs(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP, size=(160, 40)) as console:
         await console.sees("LOW")
         await console.press("v")
-        await console.sees("standing ↓")
+        await console.sees("state ▾")
         ids = keys_of(console)
-        await click(console, "standing ↓")
-        await console.sees("standing ↑", "order: what needs you first, reversed")
+        await click(console, "state ▾")
+        await console.sees("state ▴", "order: what needs you first, reversed")
         assert keys_of(console) == ids[::-1]
         for title, order in (
             ("competition", "by name"),
             ("run", "the benchmark's order"),
             ("score", "most medals first"),
-            ("quiet", "longest quiet first"),
+            ("idle", "longest idle first"),
         ):
             await click(console, title)
             await console.sees(f"order: {order}")
-        await console.sees("quiet↓")
+        await console.sees("idle ▾")
         await click(console, "seed")
-        await console.sees("order: longest quiet first")
+        await console.sees("order: longest idle first")
 
 
 async def test_the_order_is_reversed_by_key(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
         await console.sees("LOW")
         await console.press("o", "O")
-        await console.sees("LOW ↑", "order: by name, reversed")
+        await console.sees("LOW ▴", "order: by name, reversed")
         await console.press("O")
-        await console.sees("LOW ↓")
+        await console.sees("LOW ▾")
         await console.press("o")
         await console.sees("order: what needs you first")
 
@@ -513,7 +513,7 @@ async def test_from_200x60_all_of_the_benchmark_three_times_is_seen_at_once(open
         lines = console.app.screen.query_one(LineList)
         assert round(lines.max_scroll_y) == 0
         # Each block has its headings.
-        assert "LOW" in shown and "MEDIUM  continued" in shown and shown.count("  1   2   3  ") == 4
+        assert "LOW" in shown and "MEDIUM  continued" in shown and shown.count(" 1  2  3 ") == 4
         # Three seeds further is the competition beside this one.
         await console.press("home", "left", "left", "left")
         assert "aerial-cactus-identification seed 1" in cursor_run(console)
@@ -547,7 +547,7 @@ async def test_a_sweep_that_is_seen_whole_keeps_its_scores_in_a_large_terminal(o
 async def test_the_table_says_why_runs_failed_in_a_narrow_terminal_too(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP, size=(80, 24)) as console:
         await console.press("v")
-        await console.sees("standing")
+        await console.sees("cause or note")
         failed = [line for line in console.text().splitlines() if "  ! " in line and "✓" not in line]
         assert len(failed) == 8
         for line in failed:
@@ -584,13 +584,13 @@ async def test_the_footer_has_the_keys_for_what_is_chosen(opened: OpenConsole) -
         await console.until(lambda: "L merged log" in footer() and "d diff" in footer())
 
 
-def test_while_its_files_are_collected_a_run_has_ended_where_there_is_no_room_for_more(
+def test_while_its_files_are_collected_a_run_is_not_called_anything_else(
     places: Places,
 ) -> None:
     world = worlds.busy(places)
     run = runs.get(world.database, world.run("aide-o3-lite", "dogs-vs-cats-redux-kernels-edition", 3))
     collecting = draw_run(replace(run, state=RunState.COLLECTING), UNICODE, NOW, 24 * HOUR)
-    assert (collecting.text, collecting.shorter, collecting.standing) == ("collecting", "ended", "[S]")
+    assert (collecting.text, collecting.shorter, collecting.standing) == ("collecting", "", "[S]")
     starting = draw_run(
         replace(run, state=RunState.STARTING, started_at=None, standing=None), UNICODE, NOW, 24 * HOUR
     )

@@ -38,7 +38,7 @@ async def test_the_sweep_is_found_again_with_filter_order_view_and_cursor(
         await console.press("q")
     async with opened(as_it_is) as console:
         await console.until(lambda: isinstance(console.app.screen, SweepScreen))
-        await console.sees("/ state:failed", "aide-o3-lite", "8 of 45", "competition ↑")
+        await console.sees("/ state:failed", "aide-o3-lite", "8 of 45", "competition ▴")
         await console.until(lambda: console.app.screen.session_values() == left)  # type: ignore[attr-defined]  # see above
 
 
@@ -48,12 +48,12 @@ async def test_the_board_is_found_again_with_its_column_and_filter(
     async with opened(worlds.scored, screen="board") as console:
         await console.sees("ours: aide-o3")
         await console.press("right", "s", "s", "slash", *"agent", "enter", "j", "j", "j")
-        await console.sees("models ↑")
+        await console.sees("models ▴")
         chosen = console.app.screen.query_one("#list", LineList).key
         await console.press("q")
     async with opened(as_it_is) as console:
         await console.until(lambda: isinstance(console.app.screen, BoardScreen))
-        await console.sees("models ↑", "/ agent")
+        await console.sees("models ▴", "/ agent")
         await console.until(lambda: console.app.screen.query_one("#list", LineList).key == chosen)
 
 
@@ -111,7 +111,7 @@ async def test_nonsense_in_a_note_is_passed_over(opened: OpenConsole, places: Pl
         await console.press("2")
         await console.sees("0 of 45")
         await console.press("escape", "5")
-        await console.sees("All ↓")
+        await console.sees("All ▾")
 
 
 def test_what_is_kept_is_read_back(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_no_line_is_wider_than_its_table(width: int) -> None:
 
 def test_a_title_shows_what_sorts_and_a_click_on_it_says_by_what() -> None:
     heading = table(60, SortOrder("name", reversed=True)).heading()
-    assert "name ^" in text(heading) and heading.sorts_by(3) == "name" and not heading.sorts_by(50)
+    assert "name /" in text(heading) and heading.sorts_by(3) == "name" and not heading.sorts_by(50)
 
 
 def test_the_cursor_chooses_among_columns_of_rows_that_have_a_key() -> None:

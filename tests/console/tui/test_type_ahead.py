@@ -47,14 +47,14 @@ async def test_keys_behind_a_digit_belong_to_the_screen_that_it_opens(opened: Op
     async with opened(worlds.busy, screen="sweep:aide-o3-lite") as console:
         await console.sees("aide-o3-lite")
         burst(console, "1", "2", "right_square_bracket", "j", "v")
-        await console.sees("sweep 1 of 2", "standing")
+        await console.sees("sweep 1 of 2", "state")
 
 
 async def test_keys_behind_enter_belong_to_the_run_that_it_opens(opened: OpenConsole) -> None:
     async with opened(worlds.busy, screen="sweep:aide-o3-lite") as console:
         await console.sees("aide-o3-lite")
         burst(console, "j", "enter", "tab", "tab", "escape", "right_square_bracket", "v")
-        await console.sees("sweep 1 of 2", "standing")
+        await console.sees("sweep 1 of 2", "state")
 
 
 async def test_a_question_is_answered_by_the_key_behind_the_one_that_asks_it(
