@@ -135,7 +135,7 @@ async def test_beside_the_pane_the_dense_view_shows_every_name_of_the_benchmark_
     async with opened(worlds.large, screen="sweep", size=(200, 60)) as console:
         await console.sees("google-research-identify-contrails-reduce-global-warming", "attempts")
         await console.press("v")
-        await console.sees("state  ")
+        await console.sees("state ▾")
         await console.press("v")
         await console.sees("google-research-identify-contrails-reduce-global-warming", "MEDIUM")
 

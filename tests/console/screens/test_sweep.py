@@ -602,3 +602,37 @@ async def test_a_single_log_among_the_merged_ones_is_shown_with_its_name(opened:
         await console.sees("LOW")
         await console.press("L")
         await console.sees("aerial-cactus-identification s1", "fixed the label encoder")
+
+
+async def test_a_failed_run_in_the_table_keeps_how_long_it_took_beside_the_cause_that_overview_names(
+    opened: OpenConsole,
+) -> None:
+    async with opened(worlds.outage, screen="sweep", size=(160, 40)) as console:
+        await console.press("v")
+        await console.sees("cause or note")
+        crash = next(line for line in console.text().splitlines() if "! crash" in line)
+        assert "03:57" in crash and "ValueError: could not read" in crash and "exit code" not in crash
+
+
+async def test_the_results_of_competitions_add_up_to_those_of_their_split(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("9/23 medals")
+        assert console.world is not None
+        board = sweep_board(console.world.database, "aide-o3-lite", console.world.places.config_file, NOW)
+        assert board is not None
+        medals = [row.medals for row in board.groups[0].rows]
+        assert (sum(won for won, _ended in medals), sum(ended for _won, ended in medals)) == (9, 23)
+
+
+async def test_a_run_without_a_log_offers_none(opened: OpenConsole) -> None:
+    async with opened(worlds.paused, screen="sweep") as console:
+        await console.sees("⏎ run", ":resume resumes it")
+        await console.misses("l log")
+
+
+async def test_the_palette_finds_by_beginnings_of_words_and_shows_keys(opened: OpenConsole) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("ctrl+p", *"rel")
+        await console.sees("relaunch [RUN...]   (r)")
+        await console.misses("Remove a sweep")
