@@ -12,7 +12,7 @@ from console.logs.merged import Source, sources
 from console.logs.pattern import ERRORS
 from console.logs.reader import last_lines
 from console.tui.keys import Context, Key
-from console.tui.painting import Line, Piece, Pieces, cut, foreign, foreign_end
+from console.tui.painting import Line, Piece, Pieces, cut, fitting, foreign, foreign_end
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Signs
 from console.tui.widgets.line_list import LineList
@@ -117,16 +117,18 @@ class MergedScreen(LogScreen):
             header.show(((f" {foreign(what, self.size.width - 2).rstrip()}", "strong"),))
             self.query_one(LogPane).redraw()
             return
-        why = "  not merged: only the agents' own clocks date these lines, which the engine does not trust"
-        header.show(((f" the end of {count}", "strong"), (why, "dim")))
+        why = "  not merged by time: the engine recorded none"
+        forms = (f"{why}, those in the lines are the agents' own", why)
+        end: Piece = (f" the end of {count}", "strong")
+        header.show(fitting([(end, (form, "dim")) for form in forms], self.size.width))
         ends, signs = self.query_one("#ends", LineList), self.app.signs
         # As many lines of each as fit, below its name and above an empty line; long logs get what short ones leave.
         rows = ends.size.height + 1 - 2 * len(self._ends)
         lengths = [max(1, len(printed)) for _source, printed in self._ends]
-        fitting = (
+        enough = (
             most for most in range(_MOST_OF_EACH, 0, -1) if sum(min(most, each) for each in lengths) <= rows
         )
-        most = max(_FEWEST_OF_EACH, next(fitting, 0))
+        most = max(_FEWEST_OF_EACH, next(enough, 0))
         lines: list[Line] = []
         for source, printed in self._ends:
             lines += [Line()] if lines else []

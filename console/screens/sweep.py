@@ -219,8 +219,10 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     @property
     def list_width(self) -> int:
-        """A greater width for the dense view, so that no name of the benchmark is cut in two blocks."""
-        return _DENSE_WIDTH if self._is_dense and not self._as_table else super().list_width
+        """A greater width for the table, for causes, and for the dense view, where no name is cut in two blocks."""
+        if self._as_table:
+            return _TABLE_WIDTH
+        return _DENSE_WIDTH if self._is_dense else super().list_width
 
     @property
     def asks_for_detail(self) -> bool:
@@ -603,7 +605,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             self.app.show_run(run.id, pane=pane or ("log" if run.attempts else "timeline"))
 
 
-_TABLE_DETAIL_FROM, _TABLE_NARROW = 190, 100
+_TABLE_DETAIL_FROM, _TABLE_WIDTH, _TABLE_NARROW = 190, 150, 100
 _DENSE_WIDTH = 138
 # Fewer rows below the matrix stay empty: a name, a state, and hardly a line of a log would fit.
 _LEAST_BELOW = 8
@@ -1104,7 +1106,10 @@ def _table_columns(context: _Context, rows: dict[str, CompetitionRow], width: in
         Column("idle", idle, 6, drop=3, right=True, gap=1, by=RunOrder.QUIET),
         Column("cause or note", cause_or_note, 24, grows=REST, drop=0 if is_narrow else 1),
     ]
-    return [column for column in columns if not is_narrow or column.title not in ("score", "took")]
+    left_out = {"score", "took"} if is_narrow else set()
+    if not any(run is not None and run.attempts > 1 for row in rows.values() for run in row.runs):
+        left_out.add("attempt")
+    return [column for column in columns if column.title not in left_out]
 
 
 def _took(run: Run, context: _Context) -> str:

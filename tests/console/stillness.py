@@ -7,8 +7,8 @@ from typing import Any
 from textual.pilot import Pilot
 
 from console.tui.app import ConsoleApp
-from console.tui.screen import ConsoleScreen
 from console.tui.reader import StateHealth
+from console.tui.screen import ConsoleScreen
 from console.tui.widgets.log_view import LogView
 
 PATIENCE_STEPS = 1500
@@ -46,7 +46,8 @@ def under_way(app: ConsoleApp) -> list[str]:
         "its condition is not known yet": app.condition.health is StateHealth.UNKNOWN,
         "the engine is being looked at": app.engine is None,
         # On a busy machine the first screen is imported for longer than it takes to look the same several times.
-        "the screen is being opened": isinstance(app.screen, ConsoleScreen) and app.screen._unanswered != set(),
+        "the screen is being opened": isinstance(app.screen, ConsoleScreen)
+        and app.screen._unanswered != set(),
         "something works in the background": any(not worker.is_finished for worker in app.workers),
         "a log is being read": any(view.is_reading for view in app.screen.query(LogView) if view.display),
     }

@@ -7,7 +7,7 @@ import pytest
 from console.screens.run import RunScreen
 from console.screens.timeline import TimelineScreen
 from console.tui.theme import ASCII, MONOCHROME, UNICODE
-from console.tui.widgets.gantt import gantt, gutter, laid_out
+from console.tui.widgets.gantt import bar_facts, gantt, gutter, laid_out, legend
 from console.views import timeline as view
 from engine.places import Places
 from engine.scoreboard.timeline import Timeline
@@ -245,3 +245,22 @@ async def test_while_the_engine_is_down_nothing_says_when_a_sweep_ends(
         await console.press("t")
         await console.sees("medals over time")
         assert ("ends ~" in console.text()) is with_engine
+
+
+def test_the_legend_says_what_the_number_in_a_bar_is(night: Timeline, places: Places) -> None:
+    assert "2━ the run's second attempt" in "".join(text for text, _role in legend(night, UNICODE))
+    world = worlds.outage(places)
+    found = view.timeline(world.database, "aide-o3-all", NOW)
+    world.database.close()
+    assert found is not None and "attempt" not in "".join(text for text, _role in legend(found, UNICODE))
+
+
+def test_a_live_attempt_without_a_valid_submission_says_so_once(places: Places) -> None:
+    world = worlds.outage(places)
+    found = view.timeline(world.database, "aide-o3-all", NOW)
+    world.database.close()
+    assert found is not None
+    first = view.first_choice(found)
+    assert first is not None
+    told = ["".join(text for text, _role in line) for line in bar_facts(first, NOW, UNICODE)]
+    assert "nothing graded" not in told[0] and "no valid submission" in told[1]
