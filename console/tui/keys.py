@@ -187,7 +187,7 @@ TABLE: tuple[Key, ...] = (
         "Filter by words, or state: class: cause: tag: note: seed: outcome:",
         6,
     ),
-    Key("sweep.failed", "f", "next_failed", "next failed", "To the next run that failed, is idle or is late"),
+    Key("sweep.failed", "f", "next_failed", "next failed", "To the next run that failed or that needs you"),
     Key(
         "sweep.dense",
         "W",
