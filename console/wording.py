@@ -130,6 +130,15 @@ def waits_for_people(attempt: Attempt) -> bool:
     return is_waiting(attempt) and _waits(attempt.waits_for)[0] in _WAITS_FOR_PEOPLE
 
 
+def release_of_job(attempt: Attempt) -> str:
+    """Write what a person can do so that a held job starts; empty for a job that is not held."""
+    reason = _plain(attempt.waits_for)
+    if not is_waiting(attempt) or _waits(reason)[0] != "held":
+        return ""
+    command = f"scontrol release {attempt.job}".rstrip()
+    return f"ask Slurm's administrators for '{command}'" if reason == "JobHeldAdmin" else f"type {command}"
+
+
 def _plain(reason: str) -> str:
     """Strip Slurm's additions from a reason such as `(ReqNodeNotAvail, Reserved for maintenance)`."""
     return reason.strip("()").partition(",")[0]
@@ -154,10 +163,10 @@ def placed(attempt: Attempt, now: float) -> str:
 
     if attempt.placement == HERE:
         return ""
-    where = attempt.placement + (f", job {attempt.job}" if attempt.job else "")
+    # The job comes first: its number is what Slurm's own commands ask for.
+    where = (f"job {attempt.job} in " if attempt.job else "") + attempt.placement
     where += f" on {attempt.node}" if attempt.node else ""
-    # The reason comes first, so that it is visible on narrow screens too.
-    return f"{waits(attempt, now)} ({where})" if is_waiting(attempt) else where
+    return f"{where}: {waits(attempt, now)}" if is_waiting(attempt) else where
 
 
 def how_it_ended(attempt: Attempt) -> str:

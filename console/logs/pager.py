@@ -52,6 +52,7 @@ class Page:
         counting: counting is not finished.
         filtered: only lines with a match are shown.
         mark: the start of a selection.
+        selected: the number of lines in the selection.
         numbers: the lines' numbers, if shown and known.
         moments: when the lines were printed, if shown and known.
         labels: each line's run, in a merged log.
@@ -69,6 +70,7 @@ class Page:
     counting: bool = False
     filtered: bool = False
     mark: int | None = None
+    selected: int = 0
     numbers: tuple[int | None, ...] = ()
     moments: tuple[float | None, ...] = ()
     labels: tuple[Label | None, ...] = ()
@@ -142,6 +144,7 @@ class LogCursor:
             counting=self.is_counting(),
             filtered=self._filter is not None,
             mark=self._mark,
+            selected=self._selected(),
             numbers=self._numbers(lines),
             moments=self._moments(lines),
             labels=tuple(file.label_of(line.start) for line in lines),
@@ -239,6 +242,9 @@ class LogCursor:
     def only_lines_with(self, pattern: Pattern | None) -> None:
         """Show only lines with a match; None shows all lines again."""
         self._filter, self._kept, self._note = pattern, None, ""
+        self._pattern = pattern or self._pattern
+        self._hits = None if pattern is None else LineCount(pattern)
+        self._hit = None
 
     def resize(self, height: int, columns: int | None = None) -> None:
         """Set the height of pages and the width to which long lines are wrapped; None cuts them."""
@@ -256,6 +262,12 @@ class LogCursor:
         """Start a selection at the top of the page, or cancel it."""
         self._mark = None if self._mark is not None else self._top
         self._note = "" if self._mark is None else "selection begins here"
+
+    def _selected(self) -> int:
+        if self._mark is None:
+            return 0
+        start = min(self._mark, self._top)
+        return self.file.count_lines(start, min(self._page_end, start + _MOST_SELECTED), self._filter)
 
     def take_selection(self, most: int = _MOST_SELECTED) -> tuple[bytes, bool]:
         """Return the selection, or without one the page, and whether it was cut; removes the mark.

@@ -168,7 +168,10 @@ class CodeScreen(ListScreen):
         if place is None:
             self.app.say("the pane Files of the run opens what is there now")
         else:
-            self.app.push_screen(FileScreen(place, name=kept.path))
+            handed_in = found.version.submission
+            about = f"run {found.version.run.id}"
+            about += f", submission {handed_in.sequence}" if handed_in is not None else ""
+            self.app.push_screen(FileScreen(place, name=kept.path, about=about))
 
     def action_step(self, step: int) -> None:
         """Show the code at the next submission, or the one before."""
@@ -520,17 +523,36 @@ _CHANGES = (
 _ROLES: dict[str, Role] = {"-": "bad", "+": "good", " ": "text"}
 
 
-def _parts(text: str, room: int, *, wrap: bool, signs: Signs) -> list[str]:
-    """Sanitise a line of code; cut it to a width, or wrap it into several parts."""
-    harmless = plain(text.expandtabs(_TAB), limit=_LONGEST if wrap else 4 * room)
+def _parts(text: str, room: int, *, wrap: bool, signs: Signs, start: int = 0) -> list[str]:
+    """Sanitise a line of code from a character on; cut it to a width, or wrap it into several parts."""
+    before = signs.ellipsis if start else ""
+    shown = text.expandtabs(_TAB)[start:]
+    harmless = before + plain(shown, limit=_LONGEST if wrap else 4 * room)
     return cells_of(harmless, room) if wrap else [fit(harmless, room, ellipsis=signs.ellipsis)]
+
+
+def _starts(rows: Sequence[DiffLine], room: int) -> dict[int, int]:
+    """Return how many characters to leave out of replaced lines whose first difference would be cut, by their ids."""
+    found: dict[int, int] = {}
+    for left, right in _paired(rows):
+        if left is None or right is None or left is right:
+            continue
+        texts = [side.text.expandtabs(_TAB) for side in (left, right)]
+        pairs = zip(*texts, strict=False)
+        same = next((place for place, (one, other) in enumerate(pairs) if one != other), min(map(len, texts)))
+        if max(map(len, texts)) > room and same > room * 3 // 4:
+            found |= dict.fromkeys((id(left), id(right)), same - room // 4)
+    return found
 
 
 def _below(rows: Sequence[DiffLine], width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
     """Draw the lines one below the other."""
+    starts = _starts(rows, max(10, width - 15)) if not wrap else {}
     for row in rows:
         left, right = (f"{number or '':>5}" for number in (row.left, row.right))
-        for place, part in enumerate(_parts(row.text, max(10, width - 15), wrap=wrap, signs=signs)):
+        for place, part in enumerate(
+            _parts(row.text, max(10, width - 15), wrap=wrap, signs=signs, start=starts.get(id(row), 0))
+        ):
             numbers = f"{left}{right}" if not place else " " * 10
             yield ((f"{numbers} ", "dim"), (f"{row.sign} {part}", _ROLES[row.sign]))
 
@@ -538,21 +560,33 @@ def _below(rows: Sequence[DiffLine], width: int, signs: Signs, wrap: bool) -> It
 def _beside(rows: Sequence[DiffLine], width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
     """Draw the lines side by side; replaced lines are beside their replacements."""
     half = (width - 2) // 2
+    starts = _starts(rows, max(10, half - 8)) if not wrap else {}
     for left, right in _paired(rows):
         sides = (
-            list(_half(left, left.left if left else None, half, signs, wrap)),
-            list(_half(right, right.right if right else None, width - 2 - half, signs, wrap)),
+            list(_half(left, left.left if left else None, half, signs, wrap, starts.get(id(left), 0))),
+            list(
+                _half(
+                    right,
+                    right.right if right else None,
+                    width - 2 - half,
+                    signs,
+                    wrap,
+                    starts.get(id(right), 0),
+                )
+            ),
         )
         for one, other in zip_longest(*sides):
             yield (*(one or ((" " * half, "text"),)), ("  ", "text"), *(other or ()))
 
 
-def _half(row: DiffLine | None, number: int | None, width: int, signs: Signs, wrap: bool) -> Iterator[Pieces]:
+def _half(
+    row: DiffLine | None, number: int | None, width: int, signs: Signs, wrap: bool, start: int
+) -> Iterator[Pieces]:
     if row is None:
         yield ((" " * width, "text"),)
         return
     room = max(10, width - 8)
-    for place, part in enumerate(_parts(row.text, room, wrap=wrap, signs=signs)):
+    for place, part in enumerate(_parts(row.text, room, wrap=wrap, signs=signs, start=start)):
         shown = f"{number or '':>5} " if not place else " " * 6
         yield cut(((shown, "dim"), (f"{row.sign} {fit(part, room)}", _ROLES[row.sign])), width)
 

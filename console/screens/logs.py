@@ -14,7 +14,7 @@ from console.logs.reader import last_lines
 from console.tui.keys import Context, Key
 from console.tui.painting import Line, Piece, Pieces, cut, fitting, foreign, foreign_end
 from console.tui.screen import ConsoleScreen, Queries
-from console.tui.theme import Signs
+from console.tui.theme import Role, Signs
 from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
@@ -34,7 +34,9 @@ class LogScreen(ConsoleScreen):
 
     def label_of(self, key: Key) -> str:
         """Return the word for what a key would do now: nothing is found further before there was a search."""
-        is_idle = key.id == "log.next" and not (self.is_composed() and self.query_one(LogPane).view.searches)
+        is_idle = key.id in ("log.next", "log.previous") and not (
+            self.is_composed() and self.query_one(LogPane).view.searches
+        )
         return "" if is_idle else super().label_of(key)
 
     def is_composed(self) -> bool:
@@ -47,18 +49,20 @@ class FileScreen(LogScreen):
 
     CONTEXTS = ("file", "log")
 
-    def __init__(self, path: Path, *, line: int = 0, name: str = "") -> None:
+    def __init__(self, path: Path, *, line: int = 0, name: str = "", about: str = "") -> None:
         """Create it without opening the file.
 
         Args:
             path: of the file.
             line: the line to show; 0 for the beginning.
             name: the name to show if the path has no meaningful one, such as that of a stored object.
+            about: what the file is, such as the submission and its score.
         """
         super().__init__()
         self._path = path
         self._line = line
         self._called = name
+        self._about = about
 
     def on_mount(self) -> None:
         """Open it."""
@@ -67,10 +71,12 @@ class FileScreen(LogScreen):
 
     def redraw(self) -> None:
         """Draw its name."""
+        width, about = self.size.width, f" {self._about}  " if self._about else " "
         name = foreign_end(
-            self._called or str(self._path), self.size.width - 2, ellipsis=self.app.signs.ellipsis
+            self._called or str(self._path), width - len(about) - 1, ellipsis=self.app.signs.ellipsis
         )
-        self.query_one("#header", Painted).show(((" ", "text"), (name, "strong")))
+        role: Role = "dim" if self._about else "strong"
+        self.query_one("#header", Painted).show(((about, "strong"), (name, role)))
         self.query_one(LogPane).redraw()
 
     def action_copy(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,6 @@ from console.tui.painting import (
     bar,
     cells_of,
     cut,
-    fit,
     foreign,
     heading,
     joined,
@@ -73,8 +73,9 @@ from engine.runs.causes import group_by_cause
 from engine.sweeps.waiting import HoldKind, Waiting
 from environment.gateway.records import SUCCESSFUL, ModelCall
 from environment.runner.protocol import Order
-from state.lifecycle import ENGINE, Outcome
+from state.lifecycle import ENGINE, FailureClass, Outcome, RunState
 from state.records import Attempt, Run, Submission, Sweep
+from state.transitions import is_reroll
 from state.usage.network_use import NetworkUse
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class RunScreen(LogScreen):
     """The run's data at the top, one of seven panes below."""
 
     CONTEXTS = ("run", "submissions", "log")
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (36, "-tall")]  # noqa: RUF012  # as the base class declares it
     OWN_CONTEXTS = 2
     AUTO_FOCUS = ""
 
@@ -166,7 +168,11 @@ class RunScreen(LogScreen):
 
     def label_of(self, key: Key) -> str:
         """Return the word for what a key would do now; empty if it would do nothing."""
-        return super().label_of(key) if self._can_do(key) else ""
+        if not self._can_do(key):
+            return ""
+        if key.id == "run.relaunch" and self._facts is not None:
+            return "re-roll" if is_reroll(self._facts.run) else "relaunch (free)"
+        return super().label_of(key)
 
     def _can_do(self, key: Key) -> bool:
         """Return whether a key applies to this run as it is, and to the pane."""
@@ -176,11 +182,12 @@ class RunScreen(LogScreen):
         can = {
             "run.relaunch": lambda: applies(runs.relaunch, [facts.run]),
             "run.stop": lambda: applies(runs.stop, [facts.run]),
+            "run.classify": lambda: facts.run.failure_class is not None,
             "run.open": lambda: {
                 "submissions": bool(facts.submissions),
                 "files": facts.attempt is not None,
             }.get(self._pane, False),
-            "run.code": lambda: facts.attempt is not None,
+            "run.code": lambda: facts.attempt is not None and facts.attempt.started_at is not None,
             "run.diff": lambda: len(facts.attempts if self._pane == "timeline" else facts.submissions) > 1,
             "submissions.mark": lambda: len(facts.submissions) > 1,
         }.get(key.id)
@@ -234,7 +241,7 @@ class RunScreen(LogScreen):
                 if each.id == key:
                     snapshot = facts.state_dir / each.path
                     if snapshot.exists():
-                        self.app.push_screen(FileScreen(snapshot))
+                        self.app.push_screen(FileScreen(snapshot, about=self._about(each)))
                     else:
                         self.app.say(
                             "the file is gone: older snapshots are thinned out when they take much room"
@@ -299,6 +306,13 @@ class RunScreen(LogScreen):
         """Copy the path of the run's directory to the terminal's clipboard."""
         if self._facts is not None and self._facts.directory is not None:
             self.app.copy_path(self._facts.directory)
+
+    def _about(self, each: Submission) -> str:
+        """Name a submission with its score, for the title of its file."""
+        words = [f"run {self._run_id}", f"submission {each.sequence}"]
+        words += [wording.score(each.score, 9)] if each.score is not None else []
+        words += [wording.OUTCOME_WORDS[each.standing]] if each.standing is not None else []
+        return ", ".join(words)
 
     def _submission(self) -> Submission | None:
         """The submission under the cursor."""
@@ -384,7 +398,7 @@ class RunScreen(LogScreen):
     @property
     def _has_side(self) -> bool:
         """Whether there is something to show beside the pane, and room for it."""
-        return self.size.width >= _SIDE_FROM and self._facts is not None and self._facts.attempt is not None
+        return self.size.width >= _SIDE_FROM and self._facts is not None
 
     def _draw_side(self, facts: RunFacts) -> None:
         """Draw what the pane does not show beside it, where the terminal is wide enough."""
@@ -404,16 +418,25 @@ class RunScreen(LogScreen):
         parts = _parts(
             facts, self._files, self.app.engine, width, height, self.app.now(), signs, chart_rows=rows
         )
-        if self._pane == "log" or (self._log_is_below and self._pane != "timeline"):
-            title, *events = (line.pieces for line in _events(facts, width, signs))
-            log = [title, *reversed(events)]
-        else:
-            log = [] if self._log_is_below else _log_part(self._files, width, signs)
+        # The header has the cause, unless it was cut there.
+        is_cut = len(facts.run.failure_text) + len(wording.failure(facts.run)) > self.size.width - 8
+        parts["cause"] = (_failure_text(facts, width) if is_cut else []) + _evidence(facts, width)
+        has_events = self._pane == "log" and self._shows_log
+        has_events |= self._pane not in ("log", "timeline") and (self._log_is_below or facts.attempt is None)
+        log = [] if has_events or self._log_is_below else _log_part(self._files, width, signs)
         shown = _stacked((part for name, part in parts.items() if name != self._pane), log, height)
+        with_what: list[Pieces] = []
         if self._pane != "config":
             # The path of its directory would be broken where it can't be copied.
-            with_what = _config(facts, None, width, self.app.now(), signs, without=("directory",))
-            shown += [(), *(line.pieces for line in with_what)][: height - len(shown)]
+            settings = _config(facts, None, width, signs, without=("directory",))
+            with_what = [line.pieces for line in settings]
+        if has_events:
+            events = [line.pieces for line in _events(facts, width, signs)]
+            room = height - len(shown) - 1
+            shown += [()] * bool(shown)
+            shown += _first(events, max(room // 2, room - len(with_what) - 1))
+        shown += [()] * bool(shown and with_what)
+        shown += _first(with_what, height - len(shown))
         rule: Piece = (f"{signs.axis} ", "faint")
         shown += [()] * (height - len(shown))
         side.show(*((rule, *cut(line, width)) for line in shown))
@@ -423,13 +446,18 @@ class RunScreen(LogScreen):
         width = shown.line_width
         height, now, signs = shown.size.height, self.app.now(), self.app.signs
         if self._pane == "log":
-            return _never_launched(facts, self.app.engine, width, now, signs)
+            waits = _waits_for(facts, self.app.engine, width, now, signs)
+            no_log = Line((("  no log: the run was never launched", "dim"),))
+            events = [Line(), *_events(facts, width, signs)] if facts.events else []
+            return [*waits, *_stopped(facts), no_log, *events]
         if self._pane == "timeline":
             return self._with_log(_timeline(facts, now, width, signs), width, height)
         if self._pane == "submissions":
-            drawn = _score_chart(facts, width - 2, max(5, min(14, height // 2 - 3)), now, signs)
             checks = self._read.get("submissions", Validations())
             listed = _submissions(facts, checks, self._marks, now, width, signs)
+            # The chart has the room that the list leaves, but for its time axis.
+            rows = max(5, height // 2 - 3, height - len(listed) - 1)
+            drawn = _score_chart(facts, width - 2, min(_ROWS_WITHOUT_LOG, rows), now, signs)
             return self._with_log([*drawn, *listed], width, height)
         if self._pane == "resources":
             return _resources(facts, self._read.get("resources"), width - 2, height, now, signs)
@@ -440,7 +468,7 @@ class RunScreen(LogScreen):
             return self._with_log(
                 _files(self._read.get("files", Listing()), width, now, signs), width, height
             )
-        return self._with_log(_config(facts, self._read.get("config"), width, now, signs), width, height)
+        return self._with_log(_config(facts, self._read.get("config"), width, signs), width, height)
 
     def _with_log(self, lines: list[Line], width: int, height: int) -> list[Line]:
         """Fill the room below a short list with the last lines of the log; where it is little, they stay beside it."""
@@ -489,6 +517,8 @@ def _header(
     elif run.is_live and facts.attempt is not None and wording.is_waiting(facts.attempt):
         role: Role = "warn" if wording.waits_for_people(facts.attempt) else "text"
         lines.append(((f" {foreign(wording.placed(facts.attempt, now), width - 2).rstrip()}", role),))
+        if step := wording.release_of_job(facts.attempt):
+            lines.append(((f" next: {foreign(step, width - 8).rstrip()}", "text"),))
     elif trouble := _trouble(facts, now):
         lines.append(((f" {foreign(trouble, width - 2).rstrip()}", "warn"),))
     lines += _notes(run, width, now, signs)
@@ -525,10 +555,15 @@ def _state(facts: RunFacts, now: float, signs: Signs, *, with_bar: bool) -> Piec
     word = wording.OUTCOME_WORDS[run.outcome] if run.outcome else run.state.value
     # Amber where Overview wants a live run looked at.
     role = drawn.role if run.is_live else state_role(run)
+    sign = drawn.sign
+    if run.state is RunState.FAILED:
+        sign += wording.FAILURE_LETTERS[run.failure_class or FailureClass.UNKNOWN]
+    elif run.is_live and facts.attempt is not None and wording.waits_in_queue(facts.attempt):
+        word, role = "waits in Slurm", "warn" if wording.waits_for_people(facts.attempt) else "text"
     if run.started_at is None:
-        return ((f"{drawn.sign} {word} ", role),)
-    took = (run.ended_at or now) - run.started_at
-    pieces: list[Piece] = [(f"{drawn.sign} {word} ", role), (f"{wording.of_limit(took, limit)} ", "text")]
+        return ((f"{sign} {word} ", role),)
+    took = _length(facts, now)
+    pieces: list[Piece] = [(f"{sign} {word} ", role), (f"{wording.of_limit(took, limit)} ", "text")]
     if run.is_live and with_bar:
         full, empty = bar(took / limit, 20, signs)
         pieces += [(full, "running"), (empty, "faint"), (" ", "text")]
@@ -540,25 +575,25 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
     stands: list[Piece] = [(" ", "text")]
     if run.standing is None:
         stands.append(("nothing graded" if run.has_ended else "nothing graded yet", "dim"))
+    elif run.outcome in _REFUSED:
+        stands.append(("no score", "dim"))  # the line above names the outcome
     else:
         stands += [
             ("now " if run.is_live else "", "dim"),
             (wording.OUTCOME_WORDS[run.standing], outcome_role(run.standing)),
         ]
+    arrow = f" {better_arrow(facts.competition.thresholds, signs)}" if facts.competition is not None else ""
     if run.score is not None:
-        stands.append((f" {wording.score(run.score, 9)}", "text"))
-        if facts.competition is not None:
-            arrow = better_arrow(facts.competition.thresholds, signs)
-            stands.append((f" {arrow}", "dim"))
+        stands += [(f" {wording.score(run.score, 9)}", "text"), (arrow, "dim")]
     groups: list[Pieces] = [tuple(stands)]
+    if facts.percentile is not None:
+        groups.append(((wording.rank(facts.percentile, short=width < _WIDE), "text"),))
     best = facts.best
     if best is not None and best.score != run.score:
         word = f" {wording.OUTCOME_WORDS[best.standing]}" if best.standing is not None else ""
         groups.append(
             (("best ", "dim"), (f"{wording.score(best.score, 9)}{word}", outcome_role(best.standing)))
         )
-    if facts.percentile is not None:
-        groups.append(((wording.rank(facts.percentile, short=width < _WIDE), "text"),))
     if run.suspected and run.failure_class is None:
         groups.append(((f"suspected: {run.suspected}", "warn"),))
     if facts.attempt is not None and facts.attempt.isolated is False:
@@ -568,7 +603,8 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
     if facts.competition is not None:
         cuts = facts.competition.thresholds
         bronze, median = wording.score(cuts.bronze, 8), wording.score(cuts.median, 8)
-        groups.append(((f"bronze {bronze}, median {median}", "dim"),))
+        beside = arrow if run.score is None else ""
+        groups.append(((f"bronze {bronze}, median {median}{beside}", "dim"),))
     if run.is_live and run.last_activity_at is not None:
         quiet = wording.age(now - run.last_activity_at)
         groups.append((("last change " + ("now" if quiet == "now" else f"{quiet} ago"), "dim"),))
@@ -599,6 +635,8 @@ def _failure(facts: RunFacts, now: float, width: int) -> Pieces:
         else ""
     )
     said = run.failure_text.removeprefix(f"{wording.failure(run)}: ")
+    if not said and attempt is not None:
+        said = wording.how_it_ended(attempt)
     text = foreign(f"{said}{by}", width - len(words) - 5).rstrip()
     return ((f" {words}", "bad"), ("  ", "text"), (text, "text"))
 
@@ -683,7 +721,7 @@ def _parts(
         parts["resources"] = [heading("resources", width, signs), *titles]
     parts["timeline"] = []
     if facts.attempts:
-        attempts = Table(_attempt_columns(facts, now), facts.attempts, width, signs)
+        attempts = Table(_attempt_columns(facts, now, brief=True), facts.attempts, width, signs)
         latest = facts.attempts[: -_PANE_ATTEMPTS - 1 : -1]
         shown = [attempts.heading(), *map(attempts.line, latest)]
         parts["timeline"] = [heading("attempts", width, signs), *(line.pieces for line in shown)]
@@ -697,11 +735,19 @@ def _stacked(parts: Iterable[list[Pieces]], log: list[Pieces], height: int) -> l
     """
     upper = [part for part in parts if part]
     fewest = min(len(log), 1 + _PANE_FEWEST_LOG_LINES)
-    while len(upper) > 1 and sum(map(len, upper)) + fewest > height:
+    while len(upper) > 1 and sum(map(len, upper)) + len(upper) + fewest > height:
         del upper[-1]
-    lines = [line for part in upper for line in part]
-    room = height - len(lines) - 1
-    return [*lines, *log[:1], *log[1:][-room:]] if room > 0 else lines
+    lines = [line for part in upper for line in ((), *part)][1:]
+    room = height - len(lines) - 1 - bool(lines)
+    return [*lines, *[()] * bool(lines and log), *log[:1], *log[1:][-room:]] if room > 0 else lines
+
+
+def _first(lines: Sequence[Pieces], most: int) -> list[Pieces]:
+    """Return the first lines; where there are more, the last one says how many."""
+    if len(lines) <= most:
+        return list(lines)
+    shown = max(0, most - 1)
+    return [*lines[:shown], ((f"  {len(lines) - shown:,} more", "dim"),)][: max(0, most)]
 
 
 def _log_part(files: RunFiles | None, width: int, signs: Signs) -> list[Pieces]:
@@ -717,15 +763,10 @@ def _cause(
     """Write why a run failed, waits or can't be graded, with the evidence, cut to the pane's lines."""
     run = facts.run
     if facts.waiting is not None:
-        return [line.pieces for line in _never_launched(facts, engine, width, now, signs)]
+        reasons = _waits_for(facts, engine, width, now, signs)
+        return [line.pieces for line in (*reasons, *_config(facts, None, width, signs, doubts_first=False))]
     if run.failure_class is not None:
-        text, evidence = run.failure_text, facts.attempt.evidence if facts.attempt is not None else ""
-        lines: list[Pieces] = [((f" {part}", "text"),) for part in _wrapped(text, width - 2)]
-        return lines + [
-            ((f" {foreign(row, width - 2).rstrip()}", "warn"),)
-            for row in evidence.splitlines()[:_PANE_EVIDENCE_LINES]
-            if row.strip() != text.strip()
-        ]
+        return _failure_text(facts, width) + _evidence(facts, width)
     found: list[Piece] = [(_trouble(facts, now), "warn")]
     if run.is_live and facts.attempt is not None:
         waits = wording.waits_for_people(facts.attempt)
@@ -733,17 +774,34 @@ def _cause(
     return [((f" {part}", role),) for text, role in found for part in _wrapped(text, width - 2)]
 
 
+def _failure_text(facts: RunFacts, width: int) -> list[Pieces]:
+    return [((f" {part}", "text"),) for part in _wrapped(facts.run.failure_text, width - 2)]
+
+
+def _evidence(facts: RunFacts, width: int) -> list[Pieces]:
+    """Quote the lines from which the cause of a failure was derived, but for those that equal it."""
+    if facts.run.failure_class is None or facts.attempt is None:
+        return []
+    rows = facts.attempt.evidence.splitlines()[:_PANE_EVIDENCE_LINES]
+    return [
+        ((f" {foreign(row, width - 2).rstrip()}", "warn"),)
+        for row in rows
+        if row.strip() != facts.run.failure_text.strip()
+    ]
+
+
 def _trouble(facts: RunFacts, now: float) -> str:
     """Write why its submission was refused, or why a live run should be looked at; empty if there is no reason."""
     run = facts.run
     if run.outcome in _REFUSED and facts.submissions:
-        return facts.submissions[-1].message or ""
+        return facts.submissions[-1].message or _NO_REASON
     limits = {facts.sweep.id: facts.sweep.spec.time_limit_seconds}
     groups = group_by_cause([run], limits, {}, now) if run.is_live else ()
     return group_text(groups[0], now) if groups else ""
 
 
 _REFUSED = (Outcome.INVALID, Outcome.NO_SUBMISSION)
+_NO_REASON = "the reason was not kept"
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -759,6 +817,8 @@ def _timeline(facts: RunFacts, now: float, width: int, signs: Signs) -> list[Lin
     for attempt in reversed(facts.attempts):
         lines.append(attempts.line(attempt, key=("attempt", attempt.number)))
         for row in attempt.evidence.splitlines()[:_EVIDENCE_LINES]:
+            if row.strip() == attempt.failure_text.strip():
+                continue
             lines.append(Line(((" " * 11, "text"), (foreign(row, width - 13), "warn"))))
     if not facts.attempts:
         lines.append(Line((("  never launched yet", "dim"),)))
@@ -769,8 +829,11 @@ def _events(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
     """List the run's events, newest first, those with which an attempt begins or ends as one."""
     found = joined_steps(ListedEvent(event, facts.run.seed) for event in facts.events)
 
+    def parts(one: ListedEvent) -> list[str]:
+        return _wrapped(one.words, width - _BEFORE_EVENT) or [""]
+
     def what(one: ListedEvent) -> Forms:
-        words = event_words(one)
+        words: Pieces = ((parts(one)[0], event_words(one)[0][1]),)
         return Forms([*([(*words, (f" {signs.dot} {one.ended}", "dim"))] if one.ended else []), words])
 
     columns: list[Column[ListedEvent]] = [
@@ -779,17 +842,33 @@ def _events(facts: RunFacts, width: int, signs: Signs) -> list[Line]:
         Column("", what, 10, grows=REST, gap=1),
     ]
     table = Table(columns, found, width, signs)
-    return [table.heading(), *(table.line(one, key=("event", one.event.id)) for one in found)]
+    lines = [table.heading()]
+    for one in found:
+        lines.append(table.line(one, key=("event", one.event.id)))
+        role = event_words(one)[0][1]
+        lines += [table.line_of(("", "", ((part, role),))) for part in parts(one)[1:]]
+    return lines
 
 
-def _what_came(attempt: Attempt) -> Pieces:
-    what = wording.OUTCOME_WORDS[attempt.outcome] if attempt.outcome else attempt.failure_text
+# What stands before the words of an event.
+_BEFORE_EVENT = 18
+
+
+def _what_came(attempt: Attempt, *, brief: bool) -> Pieces:
+    what = attempt.failure_text
+    if attempt.outcome:
+        what = wording.OUTCOME_WORDS[attempt.outcome]
+    elif attempt.failure_class is not None and (brief or not what):
+        what = wording.FAILURE_WORDS[attempt.failure_class]
     role = outcome_role(attempt.outcome) if attempt.outcome else "bad"
     return ((what + (" (re-roll)" if attempt.reroll else ""), role),)
 
 
-def _attempt_columns(facts: RunFacts, now: float) -> list[Column[Attempt]]:
-    """Return the columns for the attempts of a run; the last one may be live or waiting for a node."""
+def _attempt_columns(facts: RunFacts, now: float, *, brief: bool = False) -> list[Column[Attempt]]:
+    """Return the columns for the attempts of a run; the last one may be live or waiting for a node.
+
+    With `brief`, causes are left to the lines around the table.
+    """
 
     def is_live(attempt: Attempt) -> bool:
         return facts.run.is_live and attempt.ended_at is None and attempt is facts.attempts[-1]
@@ -800,9 +879,10 @@ def _attempt_columns(facts: RunFacts, now: float) -> list[Column[Attempt]]:
 
     def what(attempt: Attempt) -> Pieces:
         if not is_live(attempt):
-            return _what_came(attempt)
+            return _what_came(attempt, brief=brief)
         if wording.is_waiting(attempt):
-            return ((wording.waits(attempt, now), "warn" if wording.waits_for_people(attempt) else "text"),)
+            words = "waits" if brief else wording.waits(attempt, now)
+            return ((words, "warn" if wording.waits_for_people(attempt) else "text"),)
         return ((facts.run.state.value, state_role(facts.run)),)
 
     return [
@@ -814,10 +894,20 @@ def _attempt_columns(facts: RunFacts, now: float) -> list[Column[Attempt]]:
     ]
 
 
-def _never_launched(
+def _stopped(facts: RunFacts) -> list[Line]:
+    """Write when and by whom a run was stopped."""
+    if facts.run.state is not RunState.STOPPED:
+        return []
+    stop = next((each for each in facts.events if each.kind == "run.stopped"), None)
+    if stop is None:
+        return []
+    return [Line(((f"  {foreign(stop.text, 60).rstrip()}, {wording.day_and_time(stop.at)}", "text"),))]
+
+
+def _waits_for(
     facts: RunFacts, engine: EngineStatus | None, width: int, now: float, signs: Signs
 ) -> list[Line]:
-    """Write why a queued run does not start yet, what can be done about it, when it may start, and what with."""
+    """Write why a queued run does not start yet, what can be done about it, and when it may start."""
     waiting = facts.waiting
     lines: list[Line] = []
     if waiting is not None:
@@ -843,7 +933,7 @@ def _never_launched(
             start: Pieces = ((f"  {'start':<{_WAITS_LABEL}}", "dim"), (soon.removeprefix("starts "), "text"))
             lines.append(Line(cut((*start, (f"  {what}", "dim")), width, signs.ellipsis)))
         lines.append(Line())
-    return [*lines, *_config(facts, None, width, now, signs, doubts_first=False)]
+    return lines
 
 
 # What a person can do about what keeps a run from starting.
@@ -870,6 +960,8 @@ def _submissions(
         cuts, score = facts.competition.thresholds, facts.run.score
         number: Piece = (f"  {wording.score(score, 9)}", medal_role(cuts, score))
         told.append((number, (f": {distances(cuts, score)}", "text")))
+    if facts.percentile is not None:
+        told.append(((f"{'' if told else '  '}{wording.rank(facts.percentile)}", "text"),))
     if checks.count:
         text = f"{'' if told else '  '}{wording.plural(checks.count, 'validation')} by the agent"
         if checks.last_at is not None:
@@ -947,11 +1039,11 @@ def _score(score: float | None) -> str:
 def _refusal(each: Submission, signs: Signs, room: int) -> list[Cell]:
     """Return the standing; of a refused submission the whole message stands beside it, in place of figures."""
     standing = _standing_of(each, signs)
-    refused = each.standing in _REFUSED or each.score is None
-    if not (refused and each.message):
+    message = each.message or (_NO_REASON if each.standing in _REFUSED else "")
+    if not message or not (each.standing in _REFUSED or each.score is None):
         return [standing]
     indent = width_of(standing) + 2
-    first, *others = _wrapped(each.message, room - indent) or [""]
+    first, *others = _wrapped(message, room - indent) or [""]
     return [
         Rest((*standing, ("  ", "text"), (first, "warn"))),
         *(Rest(((" " * indent, "text"), (part, "warn"))) for part in others),
@@ -998,7 +1090,7 @@ def _length(facts: RunFacts, now: float) -> float:
     attempt = facts.attempt
     if attempt is None or attempt.started_at is None:
         return 0.0
-    return (attempt.ended_at or now) - attempt.started_at
+    return (attempt.ended_at or facts.run.ended_at or now) - attempt.started_at
 
 
 @dataclass(frozen=True)
@@ -1035,13 +1127,31 @@ class _Kind:
         )
 
 
+def _gpu_memory(attempt: Attempt | None) -> float:
+    """Return the memory of an attempt's GPUs in bytes; 0 where it is unknown."""
+    names = attempt.hardware.gpus if attempt is not None and attempt.hardware is not None else ()
+    found = [_GPU_MEMORY.search(name) for name in names]
+    return float(sum(int(each[1]) << 30 for each in found if each)) if all(found) else 0.0
+
+
+# How the name of a device ends: `NVIDIA A10, 24 GiB`.
+_GPU_MEMORY = re.compile(r", (\d+) GiB$")
+
+
 def _measured(facts: RunFacts, usage: UsageCurves) -> list[_Kind]:
     """Return the measured resources of the latest attempt, the scarcest first."""
     spec = facts.sweep.spec
     memory = f" of {wording.size(spec.memory_bytes)}" if spec.memory_bytes else ""
+    of_gpus = _gpu_memory(facts.attempt)
     kinds = [
         _Kind("GPU busy", usage.gpu_percent, lambda value: f"{value:.0f} %", full=100.0),
-        _Kind("GPU memory", usage.gpu_memory_bytes, wording.size),
+        _Kind(
+            "GPU memory",
+            usage.gpu_memory_bytes,
+            wording.size,
+            f" of {wording.size(int(of_gpus))}" if of_gpus else "",
+            of_gpus,
+        ),
         _Kind(
             "processors",
             usage.cpu_percent,
@@ -1058,8 +1168,10 @@ def _measured(facts: RunFacts, usage: UsageCurves) -> list[_Kind]:
 
 
 _FEWEST_CHART_ROWS, _MOST_CHART_ROWS = 2, 8
-# The figures beside the charts of resources.
-_FIGURES = 39
+# The width of the scales of resources.
+_SCALE = 11
+# The distances of the marks on their time axis, in seconds.
+_TICKS = (60, 300, 600, 900, 1800, 3600, 7200, 4 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
 
 
 def _resources(
@@ -1079,31 +1191,26 @@ def _resources(
         begin = min(begin, facts.attempt.started_at)
     length = max(_length(facts, now), *(kind.points[-1][0] - begin for kind in measured), 1.0)
     # Not drawn before the list has its width, or in a terminal that has none left for charts, but never without room.
-    room, ascii_only = max(1, width - _FIGURES - 1), signs.bar_parts == " "
+    room, ascii_only = max(1, width - _SCALE - 2), signs.bar_parts == " "
     lines = [*_submitted(facts, length, room, signs), Line(_hours(facts, length, room))]
-    rows_each = (height - len(lines)) // max(1, len(measured))
-    # An empty line between charts only where they are high enough without it.
-    between = rows_each > _FEWEST_CHART_ROWS + 1
-    rows_each = max(_FEWEST_CHART_ROWS, min(_MOST_CHART_ROWS, rows_each - between))
+    # Below the line with its figures.
+    rows_each = (height - len(lines)) // max(1, len(measured)) - 1
+    rows_each = max(_FEWEST_CHART_ROWS, min(_MOST_CHART_ROWS, rows_each))
     role: Role = "running" if facts.run.is_live else "dim"
     if facts.sweep.spec.gpus and not usage.gpu_percent:
         lines.append(Line((("  GPU         not measured", "warn"),)))
     for kind in measured:
-        figures: list[Pieces] = [
-            ((f"  {kind.name:<12}", "strong"), (f"{kind.last:>10}", "text"), (kind.of, "dim")),
-            ((f"{kind.number(kind.peak):>24} peak", "dim"),),
-        ]
-        figures += [()] * (rows_each - len(figures))
+        lines.append(Line(kind.title(facts.run.is_live), key=kind.name, selectable=True))
         points = [(at - begin, value) for at, value in kind.points]
         most = max(kind.full, kind.peak)
         drawn = strip_chart(points, (0.0, length), most, room, rows_each, ascii_only=ascii_only)
-        for place, (left, row) in enumerate(zip(figures, drawn, strict=True)):
-            pieces = spread(left, ((signs.axis, "faint"), (row, role)), width)
-            lines.append(Line(pieces, key=(kind.name, place), selectable=place == 0))
-        lines += [Line()] * between
+        scale = [kind.number(most), *[""] * (rows_each - 2), "0"]
+        for label, row in zip(scale, drawn, strict=True):
+            lines.append(Line(((f"{label:>{_SCALE}} ", "dim"), (signs.axis, "faint"), (row, role))))
     if not facts.sweep.spec.gpus:
         lines.append(Line((("  no GPUs were requested", "dim"),)))
-    return lines
+    # The cursor can go below the last chart, so that it can be scrolled to.
+    return [*lines, Line(key="end", selectable=True)] if len(lines) > height else lines
 
 
 def _submitted(facts: RunFacts, length: float, room: int, signs: Signs) -> list[Line]:
@@ -1115,19 +1222,23 @@ def _submitted(facts: RunFacts, length: float, room: int, signs: Signs) -> list[
             cells[place] = (outcome_sign(each.standing, signs), outcome_role(each.standing))
     if not facts.submissions:
         return []
-    return [Line(spread((("  submissions", "dim"),), tuple(cells), width_of(cells) + _FIGURES + 1))]
+    return [Line((("  submissions", "dim"), *cells))]
 
 
 def _hours(facts: RunFacts, length: float, room: int) -> Pieces:
-    """Return the time axis of the charts: the time into the run at its quarters, or halves if that is too narrow."""
-    marks = 4 if room >= 48 else 2
-    cells = [" "] * room
-    for number in range(marks + 1):
-        text = wording.span(length * number / marks) if number else "0"
-        place = max(0, min(room - len(text), round(room * number / marks) - len(text) // 2))
-        cells[place : place + len(text)] = text
-    word = "now" if facts.run.is_live else "last"
-    return ((fit(f"{'':14}{word:>10}", _FIGURES + 1), "dim"), ("".join(cells), "dim"))
+    """Return the time axis of the charts: round times into the run, and its end."""
+    end = wording.span(length) + (" now" if facts.run.is_live else "")
+    most = max(1, room // 12)
+    step = next(
+        (each for each in _TICKS if length / each <= most), _TICKS[-1] * math.ceil(length / _TICKS[-1] / most)
+    )
+    cells = [*"0".ljust(max(1, room - len(end))), *end][:room]
+    for number in range(1, int(length / step) + 1):
+        text = wording.limit(number * step)
+        place = round(room * number * step / length) - len(text) // 2
+        if place + len(text) < room - len(end):
+            cells[place : place + len(text)] = text
+    return ((" " * (_SCALE + 2), "text"), ("".join(cells), "dim"))
 
 
 def _calls(
@@ -1290,20 +1401,19 @@ def _outcome_of_call(call: ModelCall) -> Pieces:
 _MODELS = (
     Column[ModelTotal]("model", lambda each: each.model, 10, grows=48),
     Column[ModelTotal]("provider", lambda each: each.provider, 10, role="dim", drop=3),
-    Column[ModelTotal]("calls", lambda each: f"{each.calls:,}", 7, right=True, gap=1),
+    Column[ModelTotal]("calls", lambda each: f"{each.calls:,}", 6, right=True, gap=1),
     Column[ModelTotal](
-        "failed", lambda each: f"{each.errors:,}" if each.errors else "", 6, right=True, gap=1, drop=4
+        "failed", lambda each: f"{each.errors:,}" if each.errors else "", 6, right=True, drop=4
     ),
     Column[ModelTotal]("in", lambda each: _tokens(each.usage.input_tokens), 7, right=True),
     Column[ModelTotal](
         "cached", lambda each: _tokens(each.usage.cached_tokens), 7, right=True, gap=1, role="dim", drop=2
     ),
     Column[ModelTotal](
-        "written",
+        "to cache",
         lambda each: _tokens(each.usage.cache_write_tokens),
-        7,
+        8,
         right=True,
-        gap=1,
         role="dim",
         drop=5,
     ),
@@ -1407,14 +1517,13 @@ def _config(
     facts: RunFacts,
     order: Order | None,
     width: int,
-    now: float,
     signs: Signs,
     *,
     doubts_first: bool = True,
     without: Sequence[str] = (),
 ) -> list[Line]:
     """List what puts the result in doubt, what differs from the defaults, and the rest of the configuration."""
-    settings = [each for each in _settings(facts, order, now, signs) if each.name not in without]
+    settings = [each for each in _settings(facts, order, signs) if each.name not in without]
     doubts = [each for each in settings if each.is_warning]
     unusual = [each for each in settings if each.usual is False and not each.is_warning]
     rest = [each for each in settings if each.usual is not False and not each.is_warning]
@@ -1424,7 +1533,7 @@ def _config(
     lines: list[Line] = []
     for title, group in groups:
         if group:
-            lines.append(Line(heading(title, width, signs)))
+            lines += [*[Line()] * bool(lines), Line(heading(title, width, signs))]
         for place, each in enumerate(group):
             # Long texts are wrapped rather than cut, since they are shown nowhere else.
             first, *more = cells_of(plain(each.text), max(20, width - _CONFIG_NAME - _CONFIG_AROUND)) or [""]
@@ -1435,7 +1544,7 @@ def _config(
     return lines
 
 
-def _settings(facts: RunFacts, order: Order | None, now: float, signs: Signs) -> Iterable[_Setting]:
+def _settings(facts: RunFacts, order: Order | None, signs: Signs) -> Iterable[_Setting]:
     """Yield the requested configuration, that of the latest attempt, and its paths."""
     spec, attempt, usual = facts.sweep.spec, facts.attempt, usual_values()
 
@@ -1449,8 +1558,8 @@ def _settings(facts: RunFacts, order: Order | None, now: float, signs: Signs) ->
     if spec.demo:
         yield _Setting("data", "synthetic, made for the demo: no result", is_warning=True)
     if attempt is not None and attempt.isolated is not None:
-        text = "isolated" if attempt.isolated else "not isolated: only agents that are trusted"
-        yield _Setting("isolation", text, is_warning=not attempt.isolated)
+        text = "yes" if attempt.isolated else "no: only for agents that are trusted"
+        yield _Setting("isolated", text, is_warning=not attempt.isolated)
     if attempt is not None and attempt.not_held:
         yield _Setting("limits not held", attempt.not_held, is_warning=True)
     yield _Setting("agent", spec.agent_id)
@@ -1458,15 +1567,16 @@ def _settings(facts: RunFacts, order: Order | None, now: float, signs: Signs) ->
     yield option("edition", "edition", spec.edition)
     yield option("time limit", "time_limit_seconds", wording.limit(spec.time_limit_seconds))
     yield option("runtime", "runtime", attempt.runtime if attempt else spec.runtime)
-    placed = wording.placed(attempt, now) if attempt else ""
-    yield option("placement", "placement", placed or spec.placement)
+    yield option("placement", "placement", attempt.placement if attempt else spec.placement)
+    if attempt is not None and attempt.job:
+        yield _Setting("job", f"{attempt.job} on {attempt.node}" if attempt.node else attempt.job)
     yield option("network", "network", spec.network)
     yield option("processors", "cpus", f"{spec.cpus:g}")
     yield option(
         "memory", "memory_bytes", wording.size(spec.memory_bytes) if spec.memory_bytes else "not limited"
     )
     yield option("GPUs", "gpus", "all" if spec.gpus < 0 else str(spec.gpus))
-    yield option("runs on a GPU", "runs_per_gpu", str(spec.runs_per_gpu))
+    yield option("runs per GPU", "runs_per_gpu", str(spec.runs_per_gpu))
     if spec.gateway:
         yield option("model gateway", "gateway", ", ".join(spec.gateway))
     if spec.obfuscated:

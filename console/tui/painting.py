@@ -294,14 +294,14 @@ def span_segments(spans: Iterable[Span], palette: Palette) -> list[Segment]:
 
 
 def cells_of(text: str, width: int) -> list[str]:
-    """Split text into pieces of at most `width` cells, after spaces where possible; no character is lost."""
+    """Split text into pieces of at most `width` cells, after spaces or slashes if possible; no character is lost."""
     made = []
     while cell_len(text) > width:
         size, end = 0, 0
         while size + cell_len(text[end]) <= width:
             size += cell_len(text[end])
             end += 1
-        end = text.rfind(" ", width // 2, end) + 1 or end
+        end = text.rfind(" ", width // 2, end) + 1 or text.rfind("/", width // 2, end) + 1 or end
         made.append(text[:end])
         text = text[end:]
     return [*made, text]

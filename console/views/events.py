@@ -98,7 +98,10 @@ class ListedEvent:
         """What happened, with scores of as many digits everywhere, and the standing before if it was another."""
         if self.outcome is None:
             # This text is its name and size alone.
-            return f"created: {self.event.text}" if self.event.kind == "sweep.created" else self.event.text
+            if self.event.kind == "sweep.created":
+                return f"created: {self.event.text}"
+            # A failure of unknown cause has no text behind its class.
+            return self.event.text.removesuffix(": ")
         parts = [wording.outcome(self.outcome)]
         if self.score is not None:
             parts.append(wording.score(self.score))

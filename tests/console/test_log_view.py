@@ -49,23 +49,23 @@ async def test_hits_are_counted_and_only_their_lines_shown(opened: OpenConsole, 
         await console.press("n", "n")
         await console.sees("hit 3 of 57")
         await console.press("G", "ampersand", *"error", "enter")
-        await console.sees("only lines with a hit", "Error 399")
+        await console.sees("/error: 57 lines", "Error 399")
         await console.misses("epoch")
         with log_of(places).open("a") as stream:
             stream.write("epoch 401\nError 402\n")
         await console.sees("Error 402")
         assert "epoch" not in console.text()
         await console.press("ampersand", *"nothing of that", "enter")
-        await console.sees("no line has a hit: & \N{RETURN SYMBOL} shows all")
+        await console.sees("/nothing of that: 0 lines", "& \N{RETURN SYMBOL} shows all")
         await console.press("ampersand", "enter")
         await console.sees("epoch 401")
 
 
 async def test_the_next_hit_has_its_key_in_the_footer_of_an_ended_run_too(opened: OpenConsole) -> None:
     async with opened(screen="run:48", size=(80, 24)) as console:
-        await console.sees("the end", "r relaunch")
+        await console.sees("the end", "r re-roll")
         await console.press("slash", *"shapes", "enter")
-        await console.sees("hit 1 of 12", "n next hit", "esc back")
+        await console.sees("/shapes: hit 1 of 12", "n next hit", "esc back")
 
 
 async def test_after_a_search_in_vain_no_earlier_hit_is_counted(opened: OpenConsole, places: Places) -> None:

@@ -114,7 +114,8 @@ class World:
             (directory / "submission").mkdir(parents=True)
             printed = directory / protocol.LOG
             printed.parent.mkdir(exist_ok=True)
-            printed.write_bytes(log or _log(run.competition_id))
+            if begins:
+                printed.write_bytes(log or _log(run.competition_id))
         attempt = transitions.launch(
             self.database,
             run_id,

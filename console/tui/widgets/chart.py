@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -155,7 +156,7 @@ def _placing(
             if worth >= worse or bottom == 4 * height:
                 share = (worth - worse) / (better - worse) if better > worse else 0.0
                 dots = max(1, bottom - top)
-                down = bottom - 1 - min(dots - 1, max(0, int(share * dots)))
+                down = bottom - 1 - min(dots - 1, max(0, math.ceil(share * dots)))
                 return 1 - down / max(1, 4 * height - 1)
         raise AssertionError("the last stretch takes all that is left")
 

@@ -168,8 +168,8 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             self._open(None if path is None else LogFile(path))
 
     def show_file(self, path: Path, *, line: int = 0, name: str = "") -> None:
-        """Show a file that is not a log, from its beginning or around a line, highlighted by its name's language."""
-        self._numbers, self._grows = self._numbers or line > 0, False
+        """Show a file that is not a log with line numbers, highlighted, from its beginning or around a line."""
+        self._numbers, self._grows = True, False
         self._open(LogFile(path, one_part), lexer_for(Path(name or path).name))
         if line:
             self._run(lambda cursor: cursor.to_line(line), long=True)
@@ -218,17 +218,14 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         settings = self.app.settings
         key = key_names(settings.keys, ascii_only=settings.ascii_only)
         if page.mark is not None:
-            right.append((f"selected: {key('log.copy')} copies, {key('log.save')} saves  ", "accent"))
+            selected = wording.plural(page.selected, "line")
+            keys = f"{key('log.copy')} copies, {key('log.save')} saves"
+            right.append((f"{selected} selected: {keys}  ", "accent"))
         if page.filtered:
-            what = "only lines with a hit" if page.lines else "no line has a hit"
-            right.append(
-                (
-                    f"{what}: {key('log.filter')} {key_name('enter', ascii_only=settings.ascii_only)} shows all  ",
-                    "accent",
-                )
-            )
+            enter = key_name("enter", ascii_only=settings.ascii_only)
+            right.append((f"{key('log.filter')} {enter} shows all  ", "accent"))
         if page.moments and not any(page.moments):
-            right.append(("times are not known  ", "dim"))
+            right.append(("when lines were printed is not known  ", "dim"))
         if self._left:
             right.append((f"from column {self._left + 1}  ", "dim"))
         if self._wrap:
@@ -241,7 +238,14 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         else:
             new = f", +{wording.plural(page.behind, 'line')}" if page.behind else ""
             right += [(f"{page.share:.0%}  ", "dim"), (f"paused{new} {self.app.signs.down} ", "warn")]
-        hits: Pieces = () if not page.hits else ((_hits(page, page.hits), "accent"),)
+        hits: Pieces = ()
+        if page.hits or page.filtered:
+            name = (
+                "errors"
+                if self._pattern in (None, ERRORS)
+                else f"/{foreign(self._pattern.expression, 24).rstrip()}"
+            )
+            hits = ((f"{name}: {_hits(page)}", "accent"),)
         left: list[Piece] = [(" ", "text")]
         if page.note:
             room = width - width_of(right) - width_of(hits) - 4
@@ -437,7 +441,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
             if page.numbers:
                 number = page.numbers[place]
                 margin.append(self._dim(f"{wording.UNKNOWN if number is None else f'{number:,}':>{digits}} "))
-            found += self._rows_of(line.text, margin, width)
+            found += self._rows_of(line.text, margin, width, with_hits_strong=not page.filtered)
         return found
 
     def _sign(self, page: Page, start: int) -> Segment:
@@ -459,13 +463,16 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
     def _dim(self, text: str) -> Segment:
         return Segment(text, self._style("dim"))
 
-    def _rows_of(self, text: str, margin: list[Segment], width: int) -> Iterator[Strip]:
+    def _rows_of(
+        self, text: str, margin: list[Segment], width: int, *, with_hits_strong: bool
+    ) -> Iterator[Strip]:
         base = self.app.palette.base
         text = text.removesuffix("\r")
         beside = sum(segment.cell_length for segment in margin)
         room = max(1, width - beside)
         drawn = Strip(self._segments(text, room))
-        if self._pattern is not None and self._pattern.first(text.encode()) is not None:
+        has_hit = self._pattern is not None and self._pattern.first(text.encode()) is not None
+        if with_hits_strong and has_hit:
             drawn = drawn.apply_style(self.app.palette.style("strong"))
         if not self._wrap:
             part = drawn.crop(self._left, self._left + room) if self._left else drawn
@@ -557,10 +564,12 @@ def _role_of(kind: str) -> Role:
     return next((role for beginning, role in _TOKEN_ROLES if kind.startswith(beginning)), "text")
 
 
-def _hits(page: Page, hits: int) -> str:
+def _hits(page: Page) -> str:
+    hits = page.hits or 0
     total = f"{hits:,}{'+' if page.counting else ''}"
     if page.hit_number is None:
-        return f"{total} hits" if page.counting else wording.plural(hits, "hit")
+        what = "line" if page.filtered else "hit"
+        return f"{total} {what}s" if page.counting else wording.plural(hits, what)
     return f"hit {page.hit_number:,} of {total}"
 
 

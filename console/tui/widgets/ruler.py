@@ -13,6 +13,11 @@ from console.tui.theme import Role, Signs
 _MARKS: tuple[tuple[str, Role], ...] = (("G", "gold"), ("S", "silver"), ("B", "bronze"), ("median", "dim"))
 
 
+_NAMES = ("gold", "silver", "bronze", "median")
+# The width from which the narrow ruler says in words at which end scores are better.
+_WITH_WORDS = 50
+
+
 def ruler(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tuple[Pieces, ...]:
     """Return the ruler, a pointer to the score, and the score's distances from the next cut-offs.
 
@@ -88,24 +93,30 @@ def distances(cuts: Thresholds, score: float) -> str:
 
 
 def _compact(cuts: Thresholds, score: float | None, width: int, signs: Signs) -> tuple[Pieces, ...]:
-    """Return a narrow ruler with letters as marks, and the cut-offs below them."""
+    """Return a narrow ruler with letters as marks, and the cut-offs below them, by their names if there is room."""
     values = (cuts.gold, cuts.silver, cuts.bronze, cuts.median)
     digits = next((each for each in (8, 7, 6) if sum(_label_widths(values, each)) <= width), 5)
-    labels: Pieces = tuple(
-        piece
-        for (sign, role), value in zip(_MARKS, values, strict=True)
-        for piece in ((f"{sign[0]} {wording.score(value, digits)}", role), ("  ", "text"))
-    )[:-1]
-    line, room = signs.rule, max(0, width - 4 * len(_MARKS))
-    pieces: list[Piece] = [(signs.left + 2 * line, "dim")]
+    named, lettered = (
+        tuple(
+            piece
+            for name, (_, role), value in zip(names, _MARKS, values, strict=True)
+            for piece in ((f"{name} {wording.score(value, each)}", role), ("  ", "text"))
+        )[:-1]
+        for names, each in ((_NAMES, 8), ([sign[0] for sign, _ in _MARKS], digits))
+    )
+    labels = fitting((named, lettered), width)
+    line, has_words = signs.rule, width >= _WITH_WORDS
+    start, end = (f"better {signs.left}", f"{signs.right} worse") if has_words else (signs.left, signs.right)
+    room = max(0, width - 4 * len(_MARKS) - (len(start) + len(end) - 2))
+    pieces: list[Piece] = [(start + 2 * line, "dim")]
     ticks = []
     for (sign, role), gap in zip(_MARKS, (*_gaps(values, room), 0), strict=True):
         ticks.append(width_of(pieces))
         pieces += [(sign[0], role), (line * (gap + 1), "faint")]
-    pieces.append((3 * line + signs.right, "dim"))
+    pieces.append((3 * line + end, "dim"))
     if score is None or math.isnan(score):
         return tuple(pieces), labels
-    place = _place(score, values, ticks, width_of(pieces), cuts, beyond=2)
+    place = _place(score, values, ticks, width_of(pieces) - len(end) + 1, cuts, beyond=2)
     role = medal_role(cuts, score)
     pointer: Pieces = ((" " * place, "text"), (signs.pointer, role))
     number, told = (wording.score(score, 9), role), distances(cuts, score)

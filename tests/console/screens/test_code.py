@@ -121,3 +121,9 @@ async def test_the_file_under_the_cursor_is_shown_below_the_list(opened: OpenCon
         await console.sees("submission 1", "model = boost(depth=1")
         await console.press("k")
         await console.sees("1  id,fold", "3  2,1")
+
+
+def test_the_difference_of_long_lines_is_not_cut_off() -> None:
+    rows = [DiffLine("-", "x = " + 90 * "a" + "1", 1, None), DiffLine("+", "x = " + 90 * "a" + "2", None, 1)]
+    drawn = ["".join(text for text, _ in pieces).rstrip() for pieces in _below(rows, 80, UNICODE, False)]
+    assert drawn[0].endswith("a1") and drawn[1].endswith("a2")

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from console.screens.logs import FileScreen
 from console.screens.run import RunScreen
 from engine.places import Places
 from environment.runner import protocol
 from foundation import jsonlines
 from state import transitions
-from state.lifecycle import Outcome
+from state.lifecycle import FailureClass, Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.world import NOW, World
@@ -93,6 +94,8 @@ async def test_a_score_stands_with_its_better_direction_and_the_teams_that_it_be
     monkeypatch.setattr("competitions.leaderboards.scores_of", lambda _: (0.01, 0.02, 0.06, 0.5))
     async with opened(screen="run:81") as console:
         await console.sees("0.05038 \N{DOWNWARDS ARROW}", "better than 50.0 % of the teams on Kaggle")
+        await console.press("tab", "tab")
+        await console.until(lambda: console.text().count("better than 50.0 % of the teams on Kaggle") == 2)
 
 
 async def test_the_sweep_tells_the_rank_of_the_run_under_the_cursor(
@@ -128,8 +131,11 @@ async def test_charts_of_resources_share_one_time_axis_below_the_submissions_and
         await console.sees("processes")
         lines = console.text().splitlines()
         above, axis = (
-            next(n for n, line in enumerate(lines) if text in line) for text in ("submissions ", "8h01m")
+            next(n for n, line in enumerate(lines) if text in line) for text in ("submissions ", "16h02m now")
         )
+        assert lines[axis].split()[:4] == ["0", "4h", "8h", "12h"]
+        # Each chart has a scale from 0, and the cursor is on none.
+        assert lines[axis + 2].split()[0] == "100" and lines[axis + 3].split()[0] == "0"
         assert axis == above + 1 and "GPU busy" in lines[axis + 1] and "88 %" in lines[axis + 1]
         assert sum("16h02m" in line for line in lines) == 1
 
@@ -146,8 +152,10 @@ async def test_a_queued_run_says_why_it_waits_when_it_may_start_and_what_it_will
 ) -> None:
     async with opened(worlds.large, screen="run:200", size=(80, 24)) as console:
         await console.sees("waits   all 64 slots of its sweep are taken", "135 runs go first")
-        await console.sees("by 03-17 02:18", "whole time limit", "configuration", "openhands")
+        await console.sees("by 03-17 02:18", "whole time limit", "no log: the run was never launched")
         assert "/ search" not in console.text()
+        await console.press("shift+tab")
+        await console.sees("configuration", "openhands")
     async with opened(worlds.paused, screen="run:1", size=(80, 24)) as console:
         await console.sees("waits: its sweep is paused, its dataset is not prepared", "resumes it")
 
@@ -249,7 +257,9 @@ async def test_on_a_narrow_terminal_an_ended_run_can_be_relaunched_and_a_live_on
     opened: OpenConsole,
 ) -> None:
     async with opened(screen="run:49", size=(80, 24)) as console:
-        await console.sees("agent crash", "r relaunch", "esc back")
+        await console.sees("!c failed", "agent crash", "r re-roll", "c class", "esc back")
+    async with opened(screen="run:56", size=(80, 24)) as console:
+        await console.sees("!i failed", "r relaunch (free)", "c class", "esc back")
     async with opened(screen="run:81", size=(80, 24)) as console:
         await console.sees("following", "s stop", "esc back")
 
@@ -258,6 +268,70 @@ async def test_the_selection_in_a_log_says_which_keys_use_it(opened: OpenConsole
     async with opened(screen="run:48", size=(80, 24)) as console:
         await console.sees("the end")
         await console.press("k", "m")
-        await console.sees("selected: y copies, S saves")
+        await console.sees("18 lines selected: y copies, S saves")
         await console.press("m")
         await console.misses("selected:")
+
+
+async def test_the_header_and_the_attempts_take_the_same_time_from_the_agents_begin_to_its_end(
+    opened: OpenConsole,
+) -> None:
+    async with opened(screen="run:56", size=(120, 40)) as console:
+        await console.press("tab")
+        await console.sees("13:14/24h", "13h14m")
+
+
+async def test_a_refused_submission_without_a_reason_says_so_and_its_outcome_once(opened: OpenConsole) -> None:
+    async with opened(screen="run:51", size=(80, 24)) as console:
+        await console.sees("x invalid submission", "the reason was not kept")
+        assert console.text().count("invalid submission") == 1
+        await console.press("tab", "tab")
+        await console.sees("x invalid  the reason was not kept")
+
+
+async def test_a_run_stopped_before_its_launch_says_when_and_by_whom_and_shows_its_configuration_beside(
+    opened: OpenConsole,
+) -> None:
+    def make(places: Places) -> World:
+        world = worlds.busy(places)
+        transitions.stopped(world.database, 60, by="op@host", now=NOW - 300)
+        return world
+
+    async with opened(make, screen="run:60", size=(200, 60)) as console:
+        await console.sees("stopped by op@host, 03-14 03:09", "no log", "configuration", "aide-o3")
+
+
+async def test_a_held_job_names_who_can_release_it(opened: OpenConsole) -> None:
+    async with opened(worlds.on_slurm, screen="run:18", size=(80, 24)) as console:
+        await console.sees("waits in Slurm", "job 4269 in slurm:gpu", "JobHeldAdmin: an administrator holds it")
+        await console.sees("next: ask Slurm's administrators for 'scontrol release 4269'")
+
+
+async def test_a_failure_of_unknown_cause_tells_the_exit_code(opened: OpenConsole) -> None:
+    def make(places: Places) -> World:
+        world = worlds.busy(places)
+        world.fail(world.launch(60, ago=7200), FailureClass.UNKNOWN, "", ago=1800)
+        return world
+
+    async with opened(make, screen="run:60", size=(160, 48)) as console:
+        await console.sees("!? failed", "unknown cause  exit code 1", "!? unknown \N{MIDDLE DOT} attempt 1 ended")
+
+
+async def test_events_beside_a_pane_are_wrapped_and_newest_first(opened: OpenConsole) -> None:
+    async with opened(screen="run:56", size=(160, 48)) as console:
+        await console.sees("attempt 1 is running", "!i infrastructure")
+        text = console.text()
+        assert text.index("!i infrastructure") < text.index("attempt 1 is running")
+        beside = [line.rpartition("\N{BOX DRAWINGS LIGHT VERTICAL}")[2].strip() for line in text.splitlines()]
+        assert "Unknown Error" in " ".join(beside)
+
+
+async def test_the_title_of_a_submissions_file_names_its_run_and_score(
+    opened: OpenConsole, places: Places
+) -> None:
+    async with opened(screen="run:81", size=(120, 40)) as console:
+        await console.sees("Submissions")
+        screen = console.app.screen
+        assert isinstance(screen, RunScreen)
+        screen.app.push_screen(FileScreen(places.config_file, about=screen._about(screen._facts.submissions[-1])))  # type: ignore[union-attr]
+        await console.sees("run 81, submission 4, 0.05038, silver")

@@ -45,8 +45,13 @@ def test_better_scores_are_further_left_and_between_their_cuts(
 @pytest.mark.parametrize("width", range(38, 200, 7))
 def test_every_cut_keeps_its_label_in_any_width(width: int) -> None:
     drawn = "".join(text for line in ruler(LOWER, None, width, UNICODE) for text, _role in line)
-    for label in ("G 0.16", "S 0.2", "B 0.29", " 0.41"):
-        assert label in drawn
+    for name, value in (("gold", "0.16"), ("silver", "0.2"), ("bronze", "0.29"), ("median", "0.41")):
+        assert any(f"{label} {value}" in drawn for label in (name[0].upper(), name[0], name))
+
+
+def test_the_narrow_ruler_names_its_ends_and_marks_where_there_is_room() -> None:
+    line, labels = ("".join(text for text, _ in each) for each in ruler(LOWER, None, 74, UNICODE))
+    assert line.startswith("better ") and line.endswith(" worse") and "median 0.41879" in labels
 
 
 @pytest.mark.parametrize("width", range(30, 200, 7))
@@ -100,6 +105,15 @@ def test_in_a_chart_every_cut_has_its_line_and_no_score_is_beyond_a_cut_that_it_
     passed = [y for y, cut in zip(lines, cuts, strict=True) if sign * (cut - score) >= 0]
     ahead = [y for y in lines if y not in passed]
     assert all(line <= y for y in passed) and all(line > y for y in ahead)
+
+
+def test_a_score_between_two_cuts_on_neighbouring_lines_is_drawn_above_the_worse_one() -> None:
+    marks = [Mark(cut, name, "dim") for cut, name in zip((4.0, 3.0, 2.0, 1.0), "gsbm", strict=True)]
+    drawn = [
+        chart(Series([(0.0, at)], (0.0, 1.0), "text", str, marks, steps=True), 60, 5, UNICODE, ascii_only=False)
+        for at in (1.0, 1.1)
+    ]
+    assert drawn[0] != drawn[1]
 
 
 def test_cuts_that_are_equal_share_a_line_with_all_their_names() -> None:
