@@ -420,7 +420,9 @@ class RunScreen(LogScreen):
         )
         # The header has the cause, unless it was cut there.
         is_cut = len(facts.run.failure_text) + len(wording.failure(facts.run)) > self.size.width - 8
-        parts["cause"] = (_failure_text(facts, width) if is_cut else []) + _evidence(facts, width)
+        evidence = _evidence(facts, width)
+        parts["cause"] = _failure_text(facts, width) if is_cut else []
+        parts["cause"] += [heading("evidence", width, signs), *evidence] if evidence else []
         has_events = self._pane == "log" and self._shows_log
         has_events |= self._pane not in ("log", "timeline") and (self._log_is_below or facts.attempt is None)
         log = [] if has_events or self._log_is_below else _log_part(self._files, width, signs)

@@ -260,7 +260,7 @@ TABLE: tuple[Key, ...] = (
     Key("log.wrap", "w", "wrap", "wrap", "Wrap long lines, or cut them", 6),
     Key("log.search", "slash", "ask('search')", "search", "Search for a regular expression", 4),
     Key("log.filter", "ampersand", "ask('filter')", "only", "Show only lines with a regular expression"),
-    Key("log.next", "n", "hit(1)", "next hit", "To the next hit", 4),
+    Key("log.next", "n", "hit(1)", "next hit", "To the next hit", 2),
     Key("log.previous", "N", "hit(-1)", "previous", "To the previous hit", 4),
     Key("log.next_error", "e", "error(1)", "next error", "To the next line that looks like an error"),
     Key("log.previous_error", "E", "error(-1)", "previous error", "To the previous such line"),

@@ -101,7 +101,12 @@ WAYS: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     ),
     "merged logs": (
         "sweep",
-        (("", "evil^[[2J"), ("m", "3 marked"), ("L", "when lines were printed is not known"), ("G", "evil^[[2J")),
+        (
+            ("", "evil^[[2J"),
+            ("m", "3 marked"),
+            ("L", "when lines were printed is not known"),
+            ("G", "evil^[[2J"),
+        ),
     ),
     "grade": ("grade", (("", "graded before"), ("\t", "/work/evil?[2J"))),
     "data": ("data", (("", "1 failed"), ("G", "evil^[[2J"), ("\r", "Kaggle: unknown"))),

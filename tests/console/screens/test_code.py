@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from console.screens.code import _below
+from console.tui.theme import UNICODE
+from console.views.code import DiffLine
 from engine.places import Places
 from environment.runner import protocol
 from state import runs
@@ -124,6 +127,6 @@ async def test_the_file_under_the_cursor_is_shown_below_the_list(opened: OpenCon
 
 
 def test_the_difference_of_long_lines_is_not_cut_off() -> None:
-    rows = [DiffLine("-", "x = " + 90 * "a" + "1", 1, None), DiffLine("+", "x = " + 90 * "a" + "2", None, 1)]
+    rows = [DiffLine("-", 1, None, "x = " + 90 * "a" + "1"), DiffLine("+", None, 1, "x = " + 90 * "a" + "2")]
     drawn = ["".join(text for text, _ in pieces).rstrip() for pieces in _below(rows, 80, UNICODE, False)]
     assert drawn[0].endswith("a1") and drawn[1].endswith("a2")

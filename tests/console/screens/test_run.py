@@ -128,7 +128,7 @@ async def test_charts_of_resources_share_one_time_axis_below_the_submissions_and
             "into run", "silver 0.05038", "bronze 0.06127", "0.05038: exactly what silver needs"
         )
         await console.press("tab")
-        await console.sees("processes")
+        await console.sees("GPU memory", "disk")
         lines = console.text().splitlines()
         above, axis = (
             next(n for n, line in enumerate(lines) if text in line) for text in ("submissions ", "16h02m now")
@@ -268,7 +268,7 @@ async def test_the_selection_in_a_log_says_which_keys_use_it(opened: OpenConsole
     async with opened(screen="run:48", size=(80, 24)) as console:
         await console.sees("the end")
         await console.press("k", "m")
-        await console.sees("18 lines selected: y copies, S saves")
+        await console.sees("16 lines selected: y copies, S saves")
         await console.press("m")
         await console.misses("selected:")
 
@@ -281,7 +281,9 @@ async def test_the_header_and_the_attempts_take_the_same_time_from_the_agents_be
         await console.sees("13:14/24h", "13h14m")
 
 
-async def test_a_refused_submission_without_a_reason_says_so_and_its_outcome_once(opened: OpenConsole) -> None:
+async def test_a_refused_submission_without_a_reason_says_so_and_its_outcome_once(
+    opened: OpenConsole,
+) -> None:
     async with opened(screen="run:51", size=(80, 24)) as console:
         await console.sees("x invalid submission", "the reason was not kept")
         assert console.text().count("invalid submission") == 1
@@ -303,7 +305,9 @@ async def test_a_run_stopped_before_its_launch_says_when_and_by_whom_and_shows_i
 
 async def test_a_held_job_names_who_can_release_it(opened: OpenConsole) -> None:
     async with opened(worlds.on_slurm, screen="run:18", size=(80, 24)) as console:
-        await console.sees("waits in Slurm", "job 4269 in slurm:gpu", "JobHeldAdmin: an administrator holds it")
+        await console.sees(
+            "waits in Slurm", "job 4269 in slurm:gpu", "JobHeldAdmin: an administrator holds it"
+        )
         await console.sees("next: ask Slurm's administrators for 'scontrol release 4269'")
 
 
@@ -314,7 +318,9 @@ async def test_a_failure_of_unknown_cause_tells_the_exit_code(opened: OpenConsol
         return world
 
     async with opened(make, screen="run:60", size=(160, 48)) as console:
-        await console.sees("!? failed", "unknown cause  exit code 1", "!? unknown \N{MIDDLE DOT} attempt 1 ended")
+        await console.sees(
+            "!? failed", "unknown cause  exit code 1", "!? unknown \N{MIDDLE DOT} attempt 1 ended"
+        )
 
 
 async def test_events_beside_a_pane_are_wrapped_and_newest_first(opened: OpenConsole) -> None:
@@ -332,6 +338,7 @@ async def test_the_title_of_a_submissions_file_names_its_run_and_score(
     async with opened(screen="run:81", size=(120, 40)) as console:
         await console.sees("Submissions")
         screen = console.app.screen
-        assert isinstance(screen, RunScreen)
-        screen.app.push_screen(FileScreen(places.config_file, about=screen._about(screen._facts.submissions[-1])))  # type: ignore[union-attr]
+        assert isinstance(screen, RunScreen) and screen._facts is not None
+        about = screen._about(screen._facts.submissions[-1])
+        console.app.push_screen(FileScreen(places.config_file, about=about))
         await console.sees("run 81, submission 4, 0.05038, silver")

@@ -487,7 +487,9 @@ async def test_what_slurm_says_of_jobs_is_told_from_the_matrix_to_the_run(
         await console.press(*"kkkkk")
         await console.sees("waiting · Priority: other jobs go first, may start ~04:44, priority 4,321")
         await console.press("enter")
-        await console.sees("waits in Slurm", "job 4265 in slurm:gpu: Priority: other jobs go first, may start ~04:44")
+        await console.sees(
+            "waits in Slurm", "job 4265 in slurm:gpu: Priority: other jobs go first, may start ~04:44"
+        )
         # A reason is no setting.
         assert next(line for line in console.text().splitlines() if "placement" in line).endswith("slurm:gpu")
         await console.press("escape", "g", "enter", "tab")

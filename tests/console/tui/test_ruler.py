@@ -110,7 +110,9 @@ def test_in_a_chart_every_cut_has_its_line_and_no_score_is_beyond_a_cut_that_it_
 def test_a_score_between_two_cuts_on_neighbouring_lines_is_drawn_above_the_worse_one() -> None:
     marks = [Mark(cut, name, "dim") for cut, name in zip((4.0, 3.0, 2.0, 1.0), "gsbm", strict=True)]
     drawn = [
-        chart(Series([(0.0, at)], (0.0, 1.0), "text", str, marks, steps=True), 60, 5, UNICODE, ascii_only=False)
+        chart(
+            Series([(0.0, at)], (0.0, 1.0), "text", str, marks, steps=True), 60, 5, UNICODE, ascii_only=False
+        )
         for at in (1.0, 1.1)
     ]
     assert drawn[0] != drawn[1]
