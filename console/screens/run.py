@@ -1401,7 +1401,7 @@ def _outcome_of_call(call: ModelCall) -> Pieces:
 
 
 _MODELS = (
-    Column[ModelTotal]("model", lambda each: each.model, 10, grows=48),
+    Column[ModelTotal]("model", lambda each: each.model, 8, grows=48),
     Column[ModelTotal]("provider", lambda each: each.provider, 10, role="dim", drop=3),
     Column[ModelTotal]("calls", lambda each: f"{each.calls:,}", 6, right=True, gap=1),
     Column[ModelTotal](
@@ -1421,7 +1421,7 @@ _MODELS = (
     ),
     Column[ModelTotal]("out", lambda each: _tokens(each.usage.output_tokens), 7, right=True),
     Column[ModelTotal](
-        "reasoning",
+        "reasoned",
         lambda each: _tokens(each.usage.reasoning_tokens),
         9,
         right=True,
@@ -1445,7 +1445,7 @@ _LAST_CALLS = (
         "out", lambda each: _tokens(each.usage.output_tokens, estimated=each.estimated), 7, right=True, gap=1
     ),
     Column[ModelCall](
-        "reasoning",
+        "reasoned",
         lambda each: _tokens(each.usage.reasoning_tokens),
         9,
         right=True,
