@@ -44,7 +44,7 @@ async def test_without_room_beside_a_low_matrix_the_run_is_shown_below_it(opened
         await console.sees("▶ 4 running (1 no valid)", "── under the cursor", "── log", "HIGH")
         await console.press("f")
         await console.until(lambda: "GPU lost" in below(console) and "── log" in below(console))
-        assert below(console).splitlines()[1].startswith(" ! failed 20:15/24h")
+        assert below(console).splitlines()[1].startswith(" !i failed 20:14/24h")
         await console.press("v")
         await console.misses("under the cursor")
 
