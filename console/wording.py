@@ -434,7 +434,7 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
         short = f"{cell.figures(1, plus_minus)} %"
         return f"any medal {figures}", f"any medal {short}", f"medal {short}", short
     bounds = medal_bounds(interim, cell, plus_minus)
-    short = f"{interim.medals}/{interim.ended} medals" if interim.ended else "none ended"
+    short = f"{plural(interim.medals, 'medal')} of {interim.ended}" if interim.ended else "none ended"
     so_far, close = interim.so_far_in_words(), bounds[-1].removeprefix("final ")
     return (*(f"{so_far}, {each}" for each in (*bounds[:-1], close)), f"{short}, {close}", short)
 

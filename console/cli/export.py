@@ -220,11 +220,13 @@ _MENDED_BY = {
 
 
 def _complain_of(lacking: Sequence[Shortcoming]) -> None:
-    """Print to standard error, behind the row, what it lacks before it could be handed in."""
+    """Print to standard error, behind the row, what it lacks before it is ready for the leaderboard."""
     if not lacking:
         return
     sys.stdout.flush()
-    complain(f"not ready to be handed in: {wording.plural(len(lacking), 'thing is', 'things are')} missing")
+    complain(
+        f"not ready for the leaderboard: {wording.plural(len(lacking), 'thing is', 'things are')} missing"
+    )
     for one in lacking:
         mended = _MENDED_BY.get(one.about)
         complain(f"  {one.about:<12}  {one.text}{f': {mended}' if mended else ''}")

@@ -54,6 +54,8 @@ _MOST_MARKED = 2
 _OF_OWN_ROWS = frozenset({"board.open", "board.export", "board.mark", "board.compare"})
 # Below this width cells show the mean without its error.
 _WIDE = 115
+# Below this width the table has no column of models.
+_WITH_MODELS = 92
 
 
 class BoardScreen(DetailedScreen):
@@ -99,9 +101,7 @@ class BoardScreen(DetailedScreen):
         """Draw the table; the first time only when own rows are known, unless that takes long."""
         if not self._has_answer and not self.is_ready:
             return
-        signs, width = self.app.signs, self.size.width
-        above = (*_summary(self._board.rows, width, signs), *self._notices(width))
-        self.header.show(*above, *(((),) if above else ()))
+        signs = self.app.signs
         titles, lines = table_lines(
             self._board.rows,
             self._sorting,
@@ -114,7 +114,19 @@ class BoardScreen(DetailedScreen):
         if self._begins_at_top:
             self._begins_at_top = False
             self.line_list.action_edge(-1)
+        self._draw_header()
         self.draw_detail()
+
+    def _draw_header(self) -> None:
+        """Draw the summaries; in a narrow terminal with the models of the cursor's row, which have no column there."""
+        width = self.size.width
+        above = (*_summary(self._board.rows, width, self.app.signs), *self._notices(width))
+        gap: tuple[Pieces, ...] = ((),) if above else ()
+        row = self._row() if width < _WITH_MODELS else None
+        if row is not None:
+            models = foreign(row.llms or "not named", width - 9, ellipsis=self.app.signs.ellipsis)
+            gap = (((" models ", "dim"), (models, "text")),)
+        self.header.show(*above, *gap)
 
     def detail_key(self) -> Hashable:
         """The row under the cursor."""
@@ -147,6 +159,8 @@ class BoardScreen(DetailedScreen):
     def on_line_list_cursor_moved(self) -> None:
         """Update the details, and the keys for another row."""
         super().on_line_list_cursor_moved()
+        if self.can_draw and self.size.width < _WITH_MODELS:
+            self._draw_header()
         self.refresh_frame()
 
     def label_of(self, key: Key) -> str:
@@ -453,8 +467,14 @@ _VALUES: dict[str, Callable[[Row], tuple[float | str, ...]]] = {
 
 
 def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[Row]]:
-    def name(row: Row) -> Pieces:
-        return ((NAME.text(row), "strong" if is_ours(row) else "text"),)
+    def name(row: Row) -> Cell:
+        """Return the name with the numbers of its footnotes, which stay if it is cut."""
+        text, role = NAME.text(row), "strong" if is_ours(row) else "text"
+        numbers = ",".join(str(footnotes.index(note) + 1) for note in notes_of(row))
+        if not numbers:
+            return ((text, role),)
+        shorter = (f"{text[:length]}{signs.ellipsis}" for length in range(len(text) - 2, 4, -1))
+        return Forms([((part, role), (f" [{numbers}]", "accent")) for part in (text, *shorter)])
 
     def split(column: str) -> Column[Row]:
         return Column(
@@ -468,7 +488,7 @@ def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[
         )
 
     return [
-        Column(NAME.title, name, 20, grows=42, by="name", chosen=True),
+        Column(NAME.title, name, 20, grows=48, by="name", chosen=True),
         column_of(MODELS, 12, grows=60, drop=1, role="dim", by="models", chosen=True),
         *map(split, COLUMNS),
         Column(COVERED.title, _covered, 5, right=True),
@@ -476,7 +496,7 @@ def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[
         column_of(DATE, 10, drop=2, role="dim", by="date", chosen=True),
         Column(
             SEEDS.title,
-            lambda row: _seeds(row, footnotes, signs),
+            lambda row: _seeds(row, signs),
             10,
             grows=44,
             role="dim",
@@ -502,14 +522,12 @@ def _standing(row: Row, column: str, *, wide: bool, signs: Signs) -> Pieces:
     return ((wording.UNKNOWN, "dim"),)
 
 
-def _seeds(row: Row, footnotes: Sequence[str], signs: Signs) -> Cell:
-    """Return the cell with the number of seeds and their reliability; that of a published row has only footnotes."""
+def _seeds(row: Row, signs: Signs) -> Cell:
+    """Return the cell with the number of seeds and their reliability; that of a published row is empty."""
     if row.conflict:
         return Rest(((row.conflict, "bad"),))
-    numbers = ",".join(str(footnotes.index(note) + 1) for note in notes_of(row))
-    marks: Pieces = ((f" [{numbers}]", "accent"),) if numbers else ()
     if not is_ours(row):
-        return marks
+        return ""
     done = f"{row.seeds_done}" + (f" of {row.seeds_planned}" if row.seeds_planned else "")
     head: Pieces = (("demo ", "warn"), (done, "dim")) if row.demo else ((done, "dim"),)
     running: Pieces = ((", running", "running"),) if row.running else ()
@@ -517,8 +535,8 @@ def _seeds(row: Row, footnotes: Sequence[str], signs: Signs) -> Cell:
     short: Pieces = ((f" +{row.rerolled}", "warn"),) if row.rerolled else ()
     sign: Pieces = ((f" {signs.running}", "running"),) if row.running else ()
     tails = ((*running, *rerolled), (*running, *short), (*sign, *short), short, ())
-    shortest: Pieces = (*head[:-1], (done.replace(" of ", "/"), "dim"), *sign, *marks)
-    return Forms([*((*head, *tail, *marks) for tail in tails[:-1]), shortest, (*head, *marks)])
+    shortest: Pieces = (*head[:-1], (done.replace(" of ", "/"), "dim"), *sign)
+    return Forms([*((*head, *tail) for tail in tails[:-1]), shortest, head])
 
 
 def _key(row: Row) -> tuple[Subject, str, str]:
@@ -548,14 +566,15 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
     def medals(row: Row) -> Cell:
         if row.own is None:
             return ""
-        ends = (f" on its own {wording.plural(row.own.of, 'competition')}", "")
+        # The figure is not that of the split beside it, so it always has its scope.
+        ends = (f" on its own {wording.plural(row.own.of, 'competition')}", f" on its own {row.own.of}")
         texts = wording.medals(row.own.interim, row.own.cell, signs.plus_minus)
         return Forms([((f"{text}{end}", "text"),) for text in texts for end in ends])
 
     columns = [
         Column[Row]("", lambda row: ((row.name, "strong"),), 16, grows=30),
         Column[Row]("", comparable, 24, grows=48),
-        Column[Row]("", medals, 18, grows=100),
+        Column[Row]("", medals, 37, grows=100),
     ]
     table = Table(columns, shown, width, signs)
     lines: list[Pieces] = []

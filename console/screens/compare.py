@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 from textwrap import wrap
 
 from rich.cells import cell_len
 
+from competitions import registry
+from console import wording
 from console.sanitize import plain
 from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Pieces, bar, cells_of, fit, fitting, foreign, heading
+from console.tui.painting import Line, Piece, Pieces, bar, cells_of, fit, fitting, foreign, heading
 from console.tui.screen import Queries
-from console.tui.theme import Role, Signs
-from console.tui.widgets.table import Column, Table, column_of
+from console.tui.theme import Role, Signs, better_arrow
+from console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
+from console.tui.widgets.table import Cell, Column, Table, column_of
 from console.views.scoreboard import (
     DIFFERENCE_COLUMNS,
     DUEL_COLUMNS,
@@ -24,9 +27,10 @@ from console.views.scoreboard import (
     comparison,
     differences_of,
 )
-from engine.scoreboard import MEASURES_BY_INTEREST, Comparison, Difference, Duel, Measure
+from engine.scoreboard import MEASURES_BY_INTEREST, Comparison, Difference, Duel, Measure, Side
 from engine.scoreboard.comparison import SIGNIFICANT
 from foundation.problems import Problem
+from state.lifecycle import Outcome
 
 _CAUTION = " caution: "
 # The cells of the first line that are not for names and the measure.
@@ -37,6 +41,8 @@ _MOST_LINES = 2
 _SPLIT_LINES = 7
 # The width of the bar for a difference of 100 points.
 _BAR = 8
+# On narrower screens bars are half as wide, to make room for names.
+_WITH_LONG_BARS = 100
 # Narrower screens have no room for scores, nor for costs.
 _WIDE = 150
 
@@ -146,7 +152,9 @@ def _lines(found: Comparison, width: int, height: int, signs: Signs, *, everythi
     lines: list[Line] = []
     shown = found.duels if everything else found.deciding
     even = () if everything else tuple(duel for duel in found.duels if not duel.difference)
-    duels = Table(_duel_columns(found, signs, wide=width >= _WIDE), found.duels, width, signs)
+    half = _BAR if width >= _WITH_LONG_BARS else _BAR // 2
+    columns = _duel_columns(found, signs, half=half, wide=width >= _WIDE)
+    duels = Table(columns, found.duels, width, signs)
     title = "all competitions" if everything else "competitions that decide"
     lines.append(Line(heading(title, width, signs, note=str(len(shown)))))
     if shown:
@@ -185,8 +193,27 @@ def _difference_columns() -> list[Column[tuple[str, Difference]]]:
     ]
 
 
-def _duel_columns(found: Comparison, signs: Signs, *, wide: bool) -> list[Column[Duel]]:
+def _duel_columns(found: Comparison, signs: Signs, *, half: int, wide: bool) -> list[Column[Duel]]:
     competition, split, first, second, points, first_scores, second_scores = DUEL_COLUMNS
+
+    def medal(duel: Duel, score: float) -> Piece:
+        won = registry.get(duel.competition_id).thresholds.medal(score)
+        return (
+            (f"{outcome_sign(Outcome(won), signs)} ", OUTCOME_ROLES[Outcome(won)]) if won else ("  ", "dim")
+        )
+
+    def scores(side: Callable[[Duel], Side]) -> Callable[[Duel], Cell]:
+        """Return the function for cells with the scores of a side, each with the sign of its medal."""
+
+        def cell(duel: Duel) -> Cell:
+            known = side(duel).scores
+            pairs = ((medal(duel, score), (f"{wording.score(score)} ", "dim")) for score in known)
+            return tuple(piece for pair in pairs for piece in pair) or ((wording.UNKNOWN, "dim"),)
+
+        return cell
+
+    def better(duel: Duel) -> str:
+        return better_arrow(registry.get(duel.competition_id).thresholds, signs)
 
     with_costs = wide and are_measured(found.costs)
 
@@ -198,19 +225,21 @@ def _duel_columns(found: Comparison, signs: Signs, *, wide: bool) -> list[Column
         column_of(competition, 16, grows=48),
         *([column_of(split, 6, role="dim")] if len({duel.complexity for duel in found.duels}) > 1 else []),
         column_of(first, 4),
-        Column("", lambda duel: _bars(duel.difference, signs), 2 * _BAR + 1, gap=1),
+        Column("", lambda duel: _bars(duel.difference, half, signs), 2 * half + 1, gap=1),
         column_of(second, 4, gap=1),
         Column(points.title, difference, 7, right=True),
         *(column_of(each, 11, role="dim") for each in DUEL_COST_COLUMNS if with_costs),
-        *(column_of(each, 8, grows=32, role="dim") for each in (first_scores, second_scores) if wide),
+        *([Column("", better, 1, role="dim")] if wide else []),
+        *([Column(first_scores.title, scores(lambda duel: duel.first), 8, grows=42)] if wide else []),
+        *([Column(second_scores.title, scores(lambda duel: duel.second), 8, grows=42)] if wide else []),
     ]
 
 
-def _bars(difference: float, signs: Signs) -> Pieces:
+def _bars(difference: float, half: int, signs: Signs) -> Pieces:
     """Return a bar from the middle towards the better side; in whole cells, since eighths only grow rightwards."""
-    count = round(abs(difference) / 100 * _BAR)
+    count = round(abs(difference) / 100 * half)
     full = bar(1.0, count, signs)[0] if count else ""
     empty = signs.bar_empty
     if difference > 0:
-        return ((empty * (_BAR - count), "faint"), (full, "good"), ("|", "dim"), (empty * _BAR, "faint"))
-    return ((empty * _BAR, "faint"), ("|", "dim"), (full, "warn"), (empty * (_BAR - count), "faint"))
+        return ((empty * (half - count), "faint"), (full, "good"), ("|", "dim"), (empty * half, "faint"))
+    return ((empty * half, "faint"), ("|", "dim"), (full, "warn"), (empty * (half - count), "faint"))

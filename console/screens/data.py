@@ -133,6 +133,8 @@ class _DatasetsScreen(ListScreen):
     def _can_do(self, key: Key) -> bool:
         """Return whether a key applies to any of the chosen datasets; for each state one of those that prepare them."""
         chosen, what = self.chosen(), key.id.partition(".")[2]
+        if what == "prune":
+            return any(row.state is not DatasetState.REFUSED for row in chosen)
         if what == "copy_url":
             return any(row.access is AccessState.RULES for row in chosen)
         if what in ("prepare", "retry"):
@@ -277,7 +279,7 @@ class DataScreen(_DatasetsScreen, DetailedScreen, MarkedScreen[RowKey]):
         self.header.show(*header, *self._filter_line(len(shown), free))
         width = self.line_list.line_width
         columns = _columns(self.paces, signs, with_bars=width >= _WITH_BARS)
-        table = Table(columns, shown, width, signs, mark=lambda row: row.key in self.marks)
+        table = Table(columns, shown, width - 1, signs, mark=lambda row: row.key in self.marks)
         nothing = Line((("  no dataset has these words: Esc clears the filter", "dim"),))
         self.line_list.show(list(_by_split(table, shown)) or [nothing])
         self.draw_detail()
@@ -508,8 +510,8 @@ def _room_text(found: Totals) -> str:
     known = found.missing - found.missing_of_unknown_size
     if not known:
         return f"{found.missing} missing, of unknown size"
-    of = f"{known} missing" if known == found.missing else f"{known} missing of known size"
-    return f"all {of} fit" if found.fitting == known else f"{found.fitting} of {of} fit"
+    of = f"{known} missing datasets" if known == found.missing else f"{known} missing datasets of known size"
+    return f"room for all {of}" if found.fitting == known else f"room for {found.fitting} of {of}"
 
 
 def _prepared_raw(chosen: Sequence[DatasetRow], raw: Path) -> list[Action] | Problem:
@@ -575,24 +577,36 @@ def _columns(paces: Paces, signs: Signs, *, with_bars: bool) -> list[Column[Data
         if going is None or not going.total:
             return ""
         share = min(1.0, going.done / going.total)
-        full, empty = bar(share, 8, signs) if with_bars else ("", "")
-        return (
-            (full, "running"),
-            (empty, "faint"),
-            (f"{share:5.0%}" if with_bars else f"{share:4.0%}", "text"),
-        )
+        full, empty = bar(share, 8, signs)
+        return (full, "running"), (empty, "faint"), (f"{share:5.0%}", "text")
 
     def pace(row: DatasetRow) -> tuple[str, str]:
         going = _going(row)
         if going is None:
             return "", ""
         rate, eta = _pace_words(going, paces.get((*row.key, going.name), Pace()))
-        return rate or wording.UNKNOWN, eta or wording.UNKNOWN
+        return rate, eta
 
     def note(row: DatasetRow) -> str:
         going = _going(row)
         return "" if going is None else going.note
 
+    def short_state(row: DatasetRow) -> Cell:
+        """Return the state, or the step that is being worked on."""
+        going = _going(row)
+        if going is None:
+            return (_state(row, signs),)
+        share = f" {min(1.0, going.done / going.total):.0%}" if going.total else ""
+        return ((f"{signs.running} {going.name}{share}", "running"),)
+
+    if not with_bars:
+        # Names have the room of the steps, which most rows lack; the line below the list has the cursor's problem.
+        return [
+            Column("competition", name, 32, grows=56),
+            Column("state", short_state, 14),
+            Column("size", _size_text, 8, right=True, gap=1, role="dim"),
+            Column("left", lambda row: pace(row)[1], 5, drop=1, right=True, gap=1),
+        ]
     return [
         Column("competition", name, 32, grows=56),
         Column("state", lambda row: (_state(row, signs),), 13),
@@ -600,9 +614,9 @@ def _columns(paces: Paces, signs: Signs, *, with_bars: bool) -> list[Column[Data
         Column("access", access, 6, drop=1),
         Column("step", step, 9, grows=9),
         Column("", count, 3, drop=2, gap=1),
-        Column("", done, 13 if with_bars else 4, gap=1),
+        Column("", done, 13, gap=1),
         Column("rate", lambda row: pace(row)[0], 9, drop=3, right=True, gap=1, role="dim"),
-        Column("left", lambda row: pace(row)[1], 5, right=True, gap=1),
+        Column("left", lambda row: pace(row)[1], 5, drop=5, right=True, gap=1),
         Column("", note, 8, grows=REST, drop=4, role="dim"),
     ]
 
@@ -658,7 +672,7 @@ def _about(row: DatasetRow | None, keys: Callable[[str], str], width: int) -> Pi
 
 _LABEL = 9
 _PROBLEM = 24
-# Below this width bars are left out to make room for names.
+# Below this width the list has no steps, to make room for names.
 _WITH_BARS = 90
 _BAR = 16
 _STEP_NAME = 14
@@ -742,6 +756,7 @@ class _Detail:
             yield line
             if not line[-1][0].endswith(keys):  # no room beside the address
                 yield (_label(""), (keys, "dim"))
+            return  # the log has Kaggle's words
         for place, part in enumerate(self._wrapped(self.row.problem, 0)):
             yield (_label("" if place else "problem"), (part, "bad"))
 

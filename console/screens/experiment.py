@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from statistics import stdev
 
 from competitions import registry
 from console import wording
@@ -40,8 +41,9 @@ from state.lifecycle import Outcome
 _CELL = 11
 # On narrower screens costs by competition are left out, since names would be cut.
 _WIDE = 110
-# Terminals of this height have a blank line below the header.
+# Terminals of this height have a blank line below the header, and lines for all measures.
 _HIGH = 36
+_FIRST_MEASURES = (Measure.ANY_MEDAL, Measure.GOLD, Measure.ABOVE_MEDIAN, Measure.VALID)
 # The widths of the measures, of the competitions without their seeds, and of their costs.
 _MEASURES, _NAMES, _COSTS = 84, 74, 34
 # How wide the names of bars and of their series are.
@@ -84,7 +86,8 @@ class ExperimentScreen(ListScreen):
         elif self._found is not None:
             below: tuple[Pieces, ...] = ((),) if self.size.height >= _HIGH else ()
             header.show(*_header(self._found, self._column, width, self.app.signs), *below)
-            shown.show(_lines(self._found, self._column, width, self.app.signs))
+            high = self.size.height >= _HIGH
+            shown.show(_lines(self._found, self._column, width, self.app.signs, high=high))
 
     def action_open(self) -> None:
         """Open the run under the cursor."""
@@ -201,8 +204,8 @@ def _header(found: Experiment, column: str, width: int, signs: Signs) -> tuple[P
     return tuple(lines)
 
 
-def _lines(found: Experiment, column: str, width: int, signs: Signs) -> list[Line]:
-    """Return the measures, the competitions of a column by split, and the insights."""
+def _lines(found: Experiment, column: str, width: int, signs: Signs, *, high: bool) -> list[Line]:
+    """Return the measures (all of them in a high terminal), the competitions of a column by split, and the insights."""
     seeds = max((len(found.trials_of(name)) for name in found.evidence.competitions), default=0)
     # In wide terminals the statistics are beside the competitions.
     needed = max(_MEASURES, _NAMES + seeds * (_CELL + 1)) + (
@@ -210,10 +213,10 @@ def _lines(found: Experiment, column: str, width: int, signs: Signs) -> list[Lin
     )
     beside = width - needed if width >= needed + _BLOCK + 6 else 0
     whole, width = width, width - beside
-    lines = _measures(found, width, signs)
+    lines = _measures(found, width, signs, MEASURES_BY_INTEREST if high else _FIRST_MEASURES)
     members = set(registry.splits()[COLUMNS[column]])
     shown = [name for name in found.evidence.competitions if name in members or column == "all"]
-    trials = Table(_trial_columns(found, seeds, width, signs), shown, width, signs)
+    trials = Table(_trial_columns(found, seeds, width, signs), shown, width - 1, signs)
     for split in ORDER:
         names = [name for name in shown if split_of(name) == split]
         if names:
@@ -276,7 +279,7 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
     """Yield the small tables: a title, then lines of a name and a number."""
 
     def pair(name: str, text: str) -> Pieces:
-        return (f"{name:<{_BLOCK - 16}}", "dim"), (f"{text:>16}", "text")
+        return (f"{name:<{_BLOCK - 14}}", "dim"), (f"{text:>14}", "text")
 
     yield [
         (("pass@k: a medal in one of k seeds, %", "strong"),),
@@ -300,8 +303,13 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
                 pair(f"seed {place}", f"{rate:.1f}")
                 for place, rate in enumerate(stability.seed_rates, start=1)
             ),
-            pair("standard deviation", f"{stability.seed_deviation:.1f}"),
-            pair("medal in some seeds", f"{len(stability.flipping)} of {stability.competitions}"),
+            *(
+                [pair("SD of these seeds", f"{stdev(stability.seed_rates):.1f}")]
+                if len(stability.seed_rates) > 1
+                else []
+            ),
+            pair("SD within competitions", f"{stability.seed_deviation:.1f}"),
+            pair("medal in some, not all", f"{len(stability.flipping)} of {stability.competitions}"),
         ]
         yield [
             (("detectable difference, points", "strong"),),
@@ -324,9 +332,14 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
         ]
 
 
-def _measures(found: Experiment, width: int, signs: Signs) -> list[Line]:
-    """Every measure on every split."""
-    standings = [("its own", found.row.own), *((name, found.row.columns[name]) for name in COLUMNS)]
+def _measures(found: Experiment, width: int, signs: Signs, measures: Sequence[Measure]) -> list[Line]:
+    """Return the measures on the experiment's own competitions and on every split that they cover."""
+    covered_splits = [(name, found.row.columns[name]) for name in COLUMNS]
+    # A column without a figure would be dashes only; its own competitions may be exactly those of a split.
+    splits = [one for one in covered_splits if one[1].interim is not None and one[1].covered == one[1].of]
+    own = found.row.own
+    is_split = any(own is not None and own.covered == one.covered == own.of for _name, one in splits)
+    standings = [*([] if is_split else [("its own", own)]), *splits]
 
     room = 10 + len(signs.plus_minus)
 
@@ -337,12 +350,12 @@ def _measures(found: Experiment, width: int, signs: Signs) -> list[Line]:
 
     columns = [Column[Measure]("mean, %", lambda measure: measure.words, 12, grows=18)]
     columns += [column(title, standing) for title, standing in standings]
-    table = Table(columns, MEASURES_BY_INTEREST, width, signs)
+    table = Table(columns, measures, width, signs)
     covered = [
         "-" if standing is None else f"{standing.covered} of {standing.of}" for _name, standing in standings
     ]
     counts = table.line_of([(("competitions", "dim"),), *(((text, "dim"),) for text in covered)])
-    return [table.heading(), counts, *map(table.line, MEASURES_BY_INTEREST)]
+    return [table.heading(), counts, *map(table.line, measures)]
 
 
 def _measured(standing: Standing | None, measure: Measure, signs: Signs) -> str:

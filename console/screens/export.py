@@ -39,6 +39,8 @@ _NAMES = {
 _FORMS = tuple(_NAMES)
 # Longer lines, such as lists of competitions, are cut to this many lines in the preview.
 _MOST_LINES = 3
+# From this height on the figures stand above the row.
+_HIGH = 36
 
 
 class ExportScreen(ListScreen):
@@ -62,8 +64,8 @@ class ExportScreen(ListScreen):
         yield Prompt(
             "folder", "a new folder for reports, mapping, row and checksums", id="bundle", done="write it"
         )
-        yield Prompt("agent", "the agent's name in the row", id="agent", done="take it")
-        yield Prompt("models", "the models that it used", id="llms", done="take it")
+        yield Prompt("agent", "the agent's name in the row", id="agent", done="use it")
+        yield Prompt("models", "the models that it used", id="llms", done="use it")
 
     def on_mount(self) -> None:
         """Make the row."""
@@ -85,11 +87,13 @@ class ExportScreen(ListScreen):
         result, form, signs = self._result, self._request.form, self.app.signs
         mend = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         lines = _missing_lines(result.shortcomings, mend, width)
-        lines += [
-            Line(),
-            Line(heading("figures, any medal in %", width, signs)),
-            *_figures(result.row, width, signs),
-        ]
+        if self.size.height >= _HIGH:
+            # The row has the figures too, and in a low terminal it should be seen without scrolling.
+            lines += [
+                Line(),
+                Line(heading("figures, any medal in %", width, signs)),
+                *_figures(result.row, width, signs),
+            ]
         title = f"the row as {_NAMES[form]}, as it is copied and written"
         lines += [Line(), Line(heading(title, width, signs))]
         lines += [
@@ -195,7 +199,7 @@ class ExportScreen(ListScreen):
         self.draw()
 
     def _choices(self, width: int) -> tuple[Pieces, ...]:
-        """Return the formats, whether the row could be handed in, and why the last file was not written."""
+        """Return the formats, whether the row is ready for the leaderboard, and why the last file was not written."""
         beside = 4 + sum(len(title) + 2 for title in _NAMES.values()) + 8 * self._request.pad_missing
         name = foreign(self._request.subject.name, max(20, width - beside), ellipsis=self.app.signs.ellipsis)
         pieces: list[Piece] = [(f" {name.rstrip()}   ", "strong")]
@@ -217,11 +221,11 @@ class ExportScreen(ListScreen):
 
 
 def _readiness(missing: int, signs: Signs) -> Pieces:
-    """Return whether a row could be handed in."""
+    """Return whether a row is ready for the leaderboard."""
     if not missing:
-        return ((f" {signs.done} nothing is missing: it can be handed in", "good"),)
+        return ((f" {signs.done} nothing is missing: ready for the leaderboard", "good"),)
     count = wording.plural(missing, "thing is", "things are")
-    return ((f" {signs.failed} not ready to be handed in: {count} missing", "warn"),)
+    return ((f" {signs.failed} not ready for the leaderboard: {count} missing", "warn"),)
 
 
 # The keys that mend what a row lacks.
@@ -234,7 +238,7 @@ _ABOUT = 14
 
 
 def _missing_lines(found: Sequence[Shortcoming], key_name: Callable[[str], str], width: int) -> list[Line]:
-    """Return what the row lacks before it could be handed in."""
+    """Return what the row lacks before it is ready for the leaderboard."""
     lines = []
     for one in found:
         action, does = _MENDED_BY.get(one.about, ("", ""))
@@ -265,8 +269,12 @@ def _figures(row: Row, width: int, signs: Signs) -> list[Line]:
         Column[tuple[str, Standing]]("split", lambda one: one[0], 8),
         Column("any medal", figure, 14, right=True),
         Column("competitions", lambda one: f"{one[1].covered} of {one[1].of}", 12, right=True),
-        Column("seeds", lambda one: "" if one[1].cell is None else f"{one[1].cell.n or '-'}", 5, right=True),
     ]
+    if any(standing.cell is not None for _name, standing in known):
+        seeds = Column[tuple[str, Standing]](
+            "seeds", lambda one: "" if one[1].cell is None else f"{one[1].cell.n or '-'}", 5, right=True
+        )
+        columns.append(seeds)
     table = Table(columns, known, width, signs)
     return [table.heading(), *map(table.line, known)]
 
@@ -278,7 +286,9 @@ def _preview(text: str, width: int) -> Iterator[Pieces]:
         yield from (((part, "text"),) for part in parts)
         return
     yield from (((part, "text"),) for part in parts[: _MOST_LINES - 1])
-    left = len("".join(parts[_MOST_LINES - 1 :]))
-    more = f"... and {left:,} more characters, written in full"
-    last = parts[_MOST_LINES - 1][: max(0, width - len(more) - 1)].rstrip()
-    yield ((f"{last} ", "text"), (more, "dim"))
+    rest = " ".join(part.rstrip() for part in parts[_MOST_LINES - 1 :])
+    longest = f"... and {len(rest):,} more characters, written in full"
+    # The last line ends with a whole word.
+    last = rest[: max(0, width - len(longest) - 1)].rpartition(" ")[0]
+    more = f"... and {len(rest) - len(last):,} more characters, written in full"
+    yield ((f"{last} " if last else "", "text"), (more, "dim"))

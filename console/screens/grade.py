@@ -28,7 +28,7 @@ from console.tui.widgets.line_list import LineList
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.ruler import medal_role, ruler, to_next
 from console.tui.widgets.run_cell import outcome_role, outcome_sign
-from console.tui.widgets.table import Cell, Column, Forms, Table
+from console.tui.widgets.table import REST, Cell, Column, Forms, Table
 from console.views.grading import (
     GradedFile,
     PastGrading,
@@ -265,7 +265,7 @@ class GradeScreen(ConsoleScreen):
         choices: list[Pieces] = []
         for name in self._choices if chosen is None else ():
             first = not choices
-            hint = f"  {signs.enter} takes it" if first else ""
+            hint = f"  {signs.enter} chooses it" if first else ""
             lacks = "  not prepared" if self._is_unprepared(name) else ""
             choices.append(((name, "strong" if first else "dim"), (lacks, "warn"), (hint, "dim")))
         self.query_one("#choices", Painted).show(*choices)
@@ -556,7 +556,7 @@ def _prepared_lines(prepared: tuple[str, ...] | None, width: int, signs: Signs) 
     """Return the competitions that files can be graded for, under a heading; nothing until they are known."""
     if prepared is None:
         return []
-    title = Line(heading("prepared: a file can be graded for each", width, signs, note=str(len(prepared))))
+    title = Line(heading("prepared competitions", width, signs, note=str(len(prepared))))
     nothing = Line((("  none yet: a dataset has to be prepared on Data first", "warn"),))
     lines = [Line(((f"  {name}", "text"),), key=name, selectable=True) for name in prepared]
     return [Line(), title, *(lines or [nothing])]
@@ -595,13 +595,19 @@ def _history_columns(
     def edition(each: PastGrading) -> str:
         return "" if each.edition == "v1" else each.edition
 
+    def why(each: PastGrading) -> str:
+        return each.message.partition("\n")[0]
+
+    editions = [Column("edition", edition, 9, drop=2, role="dim")] if any(map(edition, past)) else []
+    reasons = [Column("why", why, 16, grows=REST, drop=3, role="warn")] if any(map(why, past)) else []
     return [
         Column("age", lambda each: wording.age(now - each.at), 4, right=True, role="dim"),
         Column("graded", lambda each: wording.date_and_time(each.at), 16, drop=1, role="dim"),
         Column("competition", lambda each: each.competition_id, 22, grows=56),
         Column("result", worth, 15),
-        Column("edition", edition, 9, drop=2, role="dim"),
+        *editions,
         Column("file", path, _SHORTEST_PATH, grows=max(_SHORTEST_PATH + 1, longest)),
+        *reasons,
     ]
 
 

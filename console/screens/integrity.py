@@ -304,7 +304,7 @@ def _evidence(
     lines.append(joined(filter(None, groups), (f" {signs.dot} ", "faint"), width))
     if one.finding.numbers:
         figures = ", ".join(f"{name} {value:,.4g}" for name, value in one.finding.numbers.items())
-        lines += told("figures", figures, "text", 1 if is_low else 2)
+        lines += told("figures", figures, "text", 2)
     if one.review is not None:
         verb = "cleared" if one.is_cleared else "confirmed"
         said = f"{verb} by {one.review.author}, {wording.date_and_time(one.review.at)}: {one.review.reason}"

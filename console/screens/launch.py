@@ -21,7 +21,7 @@ from console.actions.images import start_build
 from console.sanitize import plain
 from console.screens.dialogs import ConfirmScreen, question_width
 from console.tui.keys import Key, key_names
-from console.tui.painting import Piece, Pieces, fit, fitting, foreign, heading
+from console.tui.painting import Piece, Pieces, cut, fit, fitting, foreign, heading
 from console.tui.screen import ConsoleScreen
 from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Field, FilePaths, LabelledField, Prompt
@@ -52,12 +52,16 @@ _TALL_ENOUGH = 40
 # From this width on nearly every field's description fits on one line.
 _WIDE_ENOUGH = 150
 _KEYS = {
-    Mend.PREPARE: "launch.prepare",
-    Mend.ENGINE: "launch.engine",
-    Mend.BUILD: "launch.build",
+    Mend.PREPARE: ("launch.prepare", "prepares them first"),
+    Mend.ENGINE: ("launch.engine", "starts it"),
+    Mend.BUILD: ("launch.build", "builds them"),
 }
+_MENDS = {key: mend for mend, (key, _does) in _KEYS.items()}
+# The forecast takes so many lines.
+_FORECAST_LINES = 2
 # A check takes at most so many lines.
 _MOST_OF_CHECK = 3
+_LABEL_WIDTH = 18
 _SEED_WIDTH = 9
 _LOOK_SECONDS = 1.0
 _TIME_WIDTH = 14
@@ -164,9 +168,9 @@ class LaunchScreen(ConsoleScreen):
         """Return the word for what a key would do now; empty for keys of fields outside of them, and without need."""
         if key.id in ("field.complete", "launch.back") and not self.is_typing:
             return ""
-        if key.id == "launch.prepare" and not self._draft.prepare:
+        if key.id in _MENDS and not (key.id == "launch.prepare" and self._draft.prepare):
             checks = () if self._composed is None else self._composed.checks
-            if all(check.good for check in checks if check.mend is Mend.PREPARE):
+            if all(check.good for check in checks if check.mend is _MENDS[key.id]):
                 return ""
         return super().label_of(key)
 
@@ -179,6 +183,8 @@ class LaunchScreen(ConsoleScreen):
         width, signs, composed = self.size.width, self.app.signs, self._composed
         self.set_class(width >= _WIDE_ENOUGH, "-wide")
         self.set_class(self.size.height >= _TALL_ENOUGH, "-tall")
+        # In a low terminal the dry run has most of the form's lines.
+        self.set_class(self._dry_run and self.size.height < _TALL_ENOUGH, "-dry")
         for labelled in self.query(LabelledField):
             name = labelled.query_one(Field).id or ""
             labelled.show_problem(composed.wrong.get(name, "") if composed is not None else "")
@@ -243,6 +249,7 @@ class LaunchScreen(ConsoleScreen):
         """Show the order and times of starts, or the checks again."""
         self._dry_run = not self._dry_run
         self.draw()
+        self.call_after_refresh(self.draw)  # the form has its new height
 
     def action_prepare(self) -> None:
         """Switch whether missing datasets are prepared first."""
@@ -382,11 +389,18 @@ def _summary(
     with_good: bool,
 ) -> list[Pieces]:
     """Draw the forecast and the checks, failed ones first, as many as fit; good ones only if asked for."""
-    lines: list[Pieces] = [heading("what it comes to", width, signs)]
+    lines: list[Pieces] = [heading("checks and forecast", width, signs)]
     if composed is None:
         return lines
+    bad = [check for check in composed.checks if not check.good]
+    drawn = [_check(check, keys, width, signs) for check in bad]
+    is_short = sum(map(len, drawn)) + _FORECAST_LINES >= room
+    if is_short:
+        # Each has one line, so that none is hidden by the explanation of another.
+        drawn = [[cut(each[0], width, signs.ellipsis)] for each in drawn]
+    lines += [line for each in drawn for line in each]
     if composed.launch is not None:
-        lines += _what(composed, width, now)
+        lines += _what(composed, width, now)[is_short:]
     elif last_good is not None:
         lines.append(_before(last_good, width, now))
     if others := draft.others.given():
@@ -395,13 +409,15 @@ def _summary(
         text = foreign(f"besides, from {draft.source}: {said}", width - 3 - len(clears)).rstrip()
         lines.append(((f"  {text}", "text"), (clears, "dim")))
     lines += _building(composed, build, width, keys)
-    for check in composed.checks:
-        lines += [] if check.good else _check(check, keys, width, signs)
-    lines += _price(composed, width)
+    lines += _price(composed, width) if with_good else []
     for check in sorted(composed.checks, key=lambda check: not check.warns):
         if check.good and (with_good or check.warns):
             lines += _check(check, keys, width, signs)
-    return lines[: max(1, room)]
+    if len(lines) <= room:
+        return lines
+    shown = lines[: max(1, room - 1)]
+    more = wording.plural(len(lines) - len(shown), "more line")
+    return [*shown, ((f"  {more} in a higher terminal", "dim"),)]
 
 
 def _before(last_good: Composed, width: int, now: float) -> Pieces:
@@ -521,13 +537,16 @@ def _fields(groups: Iterable[FormGroup], draft: Draft) -> Iterable[Widget]:
             if option.form is not None and option.form.group is group:
                 text = draft.texts[option.name]
                 field = Field(text, placeholder=option.form.hint, id=option.name, select_on_focus=False)
-                yield LabelledField(option.form.label, field)
+                yield LabelledField(option.form.label, field, label_width=_LABEL_WIDTH)
 
 
 def _check(check: Check, keys: Callable[[str], str], width: int, signs: Signs) -> list[Pieces]:
     good = check.good and not check.warns
     sign: Pieces = ((f"  {signs.done if good else signs.failed} ", "good" if good else "warn"),)
-    mend = f"   {keys(_KEYS[check.mend])} fixes it" if check.mend is not None and not check.good else ""
+    mend = ""
+    if check.mend is not None and not check.good:
+        key, does = _KEYS[check.mend]
+        mend = f"   {keys(key)} {does}"
     told = f"warning: {check.text}" if check.warns else check.text
     role: Role = "text" if good else "warn"
     if mend:

@@ -150,8 +150,10 @@ def comparability(row: Row, rows: Iterable[Row]) -> Comparability:
         ]
         if cell is not None and known:
             known.sort(key=lambda one: -one[0])
-            ahead = [other for mean, other in known if mean > cell.mean]
-            behind = [other for mean, other in known if mean <= cell.mean]
+            # Figures that look equal in the table share a place.
+            shown = round(cell.mean, 1)
+            ahead = [other for mean, other in known if round(mean, 1) > shown]
+            behind = [other for mean, other in known if round(mean, 1) <= shown]
             places[column] = Place(
                 len(ahead) + 1, len(known) + 1, ahead[-1] if ahead else None, behind[0] if behind else None
             )
@@ -169,13 +171,15 @@ def comparability(row: Row, rows: Iterable[Row]) -> Comparability:
 def comparability_texts(found: Comparability) -> tuple[str, ...]:
     """Write on which splits published rows compare with an experiment, in several forms, longest first."""
     if found.obstacle:
-        return f"not comparable: {found.obstacle}", f"no: {found.obstacle}"
+        short = found.obstacle.partition(",")[0]
+        return f"not comparable: {found.obstacle}", f"not comparable: {short}", f"no: {short}"
     chosen = ["all"] if "all" in found.places else list(found.places)
     on = "all 75" if chosen == ["all"] else ", ".join(name.capitalize() for name in chosen)
     caution = f", {found.caution}" if found.caution else ""
     last = found.places[chosen[-1]]
     place = f", place {last.number} of {last.of}" if len(chosen) == 1 else ""
-    return f"comparable on {on}{place}{caution}", f"comparable on {on}{caution}", f"on {on}{caution}"
+    shorter = f"{on}: {place.removeprefix(', ')}{caution}" if place else f"on {on}{caution}"
+    return f"comparable on {on}{place}{caution}", shorter
 
 
 def standing_text(standing: Standing | None, *, decimals: int = 2) -> str:
@@ -227,7 +231,7 @@ def costs_text(costs: Costs | None) -> str:
     """Write the tokens and costs of model calls in short; empty if none were measured."""
     if costs is None or not costs.measured:
         return ""
-    medal = "" if costs.per_medal is None else f", {PER_MEDAL.text(costs)} a medal"
+    medal = "" if costs.per_medal is None else f", {PER_MEDAL.text(costs)} USD a medal"
     return f"{TOKENS.text(costs)} tokens and {PER_RUN.text(costs)} USD a run{medal}"
 
 
@@ -463,7 +467,7 @@ class ExportResult:
 
     @property
     def shortcomings(self) -> tuple[Shortcoming, ...]:
-        """What the row lacks before it could be handed in."""
+        """What the row lacks before it is ready for the leaderboard."""
         return shortcomings(self.row, self.disclosure)
 
     def text(self, form: RowFormat) -> str:

@@ -185,7 +185,7 @@ class SweepOptions:
         "The agent's id, such as aide or aide/dev.",
         kept_as="agent_id",
         metavar="ID",
-        form=FormField("agent", "its id, such as aide"),
+        form=FormField("agent", "such as aide"),
     )
     competitions: tuple[str, ...] | None = _option(
         "Ids separated by commas; repeatable.",
@@ -243,7 +243,7 @@ class SweepOptions:
         default=0.0,
         bounds=_NOT_NEGATIVE,
         metavar="SECONDS",
-        form=FormField("start ramp", "30s; none if empty", group=FormGroup.SCHEDULING),
+        form=FormField("between starts", "empty: none; or 30s", group=FormGroup.SCHEDULING),
     )
     retries: int | None = _option(
         "How often a run is started again after it failed because of the infrastructure.",
@@ -254,19 +254,19 @@ class SweepOptions:
     name: str | None = _option(
         "The sweep's name; made from the agent's if not given. Launching the same again changes nothing.",
         metavar="NAME",
-        form=FormField("name", "the agent's if empty"),
+        form=FormField("name", "empty: the agent's"),
     )
     experiment: str | None = _option(
         "The leaderboard row it belongs to.",
         metavar="NAME",
-        form=FormField("experiment", "its leaderboard row"),
+        form=FormField("experiment", "empty: none"),
     )
     note: str | None = _option("What the sweep is for.", has_flag=False)
     agents_dir: str | None = _option(
         "An agents folder in MLE-bench's format.",
         metavar="DIR",
         is_path=True,
-        form=FormField("agents folder", "in MLE-bench's format"),
+        form=FormField("agents folder", "empty: the bundled"),
     )
     runtime: str | None = _option(
         "docker: containers; process: isolated by bubblewrap where that works; plain: never isolated; "
@@ -300,7 +300,7 @@ class SweepOptions:
         metavar="HOST[:PORT]",
         form=FormField(
             "hosts",
-            "for the network models",
+            "empty: none",
             about="Hosts that the network 'models' lets through: HOST[:PORT] ...",
             group=FormGroup.WHERE,
         ),
@@ -310,7 +310,7 @@ class SweepOptions:
         metavar="PROVIDER",
         form=FormField(
             "gateway",
-            "openai, anthropic ...",
+            "empty: none; or openai",
             about="Providers whose models agents may call: a gateway has the keys, passes calls on and counts them.",
             group=FormGroup.MODELS,
         ),
@@ -320,8 +320,8 @@ class SweepOptions:
         kept_as="model_grants",
         metavar="GRANT",
         form=FormField(
-            "model grants",
-            "web-search, mcp ...",
+            "model tools",
+            "empty: none; or mcp",
             about="What providers may do for agents beyond answering: web-search, code-execution, mcp, remote-urls.",
             group=FormGroup.MODELS,
         ),
@@ -329,39 +329,39 @@ class SweepOptions:
     budget_calls: int | None = _option(
         "Model calls of a run; its gateway refuses further ones, as a provider does whose quota is used up.",
         bounds=_COUNT,
-        form=FormField("calls a run", "of models; none if empty", group=FormGroup.BUDGET),
+        form=FormField("model calls a run", "empty: no limit", group=FormGroup.BUDGET),
     )
     budget_tokens: int | None = _option(
         "Tokens of a run's model calls, prompts and answers together; its gateway refuses further calls.",
         bounds=_COUNT,
-        form=FormField("tokens a run", "of models; none if empty", group=FormGroup.BUDGET),
+        form=FormField("tokens a run", "empty: no limit", group=FormGroup.BUDGET),
     )
     budget_usd: float | None = _option(
         "US dollars for a run's model calls; its gateway refuses further ones, and all of models without a price.",
         bounds=_POSITIVE,
-        form=FormField("USD a run", "of models; none if empty", group=FormGroup.BUDGET),
+        form=FormField("model USD a run", "empty: no limit", group=FormGroup.BUDGET),
     )
     sweep_budget_calls: int | None = _option(
         "Model calls of all runs of the sweep together; once they are used up, no more of its runs start.",
         bounds=_COUNT,
-        form=FormField("calls in all", "of models; none if empty", group=FormGroup.BUDGET),
+        form=FormField("all model calls", "empty: no limit", group=FormGroup.BUDGET),
     )
     sweep_budget_tokens: int | None = _option(
         "Tokens of all runs of the sweep together; once they are used up, no more of its runs start.",
         bounds=_COUNT,
-        form=FormField("tokens in all", "of models; none if empty", group=FormGroup.BUDGET),
+        form=FormField("all tokens", "empty: no limit", group=FormGroup.BUDGET),
     )
     sweep_budget_usd: float | None = _option(
         "US dollars for models of all its runs together; once they are used up, no more of its runs start.",
         bounds=_POSITIVE,
-        form=FormField("USD in all", "of models; none if empty", group=FormGroup.BUDGET),
+        form=FormField("all model USD", "empty: no limit", group=FormGroup.BUDGET),
     )
     over_budget: str | None = _option(
         "What counts when a run fails because the budget of its sweep or experiment is used up: result counts the "
         "failure, relaunch counts nothing until the budget is raised and the run is relaunched for free.",
         default=RESULT,
         choices=(RESULT, RELAUNCH),
-        form=FormField("over budget", "result or relaunch", initial=RESULT, group=FormGroup.BUDGET),
+        form=FormField("over budget means", "result or relaunch", initial=RESULT, group=FormGroup.BUDGET),
     )
     record_calls: bool | None = _option(
         "Keep the requests of runs to models and the answers, compressed, in the runs' directories.",
@@ -372,7 +372,7 @@ class SweepOptions:
         kept_as="replay_of",
         bounds=_COUNT,
         metavar="RUN",
-        form=FormField("replay", "the number of a run", group=FormGroup.MODELS),
+        form=FormField("replay of run", "empty: none", group=FormGroup.MODELS),
     )
     edition: str | None = _option(
         "v1 is MLE-bench bit for bit; corrected mends its defects.",
@@ -396,7 +396,7 @@ class SweepOptions:
         kept_as="memory_bytes",
         unit=_GB,
         bounds=_NOT_NEGATIVE,
-        form=FormField("memory GB", "no limit if empty", group=FormGroup.LIMITS),
+        form=FormField("memory GB", "empty: no limit", group=FormGroup.LIMITS),
     )
     shm_gb: float | None = _option(
         "Shared memory of a container.", kept_as="shm_bytes", unit=_GB, bounds=_NOT_NEGATIVE, has_flag=False
@@ -418,14 +418,14 @@ class SweepOptions:
         kept_as="idle_limit_seconds",
         unit=60,
         bounds=_NOT_NEGATIVE,
-        form=FormField("idle limit", "30m; none if empty", group=FormGroup.LIMITS),
+        form=FormField("idle limit", "empty: none; or 30m", group=FormGroup.LIMITS),
     )
     disk_gb: float | None = _option(
         "End a run that uses more disk space than this; 0 means never.",
         kept_as="disk_limit_bytes",
         unit=_GB,
         bounds=_NOT_NEGATIVE,
-        form=FormField("disk GB", "no limit if empty", group=FormGroup.LIMITS),
+        form=FormField("disk GB", "empty: no limit", group=FormGroup.LIMITS),
     )
     container_config: str | None = _option(
         "Limits of containers, as MLE-bench's JSON.", kept_as="", metavar="FILE", is_path=True

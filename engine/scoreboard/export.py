@@ -107,7 +107,7 @@ class Disclosure:
         seeds_planned: seeds that the sweeps asked for; None: unknown.
         rerolled: runs that were relaunched though the agent itself had failed, as `competition, seed n`.
         classified: failures that a person classified, as `competition, seed n: class by whom: why`.
-        lost: runs that count for nothing: lost to infrastructure, or stopped by an operator.
+        lost: runs that do not count: lost to infrastructure, or stopped by an operator.
         absent: competitions of the benchmark's 75 without a single run.
         unavailable: absent competitions that are no longer offered, with the reason; they still count.
         excluded: competitions that the edition leaves out, with the reason.
@@ -163,10 +163,10 @@ class Disclosure:
             ("agent", " ".join(part for part in (self.agent, self.agent_version) if part) or _UNKNOWN),
             ("agent images", ", ".join(self.images) or _NO_IMAGE),
             ("complete seeds", _of(self.seeds_done, self.seeds_planned)),
-            ("padding", "missing results counted as no medal" if self.padded else "no"),
+            ("missing results", "counted as no medal" if self.padded else "left out"),
             ("re-rolled seeds", _listed(self.rerolled)),
             ("failures classified by hand", _listed(self.classified)),
-            ("runs that count for nothing", _listed(self.lost)),
+            ("runs that do not count", _listed(self.lost)),
             ("competitions of the 75 without a run", _listed(self.absent)),
             ("of those no longer available", _with_reasons(self.unavailable)),
             ("excluded by the edition", _with_reasons(self.excluded)),
@@ -292,7 +292,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class Shortcoming:
-    """One thing that a row lacks before it could be handed in.
+    """One thing that a row lacks before it is ready for the leaderboard.
 
     Attributes:
         about: what it is about: `data`, `row`, `runs`, `competitions`, `seeds`, `agent`, `models`, `integrity` or
@@ -309,7 +309,7 @@ _USUAL_SEEDS = 3
 
 
 def shortcomings(row: Row, disclosure: Disclosure) -> tuple[Shortcoming, ...]:
-    """Return what a row lacks before it could be handed in, the gravest first; empty if nothing is lacking."""
+    """Return what a row lacks before it is ready for the leaderboard, the gravest first; empty if nothing is lacking."""
     found: list[tuple[str, str]] = []
     if disclosure.demo:
         found.append(("data", "they are synthetic: a demo is never a result"))
@@ -321,7 +321,9 @@ def shortcomings(row: Row, disclosure: Disclosure) -> tuple[Shortcoming, ...]:
         of = len(registry.splits()["split75"])
         found.append(("competitions", f"{len(disclosure.absent)} of {of} have no run{without}"))
     if row.running:
-        found.append(("runs", f"some have not ended{'' if disclosure.absent else without}"))
+        interim = None if row.own is None else row.own.interim
+        count = "some" if interim is None else f"{interim.runs - interim.ended:,} of {interim.runs:,}"
+        found.append(("runs", f"{count} have not ended{'' if disclosure.absent else without}"))
     found += [("seeds", text) for text in _short_of_seeds(disclosure)]
     if not row.agent:
         found.append(("agent", "its name is missing"))

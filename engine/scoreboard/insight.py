@@ -406,10 +406,12 @@ class Insight:
             )
             facts.append(("any medal % at shorter limits", ", ".join(limits)))
         if self.stability is not None:
-            flips = f"{len(self.stability.flipping)} of {self.stability.competitions} competitions flip"
-            deviation = f"standard deviation of one seed {self.stability.seed_deviation:.2f} points"
+            few = f"{len(self.stability.flipping)} of {self.stability.competitions}"
+            flips = f"{few} competitions with a medal in some seeds, not all"
+            within = f"{self.stability.seed_deviation:.2f} points, within competitions"
+            deviation = f"standard deviation of one seed {within}"
             facts.append(("noise between seeds", f"{flips}; {deviation}"))
-            facts.append(("competitions that flip", ", ".join(self.stability.flipping) or "none"))
+            facts.append(("medal in some seeds, not all", ", ".join(self.stability.flipping) or "none"))
             rates = ", ".join(f"{rate:.2f}" for rate in self.stability.seed_rates)
             facts.append(("any medal % of complete seeds", rates or "none"))
             first, *others = self.stability.detectable

@@ -198,6 +198,7 @@ class Trial:
         earned: every measure it counts for; None when it counts for nothing: not ended, stopped by an
             operator, or lost for reasons that are not the agent's.
         ended: whether its result is final.
+        queued: whether it waits for its start.
         seconds: how long the agent worked.
         failure: the class of its failure, empty where it did not fail.
         text: why there is no score, empty where there is one.
@@ -213,6 +214,7 @@ class Trial:
     seed: int
     earned: frozenset[Measure] | None
     ended: bool = True
+    queued: bool = False
     score: float | None = None
     seconds: float | None = None
     failure: str = ""
@@ -423,7 +425,7 @@ class Costs:
         priced: how many of the measured runs have a known cost.
         total: US dollars for the priced runs.
         medals: of the priced runs.
-        aside: spending without a result: of earlier attempts, and of runs that count for nothing.
+        aside: spending without a result: of earlier attempts, and of runs that do not count.
         price_date: when the prices were last compared with those of the providers.
         own_prices: the models priced by the operator's own prices.
         listed_prices: the models priced by genai-prices, as neither the operator nor the project gives their price.

@@ -218,6 +218,7 @@ def trial_of(run: Run) -> Trial:
         seed=run.seed,
         earned=_earned(run),
         ended=run.has_ended,
+        queued=run.state is RunState.QUEUED,
         score=run.score,
         seconds=None if run.started_at is None or run.ended_at is None else run.ended_at - run.started_at,
         failure=run.failure_class or "",

@@ -46,13 +46,21 @@ MISSING = (
     *GOOD[4:],
 )
 
+# No run would ever start: each takes more GPUs than there are.
+NEVER = tuple(
+    Check(False, "a run takes 8 GPUs, this host has 4", "give fewer with --gpus")
+    if "GPU" in check.text
+    else check
+    for check in MISSING
+)
+
 # name: checks, runs at once, keys, theme, ASCII
 CASES: dict[str, tuple[tuple[Check, ...], int, tuple[str, ...], Palette, bool]] = {
     "launch": (GOOD, 4, (), DARK, False),
     "launch_missing": (MISSING, 4, (), DARK, False),
     "launch_missing_ascii": (MISSING, 4, (), MONOCHROME, True),
     "launch_dry_run": (GOOD, 4, ("ctrl+t",), DARK, False),
-    "launch_never": (MISSING, 0, (), DARK, False),
+    "launch_never": (NEVER, 0, (), DARK, False),
 }
 
 

@@ -349,7 +349,7 @@ def scored(places: Places) -> World:
             cuts = registry.get(competition).thresholds
             for seed in (1, 2, 3):
                 run = world.run(sweep_id, competition, seed)
-                attempt = world.launch(run, ago=30 * HOUR)
+                attempt = world.launch(run, ago=23 * HOUR + (place + seed) * 900.0)
                 outcome = kinds[(place * luck + seed * (place % 3)) % (len(kinds) - (agent == "aide-o3"))]
                 if place == 7 and seed == 2:
                     world.fail(attempt, FailureClass.CRASH, "exit code 1", ago=5 * HOUR)
@@ -366,12 +366,12 @@ def scored(places: Places) -> World:
     write_past(
         places.state_dir,
         tuple(
-            PastGrading(name, f"/home/op/work/{name}/{file}.csv", NOW - ago, "v1", outcome, score, medal, "")
-            for name, file, ago, outcome, score, medal in (
-                (DEMO[5], "submission", 700.0, "scored", 0.28411, "bronze"),
-                (DEMO[0], "blend-3", 4000.0, "scored", 1.0, "gold"),
-                (DEMO[2], "submission", 9000.0, "rejected", None, ""),
-                (DEMO[1], "first", 20_000.0, "scored", 0.71, "below median"),
+            PastGrading(name, f"/home/op/work/{name}/{file}.csv", NOW - ago, "v1", outcome, score, medal, why)
+            for name, file, ago, outcome, score, medal, why in (
+                (DEMO[5], "submission", 700.0, "scored", 0.28411, "bronze", ""),
+                (DEMO[0], "blend-3", 4000.0, "scored", 1.0, "gold", ""),
+                (DEMO[2], "submission", 9000.0, "rejected", None, "", "column species is missing"),
+                (DEMO[1], "first", 20_000.0, "scored", 0.71, "below median", ""),
             )
         ),
     )

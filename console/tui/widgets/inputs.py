@@ -146,17 +146,17 @@ _LABEL_WIDTH = 14
 class LabelledField(Widget):
     """A field with a label before it and, if its value is wrong, a message beside it."""
 
-    DEFAULT_CSS = f"""
-    LabelledField {{ height: 1; layout: horizontal; margin-left: 1; }}
-    LabelledField > .label {{ width: {_LABEL_WIDTH}; }}
-    LabelledField > Input {{ width: 1fr; max-width: 100; }}
-    LabelledField > .why {{ display: none; width: auto; max-width: 60%; }}
-    LabelledField.-wrong > .why {{ display: block; width: 60%; }}
+    DEFAULT_CSS = """
+    LabelledField { height: 1; layout: horizontal; margin-left: 1; }
+    LabelledField > Input { width: 1fr; max-width: 100; }
+    LabelledField > .why { display: none; width: auto; max-width: 60%; }
+    LabelledField.-wrong > .why { display: block; width: 60%; }
     """
     app: ConsoleApp
 
-    def __init__(self, label: str, field: Field) -> None:
+    def __init__(self, label: str, field: Field, *, label_width: int = _LABEL_WIDTH) -> None:
         self._label = Painted(((label, "dim"),), classes="label")
+        self._label.styles.width = self._label_width = label_width
         self._why = Painted(classes="why")
         self._text = label
         super().__init__(self._label, field, self._why, classes="field")
@@ -165,10 +165,10 @@ class LabelledField(Widget):
         """Show beside the field why its value is wrong, if there is room beside the typed text; empty clears it."""
         width = max(10, round(0.6 * self.size.width) - 2)
         shown = why.removeprefix(f"{self._text}: ")
-        left = self.size.width - _LABEL_WIDTH - width - 2
+        left = self.size.width - self._label_width - width - 2
         self.set_class(bool(why) and cell_len(self.query_one(Field).value) < left, "-wrong")
         sign = self.app.signs.failed if why else ""
-        gap = " " if why and cell_len(self._text) + 2 < _LABEL_WIDTH else ""
+        gap = " " if why and cell_len(self._text) + 2 < self._label_width else ""
         self._label.show(((f"{self._text}{gap}{sign}", "bad" if why else "dim"),))
         self._why.show(
             ((foreign(f" {shown}", width, ellipsis=self.app.signs.ellipsis), "bad"),) if why else ()

@@ -14,8 +14,10 @@ from state.lifecycle import FailureClass, Outcome
 def trial_text(trial: Trial, signs: Signs) -> Piece:
     """Return the cell of a trial: its sign and its score, or why it has none."""
     reroll = signs.reroll if trial.rerolls else ""
+    if trial.queued:
+        return f"{signs.queued} queued", "dim"
     if not trial.ended:
-        return f"{signs.running} not ended", "running"
+        return f"{signs.running} running", "running"
     if trial.failure:
         kind = FailureClass(trial.failure)
         return f"{signs.failed} {wording.FAILURE_LETTERS[kind]} {wording.FAILURE_SHORT[kind]}{reroll}", "bad"

@@ -121,7 +121,8 @@ def test_a_row_is_exported_in_every_form(cli: Cli, tmp_path: Path) -> None:
     assert target.read_text().splitlines()[:3] == markdown[:3]
     lacking = cli("export", "row", OPERAND).err
     assert (
-        "not ready to be handed in: " in lacking and "their names are missing: --llms names them" in lacking
+        "not ready for the leaderboard: " in lacking
+        and "their names are missing: --llms names them" in lacking
     )
 
 
@@ -202,7 +203,7 @@ def test_two_experiments_are_compared(cli: Cli, world: Database) -> None:
 def test_what_lies_behind_a_row_is_told(cli: Cli, world: Database) -> None:
     told = cli("insight", OPERAND).out
     assert "125 runs: 26 gold" in told
-    assert "1 of 38 competitions flip" in told
+    assert "1 of 38 competitions with a medal in some seeds, not all" in told
     document = cli("insight", "alone", "--json").document()
     assert [one["competitions"] for one in document["pass_at_k"]] == [1, 1]
     assert [point["full"] for point in document["shorter_limits"]] == [False, True]

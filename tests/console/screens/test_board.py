@@ -282,7 +282,7 @@ async def test_an_export_begins_in_every_format_with_what_the_row_lacks_then_its
     async with opened(worlds.scored, screen="board", size=(80, 24)) as console:
         await on_board(console, "e", *["tab"] * form)
         await console.sees(
-            "not ready to be handed in: 4 things are missing",
+            "not ready for the leaderboard: 4 things are missing",
             "53 of 75 have no run: no figure for Medium, High, All",
             "models        their names are missing: l types them",
             "integrity     no detector has looked at its runs",

@@ -289,7 +289,7 @@ async def test_nothing_is_launched_while_something_is_missing(
 ) -> None:
     async with opened(screen="launch") as console:
         await console.press(*"dummy")
-        await console.sees("22 of 22 datasets are not prepared", "^r fixes it")
+        await console.sees("22 of 22 datasets are not prepared", "^r prepares them first")
         await console.press("ctrl+l")
         await console.sees("not launched: 22 of 22 datasets are not prepared")
         await console.press("ctrl+r")
@@ -395,7 +395,7 @@ async def test_missing_images_are_built_by_the_engine_and_a_failure_stays_until_
         assert isinstance(screen, LaunchScreen)
         await console.press(*"dummy")
         screen.query_one("#runtime", Input).value = "docker"
-        await console.sees("not built: images dummy, mlebench-grader", "^b fixes it")
+        await console.sees("not built: images dummy, mlebench-grader", "^b builds them")
         await console.press("ctrl+b")
         await console.sees("building dummy, mlebench-grader", "Step 3/9")
         builds.append(BuildStatus(False, 1.0, names, "", EnvironmentProblem("no space left", "/var is full")))

@@ -277,7 +277,7 @@ def test_everything_that_must_be_told_is_told() -> None:
     assert told["complete seeds"] == "1"
     assert told["padding"] == "no"
     assert told["re-rolled seeds"] == f"1: {LEAF}, seed 1"
-    assert told["runs that count for nothing"] == f"1: {LEAF}, seed 2: why"
+    assert told["runs that do not count"] == f"1: {LEAF}, seed 2: why"
     assert told["competitions of the 75 without a run"].startswith("73: ")
     assert told["known defects that touch it"] == f"2: {LEAF}; {SPOOKY}"
     assert (told["time limit"], told["hardware per run"], told["network policy"]) == ("24 h", "1 GPU", "open")
