@@ -469,7 +469,8 @@ _VALUES: dict[str, Callable[[Row], tuple[float | str, ...]]] = {
 def _columns(wide: bool, footnotes: Sequence[str], signs: Signs) -> list[Column[Row]]:
     def name(row: Row) -> Cell:
         """Return the name with the numbers of its footnotes, which stay if it is cut."""
-        text, role = NAME.text(row), "strong" if is_ours(row) else "text"
+        text = NAME.text(row)
+        role: Role = "strong" if is_ours(row) else "text"
         numbers = ",".join(str(footnotes.index(note) + 1) for note in notes_of(row))
         if not numbers:
             return ((text, role),)

@@ -207,8 +207,10 @@ def _duel_columns(found: Comparison, signs: Signs, *, half: int, wide: bool) -> 
 
         def cell(duel: Duel) -> Cell:
             known = side(duel).scores
-            pairs = ((medal(duel, score), (f"{wording.score(score)} ", "dim")) for score in known)
-            return tuple(piece for pair in pairs for piece in pair) or ((wording.UNKNOWN, "dim"),)
+            pieces: list[Piece] = []
+            for score in known:
+                pieces += [medal(duel, score), (f"{wording.score(score)} ", "dim")]
+            return tuple(pieces) or ((wording.UNKNOWN, "dim"),)
 
         return cell
 

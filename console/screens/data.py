@@ -510,7 +510,7 @@ def _room_text(found: Totals) -> str:
     known = found.missing - found.missing_of_unknown_size
     if not known:
         return f"{found.missing} missing, of unknown size"
-    of = f"{known} missing datasets" if known == found.missing else f"{known} missing datasets of known size"
+    of = f"{known} missing" if known == found.missing else f"{known} missing of known size"
     return f"room for all {of}" if found.fitting == known else f"room for {found.fitting} of {of}"
 
 

@@ -202,9 +202,7 @@ class IntegrityScreen(FilteredScreen):
             review = f"{key('integrity.clear')} clears it and {key('integrity.confirm')} confirms it"
             disclosed = "" if is_low else " with a reason that is disclosed with the row"
             next_step = f"{review}{disclosed}; {next_step}"
-        drawn = _evidence(
-            one, shown, self.size.width, self.app.now(), next_step, self.app.signs, is_low=is_low
-        )
+        drawn = _evidence(one, shown, self.size.width, self.app.now(), next_step, self.app.signs)
         evidence.show(*drawn[: self.size.height])
 
     def _read_passages(self) -> None:
@@ -267,8 +265,6 @@ def _evidence(
     now: float,
     next_step: str,
     signs: Signs,
-    *,
-    is_low: bool,
 ) -> list[Pieces]:
     """Return the evidence of a finding: statement, run, figures, review, what one can do, passages."""
     room = max(20, width - 4)

@@ -409,7 +409,7 @@ def _summary(
         text = foreign(f"besides, from {draft.source}: {said}", width - 3 - len(clears)).rstrip()
         lines.append(((f"  {text}", "text"), (clears, "dim")))
     lines += _building(composed, build, width, keys)
-    lines += _price(composed, width) if with_good else []
+    lines += _price(composed, width)
     for check in sorted(composed.checks, key=lambda check: not check.warns):
         if check.good and (with_good or check.warns):
             lines += _check(check, keys, width, signs)

@@ -309,7 +309,7 @@ _USUAL_SEEDS = 3
 
 
 def shortcomings(row: Row, disclosure: Disclosure) -> tuple[Shortcoming, ...]:
-    """Return what a row lacks before it is ready for the leaderboard, the gravest first; empty if nothing is lacking."""
+    """Return what a row lacks for the leaderboard, the gravest first; empty if nothing is lacking."""
     found: list[tuple[str, str]] = []
     if disclosure.demo:
         found.append(("data", "they are synthetic: a demo is never a result"))

@@ -239,11 +239,11 @@ def test_the_row_in_the_readme_is_what_is_exported(cli: Cli) -> None:
 def test_a_price_makes_hours_a_cost_and_without_one_none_is_told(cli: Cli, places: Places) -> None:
     worlds.scored(places).database.close()
     assert "cost:" not in cli("insight", "aide-o3").out
-    assert "cost: 885.50 USD, 26.83 for a medal" in cli("insight", "aide-o3", "--run-hour", "0.5").out
+    assert "cost: 757.62 USD, 22.96 for a medal" in cli("insight", "aide-o3", "--run-hour", "0.5").out
     places.config_file.parent.mkdir(parents=True, exist_ok=True)
     places.config_file.write_text('[prices]\nrun_hour = 1\ncurrency = "EUR"\n')
     document = cli("insight", "aide-o3", "--json").document()
-    assert document["cost"]["total"] == 1771.0 and document["cost"]["currency"] == "EUR"
+    assert document["cost"]["total"] == 1515.25 and document["cost"]["currency"] == "EUR"
 
 
 def test_an_audit_has_the_hash_of_the_code_at_each_submission_and_finds_what_was_changed_since(
@@ -280,7 +280,7 @@ def test_costs_of_models_are_told_by_competition_and_in_comparisons(cli: Cli, pl
     assert any(one["measured"] for one in costs.values())
     assert "USD" not in cli("aggregate", "aide-counted").out
     compared = cli("compare", "aide-counted", "aide-counted", "--everything").out
-    assert "models of A: 733k tokens and 0.87 USD a run, 2.06 a medal" in compared
+    assert "models of A: 733k tokens and 0.87 USD a run, 2.06 USD a medal" in compared
     assert "A USD a run" in compared and "B USD a run" in compared
 
 

@@ -37,7 +37,7 @@ async def only(console: ShownConsole, words: str) -> None:
 async def test_states_steps_amounts_and_totals_are_told(opened: OpenConsole) -> None:
     async with opened(worlds.preparing, screen="data") as console:
         await console.sees(
-            "1 refused", "1 unavailable", "9.7 GB of 19.6 GB to download", "1.7 TB free", "all 16 missing"
+            "1 refused", "1 unavailable", "9.7 GB of 19.6 GB to download", "1.7 TB free", "room for all 16"
         )
         await only(console, DOWNLOADING)
         await console.sees("7.4 GB of 17.1 GB", "43%", "download", "2/6", "open")
@@ -145,7 +145,7 @@ async def test_a_small_terminal_tells_what_to_do_in_one_line(opened: OpenConsole
         await console.sees("1 refused", "1 unavailable")
         await only(console, REFUSED)
         await console.sees(f"accept the rules at https://www.kaggle.com/c/{REFUSED}/rules")
-        await console.sees("accept its rules", "c check again", "y copy URL")
+        await console.sees("refused", "c check again", "y copy URL")
         assert "p prepare" not in console.text() and "s stop" not in console.text()
         await only(console, GONE)
         await console.sees("no longer on Kaggle; it counts in every denominator")
@@ -285,12 +285,13 @@ async def test_names_have_the_room_of_bars_and_of_long_problems_on_a_narrow_scre
     opened: OpenConsole,
 ) -> None:
     async with opened(worlds.preparing, screen="data", size=(80, 24)) as console:
-        await console.sees(LOW[4], "accept its rules", "histopathologic-cancer-detection", "43%", "34%")
+        await console.sees(LOW[4], "download 43%", "prepare 34%")
+        await console.sees("jigsaw-toxic-comment-classification-challenge")
 
 
 async def test_the_room_for_missing_datasets_is_told_of_those_of_known_size(opened: OpenConsole) -> None:
     async with opened(worlds.preparing, screen="data", size=(160, 48)) as console:
-        await console.sees("all 16 missing of known size fit")
+        await console.sees("room for all 16 missing of known size")
 
 
 async def test_made_up_data_are_not_compared_with_those_of_kaggle(opened: OpenConsole) -> None:

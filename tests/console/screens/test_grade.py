@@ -396,7 +396,7 @@ async def test_prepared_competitions_are_listed_and_one_is_chosen_from_them(
 ) -> None:
     monkeypatch.setattr("console.views.grading.is_ready", lambda name, _edition, _dir: name == SPOOKY)
     async with opened(screen="grade") as console:
-        await console.sees("prepared: a file can be graded for each", SPOOKY)
+        await console.sees("prepared competitions", SPOOKY)
         await console.press(*"aerial")
         await console.sees("aerial-cactus-identification  not prepared")
         await console.press("enter")

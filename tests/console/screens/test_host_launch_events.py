@@ -217,7 +217,7 @@ async def test_a_sweep_is_composed_and_launched(
         for field, text in (("gateway", "openai"), ("budget_usd", "2.5"), ("replay", "x")):
             console.app.screen.query_one(f"#{field}").focus()
             await console.press(*text)
-        await console.sees("replay: 'x' is not a whole number, 1 or more")
+        await console.sees("replay of run: 'x' is not a whole number, 1 or more")
         await console.press("backspace")
         await console.sees("66 runs")
         await console.press("ctrl+l")

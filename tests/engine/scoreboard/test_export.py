@@ -275,7 +275,7 @@ def test_everything_that_must_be_told_is_told() -> None:
     assert told["edition"] == "v1"
     assert told["agent images"] == "sha256:abc"
     assert told["complete seeds"] == "1"
-    assert told["padding"] == "no"
+    assert told["missing results"] == "left out"
     assert told["re-rolled seeds"] == f"1: {LEAF}, seed 1"
     assert told["runs that do not count"] == f"1: {LEAF}, seed 2: why"
     assert told["competitions of the 75 without a run"].startswith("73: ")
