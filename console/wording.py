@@ -444,13 +444,15 @@ def medal_bounds(interim: Interim | None, cell: Cell | None, plus_minus: str) ->
     if interim is None:
         return (UNKNOWN,)
     final = interim.bounds_in_words()
+    medals_in_the_end = f"any medal {final.removeprefix('final ')} in the end"
     seeds = plural(interim.seeds, "seed") + (f": no {plus_minus}" if interim.seeds == 1 else "")
     whole = "" if cell is None else f", complete seeds so far: {cell.figures(1, plus_minus)} %"
     lost = interim.ended - interim.counted
     without = f"{lost} without a result, " if lost else ""
     return (
-        f"{without}{final}, {seeds}{whole}",
-        f"{final}, {seeds}",
+        f"{without}{medals_in_the_end}, {seeds}{whole}",
+        f"{without}{medals_in_the_end}, {seeds}",
+        medals_in_the_end,
         final,
         f"final {interim.low:.0f} to {interim.high:.0f} %",
     )

@@ -31,8 +31,11 @@ def relaunch(
     free = [run for run in ended if not is_reroll(run)]
     affected = []
     if free:
-        heading = f"{wording.plural(len(free), 'run')} lost to infrastructure or never started"
-        affected.append(Affected(heading, _items(free), "Free: launching again changes no statistics."))
+        lost = [run.failure_class is FailureClass.INFRASTRUCTURE for run in free]
+        causes = ["lost to infrastructure"] * any(lost) + ["never started"] * (not all(lost))
+        heading = f"{wording.plural(len(free), 'run')} {' or '.join(causes)}"
+        items = _items(free, with_states=len(causes) > 1)
+        affected.append(Affected(heading, items, "Free: launching again changes no statistics."))
     if rerolled:
         heading = f"{wording.plural(len(rerolled), 'run')} that finished or failed by the agent's own doing"
         note = (
@@ -46,8 +49,9 @@ def relaunch(
     request = _request("run.relaunch", ended)
     if not free or not rerolled:
         return Action((request,), Question(title, "yes, relaunch", tuple(affected)))
-    re_rolls = wording.plural(len(rerolled), "re-roll")
-    question = Question(title, f"yes, all {len(ended):,}: {re_rolls} disclosed with the row", tuple(affected))
+    question = Question(
+        title, f"yes, all {len(ended):,}: {len(rerolled):,} count as re-rolled", tuple(affected)
+    )
     only = Question(title, f"only the {len(free):,} lost (free)", ())
     return Action((request,), question, Action((_request("run.relaunch", free),), only))
 
@@ -152,8 +156,18 @@ def _those(
     return found
 
 
-def _items(runs: Sequence[Run], now: float | None = None) -> tuple[tuple[str, str], ...]:
-    return tuple((run.competition_id, f"seed {run.seed}, {_state(run, now)}") for run in runs)
+def _items(
+    runs: Sequence[Run], now: float | None = None, *, with_states: bool = True
+) -> tuple[tuple[str, str], ...]:
+    """Return each run's competition, and its seed, its sweep where there are several, and if asked its state."""
+    several = len({run.sweep_id for run in runs}) > 1
+
+    def known(run: Run) -> str:
+        return ", ".join(
+            (f"seed {run.seed}", *[run.sweep_id] * several, *([_state(run, now)] if with_states else []))
+        )
+
+    return tuple((run.competition_id, known(run)) for run in runs)
 
 
 def _state(run: Run, now: float | None) -> str:

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from console.views.run import RunFacts
     from state.records import Run
 
-# The cells around the lines of a question: the screen's margin, the box's border and padding.
-_AROUND = 16
-_WIDEST = 82
+# The cells of a box's border and padding, and the widest lines of a question.
+_AROUND = 6
+_WIDEST = 86
 _WIDEST_NAME = 46
 _MOST_ITEMS = 8
 # The greatest share of the screen (in percent) for a box, the rows of its frame, and the rows of the answers.
@@ -273,17 +273,18 @@ def sign_meanings(signs: Signs) -> list[tuple[str, Role, str]]:
         (
             f"{signs.running} idle 3h",
             "warn",
-            f"running, but no output, submission or processor use for that long; {IDLE_LETTER} where there is no room",
+            "running, but no output, submission or processor use for that long;"
+            f" {IDLE_LETTER} or {signs.running}{IDLE_LETTER} in short",
         ),
         (
             f"{signs.running} no valid",
             "warn",
-            f"no valid submission yet, and little time is left; {LATE_LETTER} where there is no room",
+            f"no valid submission yet, and little time is left; {LATE_LETTER} or {signs.running}{LATE_LETTER} in short",
         ),
         (
             f"{signs.running} no grade",
             "warn",
-            f"its submission can't be graded; {UNGRADABLE_LETTER} where there is no room",
+            f"its submission can't be graded; {UNGRADABLE_LETTER} or {signs.running}{UNGRADABLE_LETTER} in short",
         ),
         (signs.queued, "dim", "queued, or waiting"),
         (signs.failed, "bad", "failed; the letter after it is the class of the failure:"),
@@ -390,7 +391,7 @@ def question_lines(question: Question, screen: Size, *, below: int = _ANSWERS) -
 
 def question_width(screen_width: int) -> int:
     """Return how wide the lines of a question may be on a screen."""
-    return min(screen_width - _AROUND, _WIDEST)
+    return min(_BOX_SHARE * screen_width // 100 - _AROUND, _WIDEST)
 
 
 def _question_lines(question: Question, screen_width: int, most: int) -> tuple[Pieces, ...]:
@@ -436,7 +437,9 @@ class ClassifyScreen(Dialog[None]):
         super().__init__(question.title)
         self._question = question
         self._failed = failed
-        self._chosen = list(FailureClass).index(failed[0].failure_class or FailureClass.UNKNOWN)
+        # The class that all of them have; otherwise none is chosen, so that Enter alone changes nothing.
+        present = {run.failure_class or FailureClass.UNKNOWN for run in failed}
+        self._chosen = list(FailureClass).index(*present) if len(present) == 1 else None
         # How the first of them ended, and the last lines of its log; read after the dialog has opened.
         self._ended = ""
         self._printed: Sequence[str] = ()
@@ -459,7 +462,7 @@ class ClassifyScreen(Dialog[None]):
 
     def fields(self) -> Iterable[Widget]:
         """Return the field for the note."""
-        yield TypingLine(placeholder="why (kept with the attempt)", id="note")
+        yield TypingLine(placeholder=" why (kept with the attempt)", id="note")
 
     def lines(self) -> Iterable[Pieces]:
         """Return the affected runs, their causes, how the first one ended, and the choices."""
@@ -483,7 +486,10 @@ class ClassifyScreen(Dialog[None]):
     def _evidence(self, width: int, room: int) -> list[Pieces]:
         """Return what is known of the failures: by cause the number of runs, then of the first run its last lines."""
         first = self._failed[0]
-        causes = Counter(lasting_cause(run)[1] or run.failure_text for run in self._failed).most_common()
+        causes = Counter(
+            (wording.failure(run), lasting_cause(run)[1] or run.failure_text) for run in self._failed
+        ).most_common()
+        classes = max(len(words) for (words, _cause), _count in causes)
         ellipsis = self.app.signs.ellipsis
         before = "the first, " if len(self._failed) > 1 else ""
         room_of_name = max(16, width - len(f"{before} seed {first.seed}  {self._ended}"))
@@ -492,10 +498,9 @@ class ClassifyScreen(Dialog[None]):
         lines: list[Pieces] = []
         if len(self._failed) > 1:
             shown = causes[: max(1, room - _FEWEST_EVIDENCE)]
-            for cause, count in shown:
-                text = foreign(
-                    f"{count:>4,}{self.app.signs.times}  {cause}", width, ellipsis=self.app.signs.ellipsis
-                )
+            for (words, cause), count in shown:
+                text = f"{count:>4,}{self.app.signs.times}  {words:<{classes}}  {cause}"
+                text = foreign(text, width, ellipsis=ellipsis)
                 lines.append(((text.rstrip(), "text"),))
             if len(causes) > len(shown):
                 lines.append(
@@ -531,12 +536,16 @@ class ClassifyScreen(Dialog[None]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Correct the class."""
         event.stop()
+        if self._chosen is None:
+            self.app.say("choose a class first: they have failed for different reasons")
+            return
         self.dismiss()
         self.app.act(runs.classify, self._failed, list(FailureClass)[self._chosen], event.value.strip())
 
     def action_choose(self, step: int) -> None:
         """Choose another class."""
-        self._chosen = (self._chosen + step) % len(FailureClass)
+        before = self._chosen if self._chosen is not None else min(-step, 0)
+        self._chosen = (before + step) % len(FailureClass)
         self.draw()
 
     def action_leave(self) -> None:

@@ -363,7 +363,7 @@ def _nodes(use: HostUse, width: int, now: float, signs: Signs) -> list[Line]:
     is_old = now - use.nodes.asked_at > _OLD_SECONDS
     made = [Line(heading("Slurm", width, signs, note=", ".join(told)))]
     if is_old:
-        made.append(Line((("  Slurm has not answered since", "warn"),)))
+        made.append(Line((("  as they were then: Slurm has not listed its nodes since", "warn"),)))
     table = Table(_node_columns(ours), shown, width, signs)
     made.append(table.heading())
     return [*made, *(table.line(node, key=("node", node.name)) for node in shown), Line()]

@@ -33,7 +33,13 @@ from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
-from console.tui.widgets.run_cell import draw_kind, outcome_role
+from console.tui.widgets.run_cell import (
+    IDLE_LETTER,
+    LATE_LETTER,
+    UNGRADABLE_LETTER,
+    draw_kind,
+    outcome_role,
+)
 from console.tui.widgets.table import REST, Column, Forms, Rest, Table
 from console.views.calls import cost_forms
 from console.views.concerns import Concern, Concerns, concerns, group_text, splits_of
@@ -61,17 +67,23 @@ class Target:
 # The prompts for reasons: label and hint.
 _REASONS = {
     "acknowledge": (
-        "acknowledge, because",
-        "a reason; it comes back when another run joins it",
+        "acknowledge '{}', because",
+        "a reason; it comes back with another run",
         "acknowledge",
     ),
-    "snooze": ("snooze for how long, and why:", "8h driver reset, ticket 12", "snooze"),
+    "snooze": ("snooze '{}' for how long, and why:", "8h driver reset, ticket 12", "snooze"),
 }
 _SNOOZE = "8h "
 _NO_RUNS = "put the cursor on runs that need you"
 # The most runs listed below a group; its sweep's screen lists all.
 _MOST_OF_GROUP = 200
 _MOST_GROUPS = 100
+# The signs of what is wrong with runs that have not failed.
+_LIVE_LETTERS = {
+    CauseKind.IDLE: IDLE_LETTER,
+    CauseKind.LATE: LATE_LETTER,
+    CauseKind.UNGRADABLE: UNGRADABLE_LETTER,
+}
 # On narrower screens only the footer shows keys.
 _HINTED_WIDTH = 100
 
@@ -296,7 +308,13 @@ class OverviewScreen(ConsoleScreen):
             self.app.say("the engine keeps acknowledgements, and it is not running")
         elif not self.app.refuses():
             self._asked_about = concern
-            self.query_one(f"#{what}", Prompt).open(_SNOOZE if what == "snooze" else "")
+            label, _hint, _done = _REASONS[what]
+            about = foreign(
+                plain(concern.text), self.size.width // 3, ellipsis=self.app.signs.ellipsis
+            ).rstrip()
+            self.query_one(f"#{what}", Prompt).open(
+                _SNOOZE if what == "snooze" else "", sign=label.format(about)
+            )
 
     def on_prompt_done(self, message: Prompt.Done) -> None:
         """Acknowledge or snooze with the typed reason."""
@@ -399,8 +417,6 @@ _WITH_COUNTS = 110
 # If a run's text begins with at least this many words of its group's text, they are left out.
 _SAME_WORDS = 2
 _BARS = {False: 16, True: 32}
-# From this width on bars have the greatest length.
-_WIDEST, _LONG_BAR = 190, 60
 # One ended sweep is shown for this many lines of the screen, so that concerns remain visible.
 _LINES_FOR_EACH_OVER = 7
 # The least widths of sweep names, and of a note with its sign.
@@ -410,7 +426,7 @@ _HEIGHT_FOR_RUNNING, _LINES_FOR_EACH_RUNNING = 34, 5
 # The target of the line that shows or hides all other sweeps.
 _OLDER = "older"
 _OUTCOMES = {wording.outcome(outcome): outcome for outcome in Outcome}
-_DAY = 86_400.0
+_DAY, _SOON = 86_400.0, 6 * 3600.0
 # A number, address or path was replaced by `#` where it differs from run to run.
 _PLACEHOLDER = re.compile(r" \([^()#]*#[^()]*\)")
 
@@ -450,10 +466,13 @@ class _Drawing:
             failed = sum(len(one.group.runs) for one in listed.own if one.group is not None)
             title = heading("agents' own failures", self.width, signs, note=wording.plural(failed, "run"))
             lines += [Line(), Line(title), *self._concerns(listed.own, opened, table)]
-        if found.troubles.running and height >= _HEIGHT_FOR_RUNNING:
+        # If there is little news, they have its room: around them are five other lines.
+        usual = height // _LINES_FOR_EACH_RUNNING if height >= _HEIGHT_FOR_RUNNING else 0
+        most = max(usual, height - len(lines) - len(found.events) - 5)
+        if found.troubles.running and most:
             note = f"{len(found.troubles.running):,}"
             lines += [Line(), Line(heading("running, time limit at", self.width, signs, note=note))]
-            lines += self._running(height // _LINES_FOR_EACH_RUNNING)
+            lines += self._running(most)
         lines += [Line(), Line(heading("lately", self.width, signs))]
         # Only enough events to fill the screen, so that a new one changes a few lines but not the layout.
         return [*lines, *self._events(found.events[: max(8, height - len(lines))])]
@@ -471,7 +490,7 @@ class _Drawing:
         with_notes = self.width >= _WITH_COUNTS and any(map(self._noted, sweeps))
         with_counts = self.width >= _WITH_COUNTS and (wide or any(sweep.is_over for sweep in sweeps))
         has_room = self.width >= _WITH_COUNTS and not (with_counts or with_notes or with_costs)
-        bar = _LONG_BAR if self.width >= _WIDEST and not with_costs else _BARS[wide or has_room]
+        bar = _BARS[wide or has_room]
 
         def two_lines(sweep: SweepLine) -> bool:
             return not wide and not sweep.is_over
@@ -491,10 +510,10 @@ class _Drawing:
             Column("", name, _SHORTEST_NAME, grows=40),
             Column("", lambda sweep: _bar_of(sweep, bar, signs), bar),
             Column("", lambda sweep: f"{sweep.ended:>4}/{sweep.counts.total:<4}", 9, gap=1),
-            Column("", lambda sweep: self._medals(sweep, wide=wide), 12, grows=44 if wide else 34, gap=1),
-            *([Column("", counts, 12, grows=64, drop=1)] if with_counts else []),
+            Column("", lambda sweep: self._medals(sweep, wide=wide), 12, grows=60 if wide else 34, gap=1),
+            *([Column("", counts, 12, grows=72, drop=1)] if with_counts else []),
             *([Column("", self._noted, 4, grows=32, drop=3, role="accent")] if with_notes else []),
-            *([Column("", self._costs, 11, grows=44, drop=2)] if with_costs else []),
+            *([Column("", self._costs, 11, grows=52, drop=2)] if with_costs else []),
             Column("", self._when, 19),
         ]
         table = Table(columns, sweeps, self.width, signs)
@@ -588,11 +607,15 @@ class _Drawing:
             return "bad" if concern.is_bad else "warn"
 
         def sign(concern: Concern) -> Pieces:
-            kind = concern.group.runs[0].failure_class if concern.group is not None else None
-            if concern.group is not None and concern.group.kind is CauseKind.SUSPECTED:
-                kind = None
-            letter = "?" if kind is None else wording.FAILURE_LETTERS[kind]
-            return ((self.signs.failed + (letter if concern.group is not None else ""), role(concern)),)
+            group = concern.group
+            if group is None:
+                return ((self.signs.failed, role(concern)),)
+            if group.kind in _LIVE_LETTERS:
+                return ((self.signs.running + _LIVE_LETTERS[group.kind], role(concern)),)
+            kind = None if group.kind is CauseKind.SUSPECTED else group.runs[0].failure_class
+            return (
+                (self.signs.failed + ("?" if kind is None else wording.FAILURE_LETTERS[kind]), role(concern)),
+            )
 
         def what(concern: Concern) -> Pieces | Rest:
             if concern.group is None:
@@ -746,7 +769,9 @@ class _Drawing:
         def until(run: Run) -> str:
             at = time_up(run)
             # The time of the end, not the time left: a line changes only when something has happened.
-            return wording.clock(at) if at - self.now < _DAY else wording.date_and_time(at)[5:]
+            is_soon = at - self.now < _SOON or wording.day(at) == wording.day(self.now)
+            # The time alone of a limit of tomorrow could be read as one that is over.
+            return wording.clock(at) if is_soon else wording.day_and_time(at)
 
         def standing(run: Run) -> Pieces:
             if (trouble := cause_now(run, limits[run.sweep_id], self.now)) is not None:
@@ -767,8 +792,7 @@ class _Drawing:
         shown = sorted(self.found.troubles.running, key=lambda run: (time_up(run), run.id))[:most]
         table = Table(columns, shown, self.width, self.signs)
         lines = [table.line(run, key=(Target("run", run.sweep_id, run.id), "running")) for run in shown]
-        more = len(self.found.troubles.running) - len(shown)
-        if more:
+        if more := len(self.found.troubles.running) - len(shown):
             lines.append(_note(f"and {more:,} more: {self.keys('overview.timeline')} shows them"))
         return lines
 

@@ -298,9 +298,9 @@ def short_cost(spending: Spending) -> str:
 def cost_forms(costs: SweepCosts) -> tuple[str, ...]:
     """Write a sweep's costs so far and projected for a column, in several forms, longest first."""
     so_far, budget = short_cost(costs.spending), costs.tightest
-    ahead = "" if costs.projected is None else f" of ~{costs.projected:,.0f} {CURRENCY}"
+    ahead = "" if costs.projected is None else f", ~{costs.projected:,.0f} {CURRENCY} in the end"
     used = "" if budget is None else f", {100 * budget.share:.0f} % of budget"
-    return tuple(dict.fromkeys((f"{so_far}{ahead}{used}", f"{so_far}{used}", f"{so_far}{ahead}", so_far)))
+    return tuple(dict.fromkeys((f"{so_far}{used}{ahead}", f"{so_far}{used}", f"{so_far}{ahead}", so_far)))
 
 
 def money(dollars: float) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from engine.control import EngineStatus
 
 NOT_TO_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
+_DAY = 86_400.0
 # Runs with these causes have not lost anything yet.
 _NOT_LOST = frozenset({CauseKind.UNGRADABLE, CauseKind.LATE, CauseKind.IDLE})
 
@@ -197,8 +198,12 @@ def host_concerns(
     found = [_of_host(unread, "host", is_bad=True)] if unread else []
     if engine is None or not engine.running:
         if has_state:
-            text = "the engine is not running: nothing starts and nothing is graded, agents go on; Enter starts it"
             since = None if engine is None else engine.heartbeat_at
+            seen = ""
+            if since is not None:
+                at = wording.clock(since) if now - since < _DAY else wording.day_and_time(since)
+                seen = f" (last sign of life {at})"
+            text = f"the engine is not running{seen}: nothing starts, nothing is graded, agents go on; Enter starts it"
             found.append(_of_host(text, "engine", since, is_bad=True))
         return tuple(found)
     if engine.heartbeat_at is not None and now - engine.heartbeat_at > SILENT_SECONDS:

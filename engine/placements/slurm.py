@@ -154,11 +154,11 @@ class _Call(Enum):
 
 
 _TROUBLES = {
-    _Call.POLL: "Slurm does not answer since {since}, jobs go on",
-    _Call.RECORDS: "Slurm's records do not answer since {since}",
-    _Call.NODES: "Slurm does not list its nodes since {since}",
-    _Call.SUBMIT: "Slurm takes no job since {since}",
-    _Call.CANCEL: "jobs can't be cancelled since {since}",
+    _Call.POLL: "Slurm has not answered since {since}, jobs go on",
+    _Call.RECORDS: "Slurm's records have not answered since {since}",
+    _Call.NODES: "Slurm has not listed its nodes since {since}",
+    _Call.SUBMIT: "Slurm has taken no job since {since}",
+    _Call.CANCEL: "no job could be cancelled since {since}",
 }
 
 

@@ -92,7 +92,7 @@ def test_what_is_to_come_is_told_by_runs_that_have_ended() -> None:
     # Three and one dollar make two for each run to come; what earlier attempts took is spent, and no measure.
     assert (costs.spending.cost, costs.projected, costs.basis) == (10.5, 10.5 + 0.5 + 2, "by 2 ended")
     assert costs.per_medal == 10.5
-    assert cost_forms(costs)[0] == "10.50 USD of ~13 USD"
+    assert cost_forms(costs)[0] == "10.50 USD, ~13 USD in the end"
 
 
 def test_before_the_first_end_running_runs_tell_by_their_pace() -> None:

@@ -51,7 +51,7 @@ def wide(places: Places) -> World:
         attempt = world.launch(world.run(sweep_id, worlds.DEMO[0], 1), ago=900)
         world.fail(attempt, FailureClass.CRASH, f"{WIDE}: {COMBINED} {cause}", ago=60)
         world.launch(world.run(sweep_id, worlds.DEMO[1], 2), ago=800)
-    world.engine(live=2)
+    world.engine()
     return world
 
 

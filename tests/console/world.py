@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from console.wording import waits_in_queue
 from engine.control.status import EngineStatus, GpuUse, publish
 from engine.places import Places
 from engine.runs.intake import use_of
@@ -157,7 +158,8 @@ class World:
             ),
         )
         snapshot = submissions.of_attempt(self.database, attempt_id)[-1]
-        valid = score is not None
+        valid = standing not in (Outcome.INVALID, Outcome.NO_SUBMISSION)
+        score = score if valid else None
         grade = Grade(snapshot.id, NOW - ago + 2, "v1", score, valid, standing, message, {})
         submissions.add_grade(self.database, grade, now=NOW - ago + 2)
 
@@ -184,7 +186,8 @@ class World:
         )
 
     def finish(self, attempt_id: int, outcome: Outcome, score: float | None, *, ago: float) -> None:
-        self.snapshot(attempt_id, 1, score, outcome, ago=ago + 60)
+        if outcome is not Outcome.NO_SUBMISSION:
+            self.snapshot(attempt_id, 1, score, outcome, ago=ago + 60)
         self.end(attempt_id, ago=ago + 30)
         transitions.collected(self.database, attempt_id, now=NOW - ago - 10)
         transitions.finished(self.database, attempt_id, outcome, now=NOW - ago)
@@ -216,25 +219,31 @@ class World:
         datasets.set_state(self.database, competition, "v1", DatasetState.WORKING, now=NOW - 90)
         datasets.set_step(self.database, competition, "v1", step, progress, now=NOW - 90)
 
-    def usage(self, sweep_id: str, *, gpus: bool = False) -> None:
-        """What the live runs of a sweep have used, every quarter of an hour, if asked also of GPUs."""
+    def usage(self, sweep_id: str, *, gpus: tuple[GpuUse, ...] = ()) -> None:
+        """What the live runs of a sweep have used, every quarter of an hour, in the end as its GPUs say."""
+        held = {attempt: gpu for gpu in gpus for attempt in gpu.attempts}
         samples = Samples(self.places.state_dir, writable=True)
         for run in runs.of_sweep(self.database, sweep_id):
             attempt = runs.latest_attempt(self.database, run.id)
             if attempt is None or not run.is_live or attempt.started_at is None:
                 continue
             count = int((NOW - attempt.started_at) / 900)
+            gpu = held.get(attempt.id)
+            readings = [
+                (55.0 + 40 * math.sin(step / 3), int(1.8e10 + 1e8 * step)) for step in range(count - 1)
+            ]
+            known = [*readings, (None, None) if gpu is None else (gpu.busy_percent, gpu.memory_used)]
             samples.add(
                 [
                     UsageSample(
                         attempt.id,
                         attempt.started_at + 900 * step,
-                        80.0 + 60 * math.sin(step / 4),
+                        0.0 if attempt.waits_for else 80.0 + 60 * math.sin(step / 4),
                         int(2e9 + 1.5e8 * step + 4e8 * (step % 7 == 0)),
                         int(5e8 + 6e7 * step),
                         12 + step % 3,
-                        gpu_percent=55.0 + 40 * math.sin(step / 3) if gpus else None,
-                        gpu_memory_bytes=int(1.8e10 + 1e8 * step) if gpus else None,
+                        gpu_percent=known[step][0] if gpus else None,
+                        gpu_memory_bytes=known[step][1] if gpus else None,
                         network_bytes=int(4e7 * step * (2 + math.sin(step / 5))),
                     )
                     for step in range(count)
@@ -262,24 +271,25 @@ class World:
     def engine(
         self,
         *,
-        live: int = 0,
-        queued: int = 0,
         data_free: int | None = None,
         problem: str = "",
-        waiting: int = 0,
         gpu_uses: tuple[GpuUse, ...] = (),
     ) -> None:
+        """A running engine's last status, which counts the runs as they are now."""
+        live = [runs.latest_attempt(self.database, run.id) for run in runs.live(self.database)]
+        waiting = [attempt for attempt in live if attempt is not None and waits_in_queue(attempt)]
+        here = [attempt for attempt in live if attempt is not None and attempt.placement == HERE]
         publish(
             self.places,
             EngineStatus(
                 pid=4242,
                 host="gpu-box-3",
                 heartbeat_at=NOW - 1,
-                live=live,
-                waiting=waiting,
-                queued=queued,
+                live=len(live),
+                waiting=len(waiting),
+                queued=runs.queued_count(self.database),
                 slots=64.0,
-                slots_used=float(live),
+                slots_used=float(len(here)),
                 load1=11.3,
                 cpus=96,
                 memory_total=515 << 30,

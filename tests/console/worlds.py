@@ -101,9 +101,18 @@ def busy(places: Places) -> World:
         datasets.Progress(StepState.WORKING, 7_400_000_000, 17_100_000_000, "bytes", "24 MB/s"),
         now=NOW - 5,
     )
-    world.engine(live=8, queued=41, gpu_uses=_gpus(world))
-    world.usage("aide-o3-lite", gpus=True)
+    gpus = _gpus(world)
+    world.engine(gpu_uses=gpus)
+    world.usage("aide-o3-lite", gpus=gpus)
     return world
+
+
+_GPU = "NVIDIA A100-SXM4-80GB", 80 << 30
+
+
+def _free_gpus(*numbers: int) -> tuple[GpuUse, ...]:
+    name, total = _GPU
+    return tuple(GpuUse(number, name, 0, 3 << 20, total) for number in numbers)
 
 
 def _gpus(world: World) -> tuple[GpuUse, ...]:
@@ -111,12 +120,12 @@ def _gpus(world: World) -> tuple[GpuUse, ...]:
     live = [run for run in runs.of_sweep(world.database, "aide-o3-lite") if run.state is RunState.RUNNING]
     latest = [runs.latest_attempt(world.database, run.id) for run in live]
     held = [(attempt.id,) if attempt is not None else () for attempt in latest]
-    name, total = "NVIDIA A100-SXM4-80GB", 80 << 30
+    name, total = _GPU
     return (
         GpuUse(0, name, 35, 24 << 30, total, held[0]),
         GpuUse(1, name, 88, 78 << 30, total, held[1]),
         GpuUse(2, name, 0, 27 << 30, total, held[2]),
-        *(GpuUse(number, name, 0, 3 << 20, total) for number in (4, 5, 6, 7)),
+        *_free_gpus(4, 5, 6, 7),
         GpuUse(3, name, attempts=held[3], is_lost=True),
     )
 
@@ -169,7 +178,7 @@ def outage(places: Places) -> World:
     world = open_world(places)
     with world.database.transaction():
         _fill_with_outage(world)
-    world.engine(live=20, queued=30)
+    world.engine()
     return world
 
 
@@ -229,7 +238,7 @@ def demo(places: Places) -> World:
     world.fail(
         attempt, FailureClass.INFRASTRUCTURE, "GPU lost: Failed to initialize NVML: Unknown Error", ago=12
     )
-    world.engine(live=1, queued=33)
+    world.engine()
     return world
 
 
@@ -243,7 +252,7 @@ def large(places: Places) -> World:
     world.sweep("openhands-all", names, agent="openhands", began=2 * HOUR, concurrency=64)
     for place, name in enumerate(names[:64]):
         world.launch(world.run("openhands-all", name, 1), ago=60.0 * place)
-    world.engine(live=64, queued=161)
+    world.engine()
     return world
 
 
@@ -309,7 +318,7 @@ def counted(places: Places) -> World:
     budgets.set_limits(
         world.database, budgets.BudgetScope.SWEEP, "aide-counted", budgets.Limits(usd=30.0), now=NOW - HOUR
     )
-    world.engine(live=4, queued=3)
+    world.engine()
     return world
 
 
@@ -376,7 +385,7 @@ def scored(places: Places) -> World:
         ),
     )
     import_reports(places.state_dir, [OPERAND], About("operand", agent="Operand ensemble", llms="gpt-5"))
-    world.engine()
+    world.engine(gpu_uses=_free_gpus(*range(8)))
     return world
 
 
@@ -424,7 +433,7 @@ def night(places: Places) -> World:
             free[slot] = began - took - 60
     with world.database.transaction():
         events.append(world.database, NOW - outage + 1200, "engine.started", "engine 4242 is up")
-    world.engine(live=6, queued=9)
+    world.engine()
     return world
 
 
@@ -496,9 +505,9 @@ def on_slurm(places: Places) -> World:
     found.append(Node("gpu04", "down", False, 64, 0, None, 515 << 30, 8, 0, ("gpu",), "Not responding"))
     found.append(Node("gpu05", "allocated", True, 64, 64, 63.1, 515 << 30, 8, 8, ("gpu", "urgent"), ""))
     found.append(Node("gpu06", "drained", True, 64, 0, 0.0, 515 << 30, 8, 0, ("gpu",), "ECC errors of GPU 3"))
-    nodes.write(places.state_dir, Nodes(NOW - 40, tuple(found)))
-    since = "Slurm does not answer since 03:02:11, jobs go on: squeue: Unable to contact slurm controller"
-    world.engine(live=15, queued=4, problem=since, waiting=8)
+    nodes.write(places.state_dir, Nodes(NOW - 760, tuple(found)))
+    since = "Slurm has not answered since 03:02:11, jobs go on: squeue: Unable to contact slurm controller"
+    world.engine(problem=since)
     world.usage("aide-slurm")
     return world
 
@@ -584,7 +593,7 @@ def coded(places: Places) -> World:
     world.code(
         other, 1, {"main.py": _main(5), "src/train.py": "import torch\n", "utils.py": _CODE["utils.py"]}
     )
-    world.engine(live=2, queued=0)
+    world.engine()
     return world
 
 

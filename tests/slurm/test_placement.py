@@ -462,7 +462,7 @@ def test_a_slurm_that_is_away_ends_nothing_is_told_and_is_asked_ever_less_often(
         world.beat(beat)
         world.step_for(60)
     assert world.look().failure is None
-    assert "Slurm does not answer since" in world.placement.problem
+    assert "Slurm has not answered since" in world.placement.problem
     assert len(world.slurm.calls) - before <= 20
     world.slurm.trouble = None
     world.step_for(301)

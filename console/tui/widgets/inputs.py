@@ -88,19 +88,26 @@ class Prompt(Widget):
     def __init__(
         self, sign: str, placeholder: str, *, id: str, done: str, suggester: Suggester | None = None
     ) -> None:
-        label = Painted(((f" {sign} ", "accent"),), classes="prompt-sign")
-        label.styles.width = cell_len(sign) + 2
+        self._label = Painted(classes="prompt-sign")
         super().__init__(
-            label,
-            TypingLine(placeholder=placeholder, select_on_focus=False, suggester=suggester),
+            self._label,
+            # The cursor stands before the hint, which would look typed if it stood on its first letter.
+            TypingLine(placeholder=f" {placeholder}", select_on_focus=False, suggester=suggester),
             id=id,
             classes="prompt",
         )
         self.keys = (("enter", done), *((("right", "complete"),) if suggester else ()), ("escape", "cancel"))
         self._before = ""
+        self._show_sign(sign)
 
-    def open(self, text: str) -> None:
-        """Show the prompt with a text to edit."""
+    def _show_sign(self, sign: str) -> None:
+        self._label.show(((f" {sign} ", "accent"),))
+        self._label.styles.width = cell_len(sign) + 2
+
+    def open(self, text: str, *, sign: str = "") -> None:
+        """Show the prompt with a text to edit, if given after another sign."""
+        if sign:
+            self._show_sign(sign)
         self._before = text
         self.add_class("-open")
         field = self.query_one(Input)

@@ -18,6 +18,7 @@ from textual.strip import Strip
 
 from console.tui.keys import bindings
 from console.tui.painting import Line, overlaid, strip
+from console.tui.widgets.inputs import Prompt
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
@@ -155,7 +156,9 @@ class LineList(ScrollView, can_focus=True, inherit_bindings=False):
     def _with_cursor(self, drawn: Strip, line: Line, width: int) -> Strip:
         palette, sign = self.app.palette, self.app.signs.cursor
         mark = strip(((sign, "accent"),), 1, palette)
-        if not self.has_focus:
+        focused = self.screen.focused
+        # What is typed below the list is about its line.
+        if not self.has_focus and not (focused is not None and isinstance(focused.parent, Prompt)):
             return Strip.join([mark, drawn.crop(1, width)])
         if not _selectable(line):
             return Strip.join([mark, overlaid(drawn.crop(1, width), palette.cursor)])

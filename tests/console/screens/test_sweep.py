@@ -473,7 +473,7 @@ async def test_what_slurm_says_of_jobs_is_told_from_the_matrix_to_the_run(
     async with opened(worlds.on_slurm, screen="overview", size=(160, 48)) as console:
         # Who waits for somebody needs that, who waits for others does not.
         await console.sees(
-            "Slurm does not answer since 03:02:11", "1 job of aide-slurm waits: JobHeldAdmin: an admin"
+            "Slurm has not answered since 03:02:11", "1 job of aide-slurm waits: JobHeldAdmin: an admin"
         )
         assert "other jobs go first" not in console.text()
         await console.sees("7 running · 8 wait", "▶7 …12")

@@ -90,7 +90,7 @@ async def test_the_first_line_names_the_disk_that_is_nearly_full(opened: OpenCon
 
 async def test_the_first_line_does_not_call_an_engine_with_problems_ok(opened: OpenConsole) -> None:
     async with opened(worlds.on_slurm, size=(120, 40)) as console:
-        await console.sees("Slurm does not answer since", "engine: 1 problem")
+        await console.sees("Slurm has not answered since", "engine: 1 problem")
         assert "engine ok" not in console.text()
 
 
@@ -299,14 +299,14 @@ async def test_everything_that_is_wrong_stands_in_one_list(opened: OpenConsole, 
                 state_disk_free=1,
                 state_disk_total=100,
                 runner_alive=False,
-                problems=("Slurm does not answer since 03:00:00", "budgets: the gateway is away"),
+                problems=("Slurm has not answered since 03:00:00", "budgets: the gateway is away"),
             ),
         )
         console.app.reader.look_now()
         await console.sees(
             "the disk with the state is 99 % full",
             "no runner is alive",
-            "Slurm does not answer since 03:00:00",
+            "Slurm has not answered since 03:00:00",
             "the engine gives no sign of life",
             "budgets: the gateway is away",
         )
