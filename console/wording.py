@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -38,6 +39,8 @@ FAILURE_WORDS = {each: each.value for each in FailureClass} | {
     FailureClass.UNKNOWN: "unknown cause",
 }
 FAILURE_SHORT = {each: each.value for each in FailureClass} | {FailureClass.INFRASTRUCTURE: "infra"}
+# A number, address or path was replaced by `#` where it differs from run to run.
+_PLACEHOLDER = re.compile(r" \([^()#]*#[^()]*\)")
 FAILURE_LETTERS = {each: each[0] for each in FailureClass} | {FailureClass.UNKNOWN: "?"}
 
 
@@ -45,6 +48,11 @@ def failure(run: Run) -> str:
     """Write the class of a failure and the suspected cause: `agent crash, suspected: the network failed`."""
     words = FAILURE_WORDS[run.failure_class or FailureClass.UNKNOWN]
     return f"{words}, suspected: {run.suspected}" if run.suspected else words
+
+
+def without_placeholders(text: str) -> str:
+    """Return the common text of several runs without parts in brackets that only say that something differs."""
+    return _PLACEHOLDER.sub("", text)
 
 
 def grading_trouble(run: Run, now: float) -> str:

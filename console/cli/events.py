@@ -20,13 +20,13 @@ app = new_app()
 
 
 @app.command(
-    epilog="Words of the filter: any text, sweep:aide, kind:run.failed, sev:bad (warning, good, note), comp:leaf,"
+    epilog="Words of the filter: any text, sweep:aide, kind:run.failed, sev:error (warning, good, note), comp:leaf,"
     " seed:2, run:17; ! before one negates it."
 )
 def events(
     context: typer.Context,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[WORD...]", help="A filter, such as sweep:aide sev:bad.")
+        list[str] | None, typer.Argument(metavar="[WORD...]", help="A filter, such as sweep:aide sev:error.")
     ] = None,
     lines: Lines = 50,
     everything: Annotated[

@@ -439,7 +439,7 @@ class ClassifyScreen(Dialog[None]):
         self._failed = failed
         # The class that all of them have; otherwise none is chosen, so that Enter alone changes nothing.
         present = {run.failure_class or FailureClass.UNKNOWN for run in failed}
-        self._chosen = list(FailureClass).index(*present) if len(present) == 1 else None
+        self._chosen = list(FailureClass).index(present.pop()) if len(present) == 1 else None
         # How the first of them ended, and the last lines of its log; read after the dialog has opened.
         self._ended = ""
         self._printed: Sequence[str] = ()

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from console import wording
 from console.sanitize import plain
-from console.tui.keys import key_names
+from console.tui.keys import Key, key_names
 from console.tui.list_screen import DescribedScreen
 from console.tui.painting import Line, Piece, Pieces, cut, foreign, heading, joined, told_apart
 from console.tui.reader import StateHealth
@@ -16,23 +16,28 @@ from console.tui.screen import Queries
 from console.tui.theme import Signs
 from console.tui.widgets.event_cell import event_sign, event_words
 from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.table import REST, Column, Forms, Table
+from console.tui.widgets.table import Column, Forms, Table
 from console.views.events import (
     EventFilter,
     ListedEvent,
     Severity,
+    folded,
     joined_steps,
     listed_events,
     parse_event_filter,
+    sweeps_in_words,
 )
+from engine.notifications.news import in_common
 
 # The number of newest events that are filtered and drawn; more would delay keys.
 MOST_EVENTS = 5000
 MOST_LINES = 1000
 # The least width of sweep names.
 _SHORTEST_SWEEP = 12
-# From this width on no name of a competition is cut.
-_ROOMY = 110
+# From this width on a usual cause is not cut.
+_ROOMY, _CAUSE = 110, 56
+# One event, or equal ones that follow each other, newest first.
+_Equal = tuple[ListedEvent, ...]
 # The screens opened for events without a run, sweep or dataset, by the first part of their kind.
 _PLACES = {"engine": "host", "samples": "host", "experiment": "board"}
 
@@ -42,13 +47,15 @@ class EventsScreen(DescribedScreen):
 
     CONTEXTS = ("events", "list")
     MODE = "events"
-    FILTER_HINT = "words, sweep:aide kind:failed sev:bad comp:leaf seed:2 run:17, ! negates"
+    FILTER_HINT = "words, sweep:aide kind:failed sev:error comp:leaf seed:2 run:17, ! negates"
 
     def __init__(self) -> None:
         super().__init__()
         self._events: tuple[ListedEvent, ...] | None = None
-        # Those that pass the filter, with one for all steps of a beginning or an end.
-        self._shown: list[ListedEvent] = []
+        # Those that pass the filter, with one for all steps of a beginning or an end, and equal ones together.
+        self._shown: list[_Equal] = []
+        # The keys of equal events that are listed below their line.
+        self._opened: frozenset[int] = frozenset()
         self._drawn: tuple[object, ...] = ()
 
     def queries(self) -> Queries:
@@ -64,12 +71,12 @@ class EventsScreen(DescribedScreen):
         if self._events is None:
             return
         shown, signs, chosen = self.line_list, self.app.signs, parse_event_filter(self.words)
-        drawn = (self._events, self.words, shown.line_width, signs)
+        drawn = (self._events, self.words, shown.line_width, signs, self._opened)
         if drawn == self._drawn:
             return  # the change of the state was not an event
         self._drawn = drawn
         accepted = [one for one in self._events if chosen.accepts(one)]
-        self._shown = found = joined_steps(accepted)
+        self._shown = found = folded(joined_steps(accepted))
         self.header.show(self._header(chosen, accepted, len(self._events)))
         if not found:
             back = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)("events.back")
@@ -77,14 +84,20 @@ class EventsScreen(DescribedScreen):
             shown.show([Line(((f"  {text}", "dim"),))])
             self._draw_about()
             return
-        newest = found[:MOST_LINES]
+        newest: list[_Equal] = []
+        for equal in found[:MOST_LINES]:
+            newest.append(equal)
+            if _key(equal) in self._opened:
+                newest += [(one,) for one in equal]
         table = Table(_columns(newest, shown.line_width, signs), newest, shown.line_width, signs)
         lines: list[Line] = []
         for day, of_day in groupby(newest, key=_day):
             lines.append(Line(heading(day, shown.line_width, signs)))
-            lines += [table.line(one, key=one.event.id) for one in of_day]
-        if len(found) > len(newest):
-            older = f"{len(found) - len(newest):,} older: filter them, or see 'mlebench-console events'"
+            lines += [table.line(equal, key=_key(equal)) for equal in of_day]
+        if len(found) > MOST_LINES:
+            older = (
+                f"{sum(map(len, found[MOST_LINES:])):,} older: filter them, or see 'mlebench-console events'"
+            )
             lines.append(Line(((f"  {older}", "dim"),)))
         shown.show(lines, heading=table.heading())
         self._draw_about()
@@ -97,13 +110,26 @@ class EventsScreen(DescribedScreen):
     def on_line_list_cursor_moved(self) -> None:
         """Write out the event under the cursor."""
         self._draw_about()
+        self.refresh_frame()
+
+    def label_of(self, key: Key) -> str:
+        """Name what Enter does on equal events."""
+        equal = self._chosen()
+        if key.id == "events.open" and equal is not None and len(equal) > 1:
+            return "hide them" if _key(equal) in self._opened else f"list {len(equal):,}"
+        return super().label_of(key)
 
     def action_open(self) -> None:
-        """Open the subject of the event."""
-        one = self._chosen()
-        if one is None:
+        """Open the subject of the event; equal events are listed below their line, or hidden again."""
+        equal = self._chosen()
+        if equal is None:
             return
-        event = one.event
+        if len(equal) > 1:
+            self._opened ^= {_key(equal)}
+            self.redraw()
+            self.refresh_frame()
+            return
+        event = equal[0].event
         if event.run_id is not None:
             self.app.show_run(event.run_id, pane="timeline")
         elif event.sweep_id is not None:
@@ -118,74 +144,112 @@ class EventsScreen(DescribedScreen):
         count = f"{len(left):,} of {known:,}" if chosen else f"{known:,}"
         parts: list[Pieces] = [((f" {count} {newest}events", "text"),)]
         severities = Counter(one.severity for one in left)
-        if bad := severities[Severity.BAD]:
-            parts.append(((f"{bad:,} bad", "bad"),))
+        if errors := severities[Severity.ERROR]:
+            parts.append(((wording.plural(errors, "error"), "bad"),))
         if warnings := severities[Severity.WARNING]:
-            parts.append(((wording.plural(warnings, "warning"), "warn"),))
+            # Outcomes among them have colours of their own.
+            parts.append(((wording.plural(warnings, "warning"), "text"),))
         if chosen.text:
             parts.append(((f"/ {foreign(chosen.text, 60).rstrip()}", "accent"),))
         if chosen.unknown:
             parts.append(((f"unknown: {foreign(', '.join(chosen.unknown), 30).rstrip()}", "warn"),))
         if len(self._shown) < len(left):
-            parts.append((("each start and each end of a run is one line", "dim"),))
+            parts.append((("the steps of a start or an end are one line, and so are equal events", "dim"),))
         signs = self.app.signs
         return joined(parts, (f" {signs.dot} ", "faint"), self.line_list.line_width)
 
     def _take(self, found: tuple[ListedEvent, ...]) -> None:
         self._events = found
 
-    def _chosen(self) -> ListedEvent | None:
+    def _chosen(self) -> _Equal | None:
+        """Return the event under the cursor, or equal ones."""
         key = self.line_list.key
-        return next((one for one in self._shown if one.event.id == key), None)
+        every = (each for equal in self._shown for each in (equal, *((one,) for one in equal)))
+        return next((equal for equal in every if _key(equal) == key), None)
 
     def _draw_about(self) -> None:
         """Draw the event under the cursor in full, in two lines: columns may be cut or left out."""
-        one, signs = self._chosen(), self.app.signs
+        equal, signs = self._chosen(), self.app.signs
         lines: list[list[Piece]] = [[], []]
-        if one is not None:
-            seed = "" if one.seed is None else f"seed {one.seed}"
-            subject = " ".join(each for each in (one.event.competition_id, seed) if each)
-            known = [each for each in (subject, one.event.sweep_id, one.event.kind) if each]
+        if equal is not None:
+            one = equal[0]
+            subject = _subject(equal)
+            if len(equal) == 1 and one.seed is not None:
+                subject += f" seed {one.seed}"
+            known = [each for each in (subject, _sweeps(equal), one.event.kind) if each]
             lines[0] = [(f" {f' {signs.dot} '.join(known)}", "dim")]
-            lines[1] = [(" ", "text"), *event_words(one)]
-            lines[1] += [(f" {signs.dot} {one.ended}", "dim")] if one.ended else []
+            lines[1] = [(" ", "text"), *_words(equal)]
+            lines[1] += [(f" {signs.dot} {one.ended}", "dim")] if one.ended and len(equal) == 1 else []
         for pieces in lines:
             pieces[:] = [(plain(text.replace("\n", " ")), role) for text, role in pieces]
         self.about.show(*(cut(tuple(pieces), self.line_list.line_width, signs.ellipsis) for pieces in lines))
 
 
-def _day(one: ListedEvent) -> str:
-    return wording.day(one.event.at)
+def _key(equal: _Equal) -> int:
+    """Return what identifies equal events while newer ones join them; of one event, its number."""
+    return equal[0].event.id if len(equal) == 1 else -equal[-1].event.id
 
 
-def _in_list(one: ListedEvent, signs: Signs) -> Forms:
+def _day(equal: _Equal) -> str:
+    return wording.day(equal[0].event.at)
+
+
+def _sweeps(equal: _Equal) -> str:
+    return sweeps_in_words(one.event for one in equal)
+
+
+def _subject(equal: _Equal) -> str:
+    """Return the competition, or the number of equal events."""
+    event = equal[0].event
+    if len(equal) == 1:
+        return event.competition_id or ""
+    runs = {one.event.run_id for one in equal}
+    return wording.plural(len(runs), "run") if None not in runs else wording.plural(len(equal), "event")
+
+
+def _words(equal: _Equal) -> Pieces:
+    """Return what happened, of equal events without what differs."""
+    ((text, role),) = event_words(equal[0])
+    is_exact = len(equal) == 1 or equal[0].outcome is not None
+    if not is_exact:
+        text = wording.without_placeholders(in_common([one.event for one in equal]))
+    return ((text, role),)
+
+
+def _in_list(equal: _Equal, signs: Signs) -> Forms:
     """Return what happened, and where there is room how; the class of a failure is in its sign."""
-    ((text, role),) = event_words(one)
+    one, ((text, role),) = equal[0], _words(equal)
     if one.failure is not None:
         text = text.partition(": ")[2] or text
-    ended = f" {signs.dot} {one.ended}" if one.ended else ""
+    ended = f" {signs.dot} {one.ended}" if one.ended and len(equal) == 1 else ""
     return Forms([((text, role), (ended, "dim")), ((text, role),)])
 
 
-def _columns(found: Sequence[ListedEvent], width: int, signs: Signs) -> list[Column[ListedEvent]]:
-    sweeps = sorted({one.event.sweep_id for one in found if one.event.sweep_id})
+def _columns(found: Sequence[_Equal], width: int, signs: Signs) -> list[Column[_Equal]]:
+    sweeps = sorted({_sweeps(equal) for equal in found} - {""})
 
-    def competition(one: ListedEvent) -> Pieces:
-        return ((one.event.competition_id or "", "dim" if one.is_routine else "text"),)
+    def competition(equal: _Equal) -> Pieces:
+        return ((_subject(equal), "dim" if equal[0].is_routine else "text"),)
 
-    def sweep(one: ListedEvent) -> Forms:
-        forms = told_apart(one.event.sweep_id or "", sweeps, _SHORTEST_SWEEP, signs.ellipsis)
+    def sweep(equal: _Equal) -> Forms:
+        forms = told_apart(_sweeps(equal), sweeps, _SHORTEST_SWEEP, signs.ellipsis)
         return Forms([((text, "dim"),) for text in forms])
 
+    def seed(equal: _Equal) -> str:
+        return "" if equal[0].seed is None or len(equal) > 1 else str(equal[0].seed)
+
     return [
-        Column("time", lambda one: wording.clock_seconds(one.event.at), 8, role="dim"),
-        Column("", lambda one: event_sign(one, signs), 3, gap=1),
+        Column("time", lambda equal: wording.clock_seconds(equal[0].event.at), 8, role="dim"),
+        Column("", lambda equal: event_sign(equal[0], signs), 3, gap=1),
         Column("sweep", sweep, _SHORTEST_SWEEP, grows=40, gap=1),
         Column("competition", competition, 19, grows=56, gap=1),
+        Column("seed", seed, 4, right=True, gap=1, role="dim"),
+        Column("kind", lambda equal: equal[0].event.kind, 17, drop=1, role="dim"),
+        # The beginning of a long name says enough, that of a result or a cause does not.
         Column(
-            "seed", lambda one: "" if one.seed is None else str(one.seed), 4, right=True, gap=1, role="dim"
+            "what happened",
+            lambda equal: _in_list(equal, signs),
+            _CAUSE if width >= _ROOMY else 24,
+            grows=110,
         ),
-        Column("kind", lambda one: one.event.kind, 17, drop=1, role="dim"),
-        # In a narrow terminal the beginning of a long name says enough, that of a result does not.
-        Column("what happened", lambda one: _in_list(one, signs), 24, grows=REST if width >= _ROOMY else 110),
     ]

@@ -318,7 +318,8 @@ def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[Li
     def since(user: LiveRun) -> str:
         run = user.run
         if wording.waits_in_queue(user.attempt):
-            return "waits"
+            # If its job had begun, the reason is the news: it is suspended.
+            return wording.waits_short(user.attempt, now)[-1] if run.started_at else "waits"
         return wording.span(now - run.started_at) if run.started_at else "starts"
 
     gpu_columns = [
@@ -340,7 +341,7 @@ def _columns(now: float, *, with_nodes: bool, with_gpus: bool) -> list[Column[Li
         Column("disk", used(lambda sample: sample.disk_bytes, wording.size), 9, right=True, gap=1),
         *(gpu_columns if with_gpus else []),
         Column("procs", used(lambda sample: sample.processes, str), 6, right=True, gap=1, drop=4),
-        Column("time", since, 6, right=True, gap=1, role="dim"),
+        Column("time", since, 6, grows=10, right=True, gap=1, role="dim"),
         *([Column("where", _where, 8, grows=20, drop=2, role="dim")] if with_nodes else []),
         Column("sweep", lambda user: user.run.sweep_id, 20, drop=1, role="dim"),
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -43,7 +42,7 @@ from console.tui.widgets.run_cell import (
 from console.tui.widgets.table import REST, Column, Forms, Rest, Table
 from console.views.calls import cost_forms
 from console.views.concerns import Concern, Concerns, concerns, group_text, splits_of
-from console.views.events import ListedEvent
+from console.views.events import ListedEvent, sweeps_in_words
 from console.views.overview import Happening, Overview, SweepLine, overview
 from console.views.splits import ORDER
 from engine.control import EngineStatus
@@ -68,7 +67,7 @@ class Target:
 _REASONS = {
     "acknowledge": (
         "acknowledge '{}', because",
-        "a reason; it comes back with another run",
+        "a reason, until another run joins",
         "acknowledge",
     ),
     "snooze": ("snooze '{}' for how long, and why:", "8h driver reset, ticket 12", "snooze"),
@@ -310,7 +309,7 @@ class OverviewScreen(ConsoleScreen):
             self._asked_about = concern
             label, _hint, _done = _REASONS[what]
             about = foreign(
-                plain(concern.text), self.size.width // 3, ellipsis=self.app.signs.ellipsis
+                plain(concern.text), self.size.width // 4, ellipsis=self.app.signs.ellipsis
             ).rstrip()
             self.query_one(f"#{what}", Prompt).open(
                 _SNOOZE if what == "snooze" else "", sign=label.format(about)
@@ -427,8 +426,6 @@ _HEIGHT_FOR_RUNNING, _LINES_FOR_EACH_RUNNING = 34, 5
 _OLDER = "older"
 _OUTCOMES = {wording.outcome(outcome): outcome for outcome in Outcome}
 _DAY, _SOON = 86_400.0, 6 * 3600.0
-# A number, address or path was replaced by `#` where it differs from run to run.
-_PLACEHOLDER = re.compile(r" \([^()#]*#[^()]*\)")
 
 
 @dataclass(frozen=True)
@@ -818,7 +815,9 @@ class _Drawing:
 
         def sweep(one: Happening) -> str:
             # An event about a whole sweep shows its name only once.
-            return one.event.sweep_id or "" if one.count > 1 or one.event.competition_id else ""
+            if one.count > 1:
+                return sweeps_in_words(one.events)
+            return one.event.sweep_id or "" if one.event.competition_id else ""
 
         def seed(one: Happening) -> str:
             run = run_of(one)
@@ -878,7 +877,7 @@ def _bar_of(sweep: SweepLine, width: int, signs: Signs) -> Pieces:
 
 def _text_of(group: CauseGroup, now: float) -> str:
     """Return what happened to a group, without a part in brackets that only says that something differs."""
-    return _PLACEHOLDER.sub("", group_text(group, now))
+    return wording.without_placeholders(group_text(group, now))
 
 
 def _may_relaunch(run: Run) -> bool:

@@ -23,6 +23,12 @@ _STEPS = {"run.running": ("run.starting",)} | dict.fromkeys(
 )
 # A submission that was graded longer before the end of its attempt is news of its own.
 _GRADED_AT_THE_END_SECONDS = 120.0
+# Equal events are one line if each is at most this many seconds older than the one after it; equal outcomes only if
+# there are at least so many: of two, both names are worth their lines.
+OF_ONE_TIME = 3600.0
+FEWEST_EQUAL = 3
+RESULTS = ("run.finished", "submission.graded", "dataset.prepared")
+_REQUESTS = ("run.queued", "run.stopped", "run.starting", "run.running")
 # Kinds that tell how work goes on, not that something came of it.
 _ROUTINE = frozenset(
     {
@@ -35,7 +41,7 @@ _ROUTINE = frozenset(
 class Severity(StrEnum):
     """The severity of an event."""
 
-    BAD = "bad"
+    ERROR = "error"
     WARNING = "warning"
     GOOD = "good"
     NOTE = "note"
@@ -47,7 +53,7 @@ _SEVERITIES = {
             *("run.failed", "grading.failed", "dataset.failed", "run.foreign", "samples.damaged"),
             *("provider.outage", "sweep.budget_used_up", "experiment.budget_used_up", "kaggle.unreachable"),
         ),
-        Severity.BAD,
+        Severity.ERROR,
     ),
     **dict.fromkeys(
         (
@@ -141,7 +147,7 @@ class ListedEvent:
 
 @dataclass(frozen=True)
 class EventFilter:
-    """A filter of events: `sweep:aide kind:run.failed sev:bad comp:leaf seed:2 run:17` and free words.
+    """A filter of events: `sweep:aide kind:run.failed sev:error comp:leaf seed:2 run:17` and free words.
 
     Attributes:
         unknown: field names that don't exist; terms with them are ignored.
@@ -204,6 +210,41 @@ def joined_steps(found: Iterable[ListedEvent]) -> list[ListedEvent]:
             ends |= {(event.attempt_id, kind): len(joined) for kind in _STEPS.get(event.kind, ())}
         joined.append(one)
     return joined
+
+
+def what_happened(event: Event) -> tuple[object, ...]:
+    """Return what is the same in equal events: of one cause, one request or one outcome."""
+    if event.kind == "run.failed" and "cause" in event.detail:
+        return event.kind, event.detail["cause"]
+    if event.kind in (*_REQUESTS, *RESULTS):
+        return event.kind, event.sweep_id, event.text
+    return (event.id,)
+
+
+def folded(found: Iterable[ListedEvent]) -> list[tuple[ListedEvent, ...]]:
+    """Group equal events of one day that follow each other; all are ordered newest first."""
+    groups: list[list[ListedEvent]] = []
+    for one in found:
+        before = groups[-1][-1].event if groups else None
+        if (
+            before is not None
+            and what_happened(before) == what_happened(one.event)
+            and before.at - one.event.at <= OF_ONE_TIME
+            and wording.day(before.at) == wording.day(one.event.at)
+        ):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    listed: list[tuple[ListedEvent, ...]] = []
+    for group in groups:
+        listed += [tuple(group)] if len(group) >= FEWEST_EQUAL else [(one,) for one in group]
+    return listed
+
+
+def sweeps_in_words(found: Iterable[Event]) -> str:
+    """Write the sweep of events, or of how many others some of them are: `aide-o3-all +1`."""
+    known = list(dict.fromkeys(event.sweep_id for event in found if event.sweep_id))
+    return f"{known[0]} +{len(known) - 1}" if len(known) > 1 else "".join(known)
 
 
 def _belongs_to(event: Event, end: Event) -> bool:

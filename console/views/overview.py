@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from console import wording
 from console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
 from console.views.concerns import NOT_TO_BE_HAD, Troubles, read_troubles
-from console.views.events import ListedEvent
+from console.views.events import FEWEST_EQUAL, OF_ONE_TIME, RESULTS, ListedEvent, what_happened
 from console.views.sweep import any_medal_of, listed_sweeps, tally_of
 from engine.notifications.news import in_common
 from engine.scoreboard import Cell, Interim, interim_of
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from engine.control import EngineStatus
 
 _EVENTS_SHOWN = 60
-# Equal events are one line if each is at most this many seconds older than the one after it; equal outcomes only if
-# there are at least so many: of two, both names are worth their lines.
-_OF_ONE_TIME = 3600.0
-_FEWEST_EQUAL = 3
 
 
 @dataclass(frozen=True)
@@ -234,15 +230,15 @@ def _together(happened: Iterable[Event]) -> Iterator[Happening]:
     groups: list[list[Event]] = []
     open_groups: dict[tuple[object, ...], list[Event]] = {}
     for event in happened:
-        what = _what_happened(event)
+        what = what_happened(event)
         group = open_groups.get(what)
         of_cause = event.kind == "run.failed"
-        if group is None or group[-1].at - event.at > _OF_ONE_TIME or not (of_cause or group is groups[-1]):
+        if group is None or group[-1].at - event.at > OF_ONE_TIME or not (of_cause or group is groups[-1]):
             open_groups[what] = group = []
             groups.append(group)
         group.append(event)
     for group in groups:
-        if len(group) >= _FEWEST_EQUAL or group[0].kind not in _OF_RESULTS:
+        if len(group) >= FEWEST_EQUAL or group[0].kind not in RESULTS:
             yield _happening(*group)
         else:
             yield from map(_happening, group)
@@ -250,19 +246,12 @@ def _together(happened: Iterable[Event]) -> Iterator[Happening]:
 
 def _happening(*equal: Event) -> Happening:
     newest = ListedEvent(equal[0], None)
-    return Happening(equal, in_common(equal) if len(equal) > 1 and newest.outcome is None else newest.words)
-
-
-_OF_REQUESTS = ("run.queued", "run.stopped")
-_OF_RESULTS = ("run.finished", "submission.graded", "dataset.prepared")
-
-
-def _what_happened(event: Event) -> tuple[object, ...]:
-    if event.kind == "run.failed" and "cause" in event.detail:
-        return event.kind, event.detail["cause"]
-    if event.kind in (*_OF_REQUESTS, *_OF_RESULTS):
-        return event.kind, event.sweep_id, event.text
-    return (event.id,)
+    return Happening(
+        equal,
+        wording.without_placeholders(in_common(equal))
+        if len(equal) > 1 and newest.outcome is None
+        else newest.words,
+    )
 
 
 def _is_news(event: Event, by_id: Mapping[int, Run]) -> bool:

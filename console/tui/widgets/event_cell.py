@@ -9,7 +9,7 @@ from console.tui.widgets.run_cell import outcome_role, outcome_sign
 from console.views.events import ListedEvent, Severity
 
 _ROLES: dict[Severity, Role] = {
-    Severity.BAD: "bad",
+    Severity.ERROR: "bad",
     Severity.WARNING: "warn",
     Severity.GOOD: "good",
     Severity.NOTE: "dim",
@@ -22,7 +22,7 @@ def event_sign(one: ListedEvent, signs: Signs) -> Pieces:
         letter, role = outcome_sign(one.outcome, signs), outcome_role(one.outcome)
         return ((f"[{letter}]" if one.event.kind == "submission.graded" else f" {letter}", role),)
     drawn = {
-        Severity.BAD: signs.failed,
+        Severity.ERROR: signs.failed,
         Severity.WARNING: "?",
         Severity.GOOD: signs.done,
         Severity.NOTE: signs.dot,

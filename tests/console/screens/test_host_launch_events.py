@@ -111,7 +111,7 @@ async def test_events_are_filtered_and_lead_to_their_run(opened: OpenConsole) ->
         await console.sees("openhands-1")
         await console.press("escape", "escape")
         await console.sees("bms-molecular", "edition v1 requested")
-        await console.press("slash", *"sweep:aide sev:bad !gpu sve:x", "enter")
+        await console.press("slash", *"sweep:aide sev:error !gpu sve:x", "enter")
         await console.sees(
             "unknown: sve", "out of memory: killed a", "detecting-insults-in-social-commentary seed 1"
         )
@@ -191,7 +191,7 @@ async def test_at_every_width_events_show_seconds_competition_and_seed_and_each_
         assert "aide-o3-lite" in graded and "bronze 1.00000" in graded and "2026" not in graded
         assert not [one for one in lines if "being graded" in one], "the steps of an end are one line"
         await console.press("slash", *"sweep:openhands", "enter")
-        await console.sees("5 of ", " 1 bad", "/ sweep:openhands")
+        await console.sees("5 of ", " 1 error", "/ sweep:openhands")
         assert console.text().count("2026-03-14") == console.text().count("2026-03-13") == 1
         await console.press("slash", "ctrl+u", *"kind:grading", "enter")
         await console.sees("25 of ", "attempt 1 is being graded")
