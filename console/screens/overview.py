@@ -67,7 +67,7 @@ class Target:
 _REASONS = {
     "acknowledge": (
         "acknowledge '{}', because",
-        "a reason, until another run joins",
+        "a reason; back when another run joins",
         "acknowledge",
     ),
     "snooze": ("snooze '{}' for how long, and why:", "8h driver reset, ticket 12", "snooze"),
@@ -309,7 +309,7 @@ class OverviewScreen(ConsoleScreen):
             self._asked_about = concern
             label, _hint, _done = _REASONS[what]
             about = foreign(
-                plain(concern.text), self.size.width // 4, ellipsis=self.app.signs.ellipsis
+                plain(concern.text), self.size.width // 5, ellipsis=self.app.signs.ellipsis
             ).rstrip()
             self.query_one(f"#{what}", Prompt).open(
                 _SNOOZE if what == "snooze" else "", sign=label.format(about)

@@ -12,7 +12,7 @@ from textual.geometry import Size
 
 from competitions import registry
 from console.actions import datasets, runs, sweeps
-from console.actions.action import Action, NotApplicable
+from console.actions.action import Action, Affected, NotApplicable, Question
 from console.screens.dialogs import question_lines
 from console.views.datasets import DatasetRow
 from engine.options.requests import ShownRun, read_arguments
@@ -61,6 +61,31 @@ def test_only_runs_that_have_ended_are_relaunched_and_a_re_roll_warns() -> None:
     assert [part.note for part in lost.question.affected][1:] == ["It takes up to 24h."]
     # Of a mixed choice, what is free can be had alone.
     assert action.fewer is not None and run_ids(action.fewer) == [4]
+
+
+def test_a_question_names_the_sweeps_of_runs_of_several_and_says_what_they_have_in_common_once() -> None:
+    other = replace(LOST, id=7, sweep_id="other")
+    assert runs.relaunch([LOST, other]).question == Question(
+        "Relaunch 2 runs?",
+        "yes, relaunch",
+        (
+            Affected(
+                "2 runs lost to infrastructure",
+                (
+                    (LOST.competition_id, f"seed {LOST.seed}, {LOST.sweep_id}"),
+                    (LOST.competition_id, "seed 2, other"),
+                ),
+                "Free: launching again changes no statistics.",
+            ),
+        ),
+    )
+    never = replace(LOST, id=8, state=RunState.STOPPED, failure_class=None, last_activity_at=None)
+    for chosen, heading in (
+        ([never], "1 run never started"),
+        ([LOST, never], "2 runs lost to infrastructure or never started"),
+    ):
+        asked = runs.relaunch(chosen).question
+        assert asked is not None and asked.affected[0].heading == heading
 
 
 def test_only_queued_and_live_runs_are_stopped() -> None:
@@ -117,7 +142,7 @@ def test_a_question_fits_the_screen_and_counts_what_it_does_not_list(width: int)
     assert question is not None
     lines = ["".join(text for text, _role in line) for line in question_lines(question, Size(width, 40))]
     assert "  and 12 more" in lines
-    assert max(map(len, lines[1:])) <= max(width - 12, 28)
+    assert max(map(len, lines[1:])) <= max(9 * width // 10 - 6, 28)
 
 
 def test_a_question_keeps_names_readable_beside_long_details() -> None:

@@ -69,6 +69,22 @@ async def test_every_gpu_says_how_busy_it_is_and_whose_and_a_lost_one_comes_firs
         await console.sees("leaf-classification", "seed 3")
 
 
+async def test_what_runs_use_of_a_gpu_agrees_with_it_and_an_idle_host_shows_its_gpus(
+    opened: OpenConsole,
+) -> None:
+    async with opened(screen="host", size=(120, 40)) as console:
+        await console.sees("runs by what they use")
+        (run,) = (line for line in console.text().splitlines() if "dogs-vs-cats" in line and "16h02m" in line)
+        assert "35 %" in run and "25.8 GB" in run
+    async with opened(worlds.scored, screen="host", size=(120, 40)) as console:
+        await console.sees("8 without a run", "nothing is running")
+
+
+async def test_a_suspended_run_does_not_look_queued(opened: OpenConsole) -> None:
+    async with opened(worlds.on_slurm, screen="host", size=(120, 48)) as console:
+        await console.sees("as of 03:01", "as they were then", "suspended")
+
+
 async def test_enter_on_a_node_shows_its_runs_alone_and_those_of_all_nodes_again(opened: OpenConsole) -> None:
     async with opened(worlds.on_slurm, screen="host", size=(120, 48)) as console:
         await console.sees("6 nodes, 2 not available", "7 running, 8 waiting in Slurm")
@@ -140,6 +156,23 @@ async def test_events_are_in_the_order_in_which_they_happened_not_in_that_of_the
             "second",
             "first",
         ]
+
+
+async def test_equal_events_are_one_line_that_opens_to_all_of_them(opened: OpenConsole) -> None:
+    async with opened(worlds.outage, screen="events", size=(120, 40)) as console:
+        await console.sees("19 runs", "dummy-2 +1", "18 runs", "⏎ list 19", "21 errors")
+        assert console.text().count("GPU lost: Failed to initialize NVML: Unknown Error") == 1
+        await console.press("j")
+        await console.sees("⏎ list 18", "18 runs · dummy-2 +1 · run.failed")
+        await console.press("enter")
+        await console.sees("⏎ hide them", "rsna-2022-cervical-spine-fr")
+        assert console.text().count("GPU lost: Failed to initialize NVML: Unknown Error") == 20
+        await console.press("j")
+        await console.sees(
+            "⏎ open", "3d-object-detection-for-autonomous-vehicles seed 1 · dummy-2 · run.failed"
+        )
+        await console.press("k", "enter")
+        await console.sees("⏎ list 18")
 
 
 async def test_before_anything_happened_events_say_so(opened: OpenConsole) -> None:

@@ -349,6 +349,23 @@ async def test_a_range_of_the_table_is_every_line_between(opened: OpenConsole) -
         await console.sees("4 marked")
 
 
+async def test_failures_of_several_classes_are_not_classified_by_enter_alone(
+    opened: OpenConsole, asked: list[Any]
+) -> None:
+    async with opened(screen=SWEEP) as console:
+        await console.sees("LOW")
+        await console.press("a", "c")
+        await console.sees(
+            "Why did 8 runs fail?", "3×  infrastructure  GPU lost", "3×  agent crash", "2×  out of memory"
+        )
+        await console.press("enter")
+        await console.sees("choose a class first", "Why did 8 runs fail?")
+        assert not asked
+        await console.press("up", "down", "down", "enter")
+        await console.misses("Why did")
+        assert asked[0][1]["class"] == "timeout"
+
+
 async def test_failures_are_classified_with_a_note(opened: OpenConsole, asked: list[Any]) -> None:
     async with opened(screen=SWEEP) as console:
         await console.sees("LOW")

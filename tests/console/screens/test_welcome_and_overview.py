@@ -10,7 +10,9 @@ import pytest
 from textual.widgets import Input
 
 from competitions import registry
+from console.screens.dialogs import sign_meanings
 from console.tui.theme import CONTRAST, DARK, LIGHT, MONOCHROME, Palette
+from console.tui.widgets.line_list import LineList
 from engine.control import EngineStatus
 from engine.control.status import publish, status
 from engine.places import Places
@@ -247,11 +249,11 @@ async def test_an_outage_is_acknowledged_with_a_typed_reason_and_others_see_whos
         await console.press("z", *"later", "enter")
         await console.until(lambda: len(asked) == 2)
         await console.press("a", "enter")
-        await console.sees("an acknowledgement needs a reason", "acknowledge, because")
+        await console.sees("an acknowledgement needs a reason", "acknowledge 'GPU lost")
         await console.press("escape")
         await console.press("z", "ctrl+u", *"soon x", "enter")
         # What was typed is not lost.
-        await console.sees("'soon' is not a duration", "snooze for how long, and why: soon x")
+        await console.sees("'soon' is not a duration", "for how long, and why: soon x")
         await console.press("escape")
         (kind, first), (_, second) = asked
         assert (kind, first["reason"], first["seconds"]) == ("cause.acknowledge", "ticket 12", None)
@@ -328,7 +330,7 @@ async def test_an_engine_that_is_down_is_in_the_list_and_started_from_there(
 
     monkeypatch.setattr("engine.control.ensure_running", start)
     async with opened(with_engine=False) as console:
-        await console.sees("the engine is not running")
+        await console.sees("the engine is not running (last sign of life 03:13)")
         assert "acknowledge" not in console.text()
         await console.press("a")
         await console.sees("the engine keeps acknowledgements, and it is not running")
@@ -374,3 +376,44 @@ async def test_a_state_that_cannot_be_read_any_more_is_told_in_the_list_and_what
         text = console.text()
         assert text.index("needs you") < text.index("is damaged") < text.index("image pull")
         assert text.count("is damaged") == 1, "and not in a line of its own above"
+
+
+async def test_what_is_wrong_with_a_live_run_does_not_look_like_a_failure(opened: OpenConsole) -> None:
+    async with opened(size=(120, 40)) as console:
+        await console.sees("▶t  no valid submission, 1h30m left")
+        meanings = [meaning for _sign, _role, meaning in sign_meanings(console.app.signs)]
+        assert [each for each in meanings if "little time is left; t or ▶t in short" in each]
+
+
+async def test_a_prompt_names_what_it_is_about_and_its_line_stays_highlighted(opened: OpenConsole) -> None:
+    async with opened(worlds.outage, size=(120, 40)) as console:
+        await console.sees("×18")
+        lines = console.app.screen.query_one(LineList)
+        row = next(place for place, line in enumerate(console.text().splitlines()) if "×18" in line)
+        chosen = lines.render_line(row - lines.region.y)
+        await console.press("a")
+        await console.sees("acknowledge 'GPU lost: Failed to ini", "', because  a reason")
+        assert lines.render_line(row - lines.region.y) == chosen
+        await console.press("escape", "z")
+        await console.sees("snooze 'GPU lost: Failed to ini")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_running_runs_have_the_room_that_news_leave_and_the_reason_for_waiting_is_shown(
+    opened: OpenConsole, size: tuple[int, int]
+) -> None:
+    async with opened(worlds.large, size=size) as console:
+        await console.sees("03-15 02:11", "wait: all 64 slots of its sweep are taken", "more: t shows them")
+        lines = console.text().splitlines()
+        begin = next(place for place, line in enumerate(lines) if "running, time limit at" in line)
+        assert not [line for line in lines[begin:-1] if not line.strip()][1:], "no rows are left blank"
+
+
+async def test_bounds_say_of_what_they_are(opened: OpenConsole) -> None:
+    async with opened(size=(200, 60)) as console:
+        await console.sees("13 medals of 33 ended, any medal 28.9 to 62.2 % in the end")
+
+
+async def test_runs_of_several_sweeps_are_not_listed_as_those_of_one(opened: OpenConsole) -> None:
+    async with opened(worlds.outage, size=(120, 40)) as console:
+        await console.sees("lately", "dummy-2 +1", "2 runs")
