@@ -441,10 +441,10 @@ def medals(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple
         figures = mean_and_error(cell, plus_minus)
         short = f"{cell.figures(1, plus_minus)} %"
         return f"any medal {figures}", f"any medal {short}", f"medal {short}", short
-    bounds = medal_bounds(interim, cell, plus_minus)
     short = f"{plural(interim.medals, 'medal')} of {interim.ended}" if interim.ended else "none ended"
-    so_far, close = interim.so_far_in_words(), bounds[-1].removeprefix("final ")
-    return (*(f"{so_far}, {each}" for each in (*bounds[:-1], close)), f"{short}, {close}", short)
+    so_far, close = interim.so_far_in_words(), f"{interim.low:.0f} to {interim.high:.0f} %"
+    bounds = _with_seeds(interim, cell, plus_minus, interim.bounds_in_words())
+    return (*(f"{so_far}, {each}" for each in (*bounds, close)), f"{short}, {close}", short)
 
 
 def medal_bounds(interim: Interim | None, cell: Cell | None, plus_minus: str) -> tuple[str, ...]:
@@ -452,18 +452,18 @@ def medal_bounds(interim: Interim | None, cell: Cell | None, plus_minus: str) ->
     if interim is None:
         return (UNKNOWN,)
     final = interim.bounds_in_words()
-    medals_in_the_end = f"any medal {final.removeprefix('final ')} in the end"
+    words = f"any medal {final.removeprefix('final ')} in the end"
+    short = f"final {interim.low:.0f} to {interim.high:.0f} %"
+    return (*_with_seeds(interim, cell, plus_minus, words), final, short)
+
+
+def _with_seeds(interim: Interim, cell: Cell | None, plus_minus: str, bounds: str) -> tuple[str, ...]:
+    """Write bounds with the number of seeds and what complete ones have reached; in several forms, longest first."""
     seeds = plural(interim.seeds, "seed") + (f": no {plus_minus}" if interim.seeds == 1 else "")
     whole = "" if cell is None else f", complete seeds so far: {cell.figures(1, plus_minus)} %"
     lost = interim.ended - interim.counted
     without = f"{lost} without a result, " if lost else ""
-    return (
-        f"{without}{medals_in_the_end}, {seeds}{whole}",
-        f"{without}{medals_in_the_end}, {seeds}",
-        medals_in_the_end,
-        final,
-        f"final {interim.low:.0f} to {interim.high:.0f} %",
-    )
+    return f"{without}{bounds}, {seeds}{whole}", f"{bounds}, {seeds}", bounds
 
 
 def expected_end(end: ExpectedEnd | None, now: float, engine: EngineStatus | None = None) -> str:

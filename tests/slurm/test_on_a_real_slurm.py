@@ -155,7 +155,7 @@ def test_what_slurm_has_forgotten_is_in_its_records_and_what_it_takes_later_wait
     cluster.do("sacctmgr", "-i", "modify", "user", "set", "maxsubmitjobs=1")
     try:
         harness.launch("patient", seeds=2, **(JOBS | {"placement": "slurm:brisk"}))
-        eventually(lambda: "Slurm takes no job since" in control.status(harness.places).problem)
+        eventually(lambda: "Slurm has taken no job since" in control.status(harness.places).problem)
         first, second = sorted(harness.runs(), key=lambda run: run.state is not RunState.RUNNING)
         number = eventually(lambda: harness.attempts(first)[-1].job)
         eventually((harness.folder(first) / protocol.CODE / "starts").exists)

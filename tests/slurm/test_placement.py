@@ -380,7 +380,7 @@ def test_records_that_do_not_answer_hold_up_nothing(tmp_path: Path) -> None:
     del world.slurm.table[world.running()]
     world.slurm.records_away = True
     world.step_for(60)
-    assert "records do not answer" in world.placement.problem
+    assert "records have not answered" in world.placement.problem
     world.placement.place(world.make(2))
     world.step_for(40)
     assert len(world.slurm.table) == 1
@@ -394,7 +394,7 @@ def test_a_controller_that_takes_no_more_for_now_is_asked_again_and_that_is_told
     world.placement.place(world.attempt)
     world.step_for(600)
     assert world.look().failure is None
-    assert "Slurm takes no job since" in world.placement.problem
+    assert "Slurm has taken no job since" in world.placement.problem
     assert "MaxSubmitJob" in world.placement.problem
     assert world.slurm.calls.count("sbatch") <= 6
     world.slurm.full = None
@@ -587,7 +587,7 @@ def test_a_number_that_was_given_again_meanwhile_is_not_cancelled(world: World) 
     world.slurm.cancels_in_vain = True
     world.placement.keep_only([])
     world.step_for(70)
-    assert "can't be cancelled since" in world.placement.problem
+    assert "could be cancelled since" in world.placement.problem
     world.slurm.table[number] = replace(STRANGER, id=number)
     world.slurm.cancels_in_vain = False
     world.step_for(600)

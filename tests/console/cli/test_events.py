@@ -15,7 +15,7 @@ def test_events_are_listed_newest_last_for_people_and_programs(
 ) -> None:
     assert cli("events").code == 4
     worlds.busy(places).database.close()
-    lines = cli("events", "sweep:openhands", "sev:bad").out.splitlines()
+    lines = cli("events", "sweep:openhands", "sev:error").out.splitlines()
     assert lines[0].split()[:6] == ["time", "severity", "sweep", "competition", "seed", "what"]
     assert lines[1].startswith("2026-03-14 02:42:20  bad       openhands-1  aerial-cactus-identification")
     every = cli("events", "-n", "100000", "--json").document()

@@ -410,8 +410,8 @@ async def test_running_runs_have_the_room_that_news_leave_and_the_reason_for_wai
 
 
 async def test_bounds_say_of_what_they_are(opened: OpenConsole) -> None:
-    async with opened(size=(200, 60)) as console:
-        await console.sees("13 medals of 33 ended, any medal 28.9 to 62.2 % in the end")
+    async with opened(size=(120, 40)) as console:
+        await console.sees("13/33 medals", "any medal 28.9 to 62.2 % in the end")
 
 
 async def test_runs_of_several_sweeps_are_not_listed_as_those_of_one(opened: OpenConsole) -> None:
