@@ -17,11 +17,11 @@ def test_events_are_listed_newest_last_for_people_and_programs(
     worlds.busy(places).database.close()
     lines = cli("events", "sweep:openhands", "sev:error").out.splitlines()
     assert lines[0].split()[:6] == ["time", "severity", "sweep", "competition", "seed", "what"]
-    assert lines[1].startswith("2026-03-14 02:42:20  bad       openhands-1  aerial-cactus-identification")
+    assert lines[1].startswith("2026-03-14 02:42:20  error     openhands-1  aerial-cactus-identification")
     every = cli("events", "-n", "100000", "--json").document()
     assert [event["at"] for event in every] == sorted(event["at"] for event in every)
     failed = cli("events", "kind:run.failed", "-n", "3", "--json").document()
-    assert len(failed) == 3 and all(event["severity"] == "bad" and event["seed"] for event in failed)
+    assert len(failed) == 3 and all(event["severity"] == "error" and event["seed"] for event in failed)
     happened = [event["id"] for event in every if event["kind"] == "run.failed"]
     assert [event["id"] for event in failed] == happened[-3:], (
         "those that happened last, not those reported last"
