@@ -236,7 +236,7 @@ def test_a_night_takes_forty_keys_from_the_first_look_to_the_row(
         operator.press("y")
         terminal.wait_for("relaunching 17 runs", "undo")
         operator.press("a")
-        terminal.wait_for("acknowledge, because")
+        terminal.wait_for("', because")
         operator.write(NOTE)
         eventually(lambda: noted(places) == [NOTE])
         eventually(lambda: in_state(night, RunState.QUEUED) == 17 + WAITING)
