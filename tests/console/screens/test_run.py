@@ -136,7 +136,7 @@ async def test_charts_of_resources_share_one_time_axis_below_the_submissions_and
         assert lines[axis].split()[:4] == ["0", "4h", "8h", "12h"]
         # Each chart has a scale from 0, and the cursor is on none.
         assert lines[axis + 2].split()[0] == "100" and lines[axis + 3].split()[0] == "0"
-        assert axis == above + 1 and "GPU busy" in lines[axis + 1] and "88 %" in lines[axis + 1]
+        assert axis == above + 1 and "GPU busy" in lines[axis + 1] and "35 %" in lines[axis + 1]
         assert sum("16h02m" in line for line in lines) == 1
 
 
