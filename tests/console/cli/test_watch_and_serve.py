@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from engine.control.status import lock_path
 from engine.places import Places
+from foundation.locks import FileLock
 from state.database import DATABASE_NAME
 from tests.console import worlds
 from tests.console.cli.conftest import Cli
@@ -45,7 +47,10 @@ def test_a_sweep_that_is_over_is_told_once_and_then_only_counted(cli: Cli, place
 
 def test_a_summary_bounds_the_final_figure_and_says_when_it_comes(cli: Cli, places: Places) -> None:
     worlds.busy(places).database.close()
+    lock = FileLock(lock_path(places))
+    assert lock.acquire()
     told = cli("watch", "--times", "1").out
+    lock.release()
     assert "13 medals of 33 ended, 3 without a result, final 28.9 to 62.2 %, 3 seeds" in told
     assert "ends ~" in told
 
