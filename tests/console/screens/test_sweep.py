@@ -637,7 +637,7 @@ async def test_a_failed_run_in_the_table_keeps_how_long_it_took_beside_the_cause
 
 async def test_the_results_of_competitions_add_up_to_those_of_their_split(opened: OpenConsole) -> None:
     async with opened(screen=SWEEP) as console:
-        await console.sees("9/23 medals")
+        await console.sees("9 medals of 23")
         assert console.world is not None
         board = sweep_board(console.world.database, "aide-o3-lite", console.world.places.config_file, NOW)
         assert board is not None

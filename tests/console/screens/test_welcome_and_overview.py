@@ -278,7 +278,7 @@ async def test_prepared_datasets_are_one_event_and_bounds_are_beside_medals_not_
         await console.sees("75 datasets", "edition v1 is prepared")
         assert console.text().count("edition v1 is prepared") == 1
     async with opened(size=(80, 24)) as console:
-        await console.sees("13/33 medals", "…8   any medal 28.9 to 62.2 % in the end")
+        await console.sees("13 medals of 33", "…8   any medal 28.9 to 62.2 % in the end")
         await console.misses("13 medals of 33")
 
 
