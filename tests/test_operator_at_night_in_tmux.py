@@ -259,7 +259,7 @@ def test_a_night_takes_forty_keys_from_the_first_look_to_the_row(
         operator.write("night")
         terminal.wait_until(lambda seen: "ours: alive" not in seen, "the one experiment")
         operator.press("e")
-        terminal.wait_for("not ready for the leaderboard", "46.7")
+        terminal.wait_for("not ready for the leaderboard", "46.67")
         operator.press("w")
         terminal.wait_for("night.md")
         operator.press("Enter")
