@@ -98,5 +98,5 @@ def test_a_reader_of_the_document_gets_from_nothing_to_a_sweep(reader: Reader) -
 
     eventually(is_over, patience=240)  # a job that a busy machine loses is tried again
     told = reader.do(results)
-    assert re.search(r"slurm, job \d+ on \S+", told)
+    assert re.search(r"job \d+ in slurm on \S+", told)
     assert "submitted sample_submission.csv" in told

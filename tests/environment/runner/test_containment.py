@@ -92,7 +92,8 @@ def test_memory_is_limited_for_the_tree_and_not_for_each_process(
     tmp_path: Path, script: str, *, with_groups: bool
 ) -> None:
     ended = contained(tmp_path, script, with_groups=with_groups, memory_bytes=300 * MIB)
-    assert "6 are held" not in (tmp_path / "run.log").read_text()
+    # Each may have held its part for a moment, but not all of them at once.
+    assert "6 live" not in (tmp_path / "run.log").read_text()
     if ended.reason == "memory":
         assert "at most 314,572,800 are allowed" in ended.problem
     else:
