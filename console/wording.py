@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from foundation import text as texts
+from foundation.text import plural
 from state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from state.usage.outages import ProviderOutage
 
 UNKNOWN = "-"
-
-plural = texts.plural
 
 Number = Callable[[float], str]
 

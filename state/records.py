@@ -375,6 +375,11 @@ class DatasetState(StrEnum):
     REFUSED = "refused"
     UNAVAILABLE = "unavailable"
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether it is being prepared, or waits for that."""
+        return self in (DatasetState.WAITING, DatasetState.WORKING)
+
 
 class StepState(StrEnum):
     """The state of one step of preparing a dataset."""

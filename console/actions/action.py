@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from console import wording
 from foundation.problems import UsageProblem
+from foundation.text import plural
 
 
 class NotApplicable(UsageProblem):
@@ -33,7 +33,7 @@ def undone_as(kind: str, arguments: Mapping[str, Any]) -> str:
     if not doing:
         return ""
     runs = arguments.get("runs")
-    return f"{doing} {wording.plural(len(runs), 'run') if runs is not None else arguments['sweep_id']}"
+    return f"{doing} {plural(len(runs), 'run') if runs is not None else arguments['sweep_id']}"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from console.views.datasets import DatasetRow
 from console.views.splits import competition
 from engine.datasets.prepared.pruning import PARTIAL, PARTS, RAW, ZIP, Part, parts_of
 from engine.datasets.sources.access import AccessState
+from foundation.text import plural
 from state.records import DatasetState, VerificationKind
 
 _NONE_PREPARED = "none of these is prepared"
@@ -113,7 +114,7 @@ def prune(chosen: Sequence[DatasetRow], data_dir: Path, *, everything: bool) -> 
     there = {part.competition_id for part in parts}
     rows = [row for row in idle if row.competition_id in there]
     asked = _ask("dataset.prune", rows, "", parts=list(dict.fromkeys(part.name for part in parts)))
-    title = f"Remove {wording.plural(len(parts), 'part')}?"
+    title = f"Remove {plural(len(parts), 'part')}?"
     return Action(asked.requests, Question(title, "yes, remove", (affected,)))
 
 

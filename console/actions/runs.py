@@ -8,6 +8,7 @@ from dataclasses import asdict
 from console import wording
 from console.actions.action import Action, Affected, NotApplicable, Question, Request
 from engine.options.requests import Annotate, ShownRun
+from foundation.text import plural
 from state.lifecycle import FailureClass, RunState
 from state.records import Run
 from state.transitions import is_reroll
@@ -33,11 +34,11 @@ def relaunch(
     if free:
         lost = [run.failure_class is FailureClass.INFRASTRUCTURE for run in free]
         causes = ["lost to infrastructure"] * any(lost) + ["never started"] * (not all(lost))
-        heading = f"{wording.plural(len(free), 'run')} {' or '.join(causes)}"
+        heading = f"{plural(len(free), 'run')} {' or '.join(causes)}"
         items = _items(free, with_states=len(causes) > 1)
         affected.append(Affected(heading, items, "Free: launching again changes no statistics."))
     if rerolled:
-        heading = f"{wording.plural(len(rerolled), 'run')} that finished or failed by the agent's own doing"
+        heading = f"{plural(len(rerolled), 'run')} that finished or failed by the agent's own doing"
         note = (
             "Another chance for these seeds makes the result look better than a single try."
             " They count as re-rolled, and the exported row says so."
@@ -45,7 +46,7 @@ def relaunch(
         affected.append(Affected(heading, _items(rerolled), note, is_warning=True))
     if limits and all(run.sweep_id in limits for run in ended):
         affected.append(Affected(note=_takes_at_most([limits[run.sweep_id] for run in ended])))
-    title = f"Relaunch {wording.plural(len(ended), 'run')}?"
+    title = f"Relaunch {plural(len(ended), 'run')}?"
     request = _request("run.relaunch", ended)
     if not free or not rerolled:
         return Action((request,), Question(title, "yes, relaunch", tuple(affected)))
@@ -76,7 +77,7 @@ def stop(chosen: Sequence[Run], *, all_or_none: bool = False, now: float | None 
     if now is not None and began:
         note = f"{wording.duration(sum(now - at for at in began))} of running time is lost. {note}"
     affected = Affected(", ".join(counted), _items(going, now), note)
-    title = f"Stop {wording.plural(len(going), 'run')}?"
+    title = f"Stop {plural(len(going), 'run')}?"
     return Action((_request("run.stop", going),), Question(title, "yes, stop", (affected,)))
 
 
@@ -123,7 +124,7 @@ def classify_question(chosen: Sequence[Run]) -> tuple[Question, tuple[Run, ...]]
         NotApplicable: none of them has failed.
     """
     failed = _those(chosen, _has_failed, "classified", "only runs that have failed", all_or_none=False)
-    title = f"Why did {wording.plural(len(failed), 'run')} fail?"
+    title = f"Why did {plural(len(failed), 'run')} fail?"
     return Question(title, "", (Affected(items=_items(failed)),)), failed
 
 

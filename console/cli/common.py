@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from console.cli.output import complain, say, say_answer
-from foundation.problems import EnvironmentProblem, UsageProblem
+from foundation.problems import EnvironmentProblem, StateProblem, UsageProblem
 
 if TYPE_CHECKING:
     from console.actions.action import Action
@@ -125,9 +125,12 @@ def invocation_of(context: typer.Context) -> Invocation:
 @contextmanager
 def reading_state(context: typer.Context) -> Iterator[Database]:
     """Open the state for reading, and close it again."""
-    from state.database import open_for_reading
+    from state.database import exists, open_for_reading
 
-    with closing(open_for_reading(places_of(context).state_dir)) as database:
+    folder = places_of(context).state_dir
+    if invocation_of(context).demo and not exists(folder):
+        raise StateProblem("there is no demo yet", "", "'mlebench-console demo' makes it.")
+    with closing(open_for_reading(folder)) as database:
         yield database
 
 

@@ -26,6 +26,7 @@ from console.cli.common import (
 from console.cli.competitions import Split
 from console.cli.output import complain, say, say_answer, say_json, say_table, show_count
 from foundation.problems import DataProblem, UsageProblem
+from foundation.text import plural
 
 if TYPE_CHECKING:
     from competitions.model import Edition
@@ -491,7 +492,7 @@ def export(
     if json:
         say_json({"archive": str(archive), "datasets": len(chosen), "bytes": size, "left_out": left_out})
     else:
-        say(f"{wording.plural(len(chosen), 'dataset')} in {archive}, {wording.size(size)}")
+        say(f"{plural(len(chosen), 'dataset')} in {archive}, {wording.size(size)}")
     _say_left_out(left_out)
 
 
@@ -532,7 +533,7 @@ def mirror(
     if json:
         say_json({"mirrored": done, "left_out": left_out})
     else:
-        say(f"{wording.plural(len(done), 'dataset')} in {target}")
+        say(f"{plural(len(done), 'dataset')} in {target}")
     _say_left_out(left_out)
 
 
@@ -684,9 +685,9 @@ def _say_verified(competition_id: str, found: dict[str, Any]) -> None:
         complain(f"{competition_id}: {difference}")
     else:
         known = "of demo data, made up" if found.get("demo") else f"{_known_sums(found)} with known sums"
-        tables = f"{wording.plural(len(found['sums']), 'table')}, {known}"
+        tables = f"{plural(len(found['sums']), 'table')}, {known}"
         how = "by content" if found["deep"] else "by name and size"
-        files = f"{wording.plural(found['files'], 'file')} {how}, " if found["files"] else ""
+        files = f"{plural(found['files'], 'file')} {how}, " if found["files"] else ""
         say(f"{competition_id}: as expected: {files}{tables}")
 
 

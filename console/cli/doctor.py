@@ -22,6 +22,7 @@ from console.cli.common import Json, new_app, places_of
 from console.cli.output import say, say_json, say_wrapped
 from engine.space import existing, free_bytes
 from foundation.problems import EnvironmentProblem, UsageProblem
+from foundation.text import plural
 
 if TYPE_CHECKING:
     from engine.placements.survey import SurveyedNodes
@@ -128,7 +129,7 @@ def _node_checks(surveyed: SurveyedNodes) -> Iterator[Check]:
         yield Check("node", Health.FAIL, surveyed.problem, "Give --wait more seconds, or mend the node.")
         return
     offer = surveyed.offer
-    gpus = wording.plural(surveyed.gpus, "GPU")
+    gpus = plural(surveyed.gpus, "GPU")
     age = wording.age(time.time() - offer.at)
     known = age if age == "now" else f"{age} ago"
     memory = wording.size(offer.memory_bytes)

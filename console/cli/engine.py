@@ -171,9 +171,7 @@ def _keep_tracebacks(log: Path, places: Places) -> None:
 
 def _is_idle(places: Places) -> bool:
     from state import database, datasets, runs
-    from state.records import DatasetState
 
     with closing(database.open_for_reading(places.state_dir)) as opened:
         live = sum(runs.live_counts(opened).values()) + runs.queued_count(opened) + len(runs.to_retry(opened))
-        busy = (DatasetState.WAITING, DatasetState.WORKING)
-        return not live and not any(datasets.in_state(opened, state) for state in busy)
+        return not live and not any(one.state.is_busy for one in datasets.all_datasets(opened))

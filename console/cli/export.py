@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
-from console import wording
 from console.cli.common import Json, new_app, new_group, places_of, reading_state
 from console.cli.output import complain, copy_to_clipboard, say, say_json
 from console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
 from engine.scoreboard import Row, RowFormat, disclose, row_of, row_text
 from engine.scoreboard.export import Shortcoming, row_document, shortcomings
 from foundation.problems import UsageProblem, writing
+from foundation.text import plural
 
 export_app = new_group("Export a row, its bundle, MLE-bench run groups, or plots.")
 report_app = new_app()
@@ -224,9 +224,7 @@ def _complain_of(lacking: Sequence[Shortcoming]) -> None:
     if not lacking:
         return
     sys.stdout.flush()
-    complain(
-        f"not ready for the leaderboard: {wording.plural(len(lacking), 'thing is', 'things are')} missing"
-    )
+    complain(f"not ready for the leaderboard: {plural(len(lacking), 'thing is', 'things are')} missing")
     for one in lacking:
         mended = _MENDED_BY.get(one.about)
         complain(f"  {one.about:<12}  {one.text}{f': {mended}' if mended else ''}")

@@ -25,8 +25,8 @@ from console.cli.common import (
     reading_state,
 )
 from console.cli.output import complain, say, say_json, say_table, show_count
-from console.wording import plural
 from foundation.problems import UsageProblem
+from foundation.text import plural
 from state.integrity import Layer
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from console.cli.common import (
 )
 from console.cli.output import complain, say, say_json, say_log, say_table
 from foundation.problems import DataProblem, UsageProblem
+from foundation.text import plural
 from state.lifecycle import FailureClass, RunState
 from state.records import HERE
 
@@ -200,7 +201,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         say(in_words(spending))
     for use in traffic:
         sent, received = wording.size(use.sent_bytes), wording.size(use.received_bytes)
-        times = wording.plural(use.connections, "connection")
+        times = plural(use.connections, "connection")
         say(f"{use.host}, counted by bytes only: {times}, {sent} sent, {received} received")
     for attempt in attempts:
         say(f"attempt {attempt.number}: {state_dir / attempt.directory}")
@@ -208,7 +209,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
             say(f"  {where}")
         asked = checks[attempt.id]
         if asked.last_at is not None:
-            times = wording.plural(asked.count, "validation")
+            times = plural(asked.count, "validation")
             say(f"  {times} by the agent, the last at {wording.date_and_time(asked.last_at)}")
         if attempt.evidence:
             say(f"  evidence: {attempt.evidence.strip()}")
@@ -432,7 +433,7 @@ def code(
             }
         )
     elif output is not None:
-        say(f"{wording.plural(len(chosen), 'file')} of {found.version.title} in {output}")
+        say(f"{plural(len(chosen), 'file')} of {found.version.title} in {output}")
     elif file:
         say(found.read(chosen[0]).decode("utf-8", "replace").removesuffix("\n"))
     else:
@@ -544,7 +545,7 @@ def _say_changes(found: VersionDifference) -> None:
         },
         right=("added", "removed"),
     )
-    say(f"{wording.plural(found.same_files, 'file')} the same")
+    say(f"{plural(found.same_files, 'file')} the same")
 
 
 def version_facts(version: Version) -> dict[str, Any]:

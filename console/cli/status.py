@@ -14,6 +14,7 @@ from console import wording
 from console.cli.common import Json, new_app, places_of, reading_state
 from console.cli.engine import engine_text
 from console.cli.output import say, say_json, say_table
+from foundation.text import plural
 from state.records import IMPORTED
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def status(context: typer.Context, json: Json = False) -> None:
         say(f"queue   {datasets_text(preparing)}")
     needed = [one for one in groups if not (one.is_own or one.is_acknowledged(now))]
     for group in needed[:_MOST_CAUSES]:
-        which = f"run {group.runs[0].id}" if len(group.runs) == 1 else wording.plural(len(group.runs), "run")
+        which = f"run {group.runs[0].id}" if len(group.runs) == 1 else plural(len(group.runs), "run")
         say(f"needs   {which}: {group_text(group, now)}")
     if len(needed) > _MOST_CAUSES:
         say(f"needs   {len(needed) - _MOST_CAUSES:,} more causes, see 'mlebench-console runs causes'")
@@ -100,7 +101,7 @@ def datasets_text(found: Totals) -> str:
     if not found.busy:
         return ""
     whole = found.downloaded + found.to_download
-    parts = [wording.plural(found.busy, "dataset")]
+    parts = [plural(found.busy, "dataset")]
     if whole:
         parts.append(f"{wording.size(found.downloaded)} of {wording.size(whole)} downloaded")
     if found.download_rate:

@@ -33,6 +33,7 @@ from console.cli.runs import (
 from console.cli.status import say_sweeps, spec_text, sweep_facts
 from engine.options.sweep import OPTIONS, Option, SweepOptions
 from foundation.problems import EnvironmentProblem, UsageProblem
+from foundation.text import plural
 from state.lifecycle import FailureClass
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _say_forecast(launch: Launch, found: Forecast) -> None:
     spec = launch.spec
     say(
         f"{spec.agent_id} on {spec.extent},"
-        f" at most {wording.duration(spec.time_limit_seconds)} each: {wording.plural(launch.run_count, 'run')}"
+        f" at most {wording.duration(spec.time_limit_seconds)} each: {plural(launch.run_count, 'run')}"
     )
     say(_time_text(found))
     if room := wording.room_left(found):
@@ -351,7 +352,7 @@ def timeline(
         summary(
             found,
             found.sweep_ids[0] if sweep_id else "all sweeps",
-            wording.plural(len(found.lanes), "slot"),
+            plural(len(found.lanes), "slot"),
             now,
             signs,
         )[0],

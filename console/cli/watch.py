@@ -15,6 +15,7 @@ from console import wording
 from console.cli.common import Json, new_app, places_of
 from console.cli.output import say, say_wrapped
 from foundation.problems import Problem
+from foundation.text import plural
 
 if TYPE_CHECKING:
     from console.views.concerns import Concern
@@ -127,7 +128,7 @@ def _say(seen: WatchReport, told: Set[str]) -> None:
         say_wrapped(_sweep(line, seen.now, seen.engine), indent="  ")
     if repeated:
         verb = "is" if len(repeated) == 1 else "are"
-        say_wrapped(f"{wording.plural(len(repeated), 'sweep')} {verb} over as before", indent="  ")
+        say_wrapped(f"{plural(len(repeated), 'sweep')} {verb} over as before", indent="  ")
     of_runs = [concern.group for concern in seen.needed if concern.group is not None]
     for group in of_runs[:_MOST_CONCERNS]:
         say_wrapped(

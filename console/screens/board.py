@@ -44,6 +44,7 @@ from console.views.scoreboard import (
 )
 from engine.scoreboard import COLUMNS, Measure, Row, Standing, published_rows
 from foundation.problems import Problem
+from foundation.text import plural
 
 if TYPE_CHECKING:
     from state.database import Database
@@ -301,7 +302,7 @@ def _row_lines(
     facts = [("agent", agent), ("edition", row.edition), ("limit", LIMIT.text(row)), ("date", row.date)]
     facts.append(("seeds", SEEDS.text(row)))
     if row.rerolled:
-        facts.append(("re-rolled", wording.plural(row.rerolled, "run")))
+        facts.append(("re-rolled", plural(row.rerolled, "run")))
     facts += [(each.title, each.text(row.costs)) for each in COSTS]
     table = Table(_PANE_FACTS, [fact for fact in facts if fact[1]], width, signs)
     lines += [table.line(fact).pieces for fact in facts if fact[1]]
@@ -568,7 +569,7 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
         if row.own is None:
             return ""
         # The figure is not that of the split beside it, so it always has its scope.
-        ends = (f" on its own {wording.plural(row.own.of, 'competition')}", f" on its own {row.own.of}")
+        ends = (f" on its own {plural(row.own.of, 'competition')}", f" on its own {row.own.of}")
         texts = wording.medals(row.own.interim, row.own.cell, signs.plus_minus)
         return Forms([((f"{text}{end}", "text"),) for text in texts for end in ends])
 
@@ -586,5 +587,5 @@ def _summary(rows: Sequence[Row], width: int, signs: Signs) -> tuple[Pieces, ...
             lines.append(cut(((f"    models: {costs}", "dim"),), width))
     more = len(ours) - _MOST_SUMMARIES
     if more > 0:
-        lines.append(((f"  and {wording.plural(more, 'more experiment')}, in the table below", "dim"),))
+        lines.append(((f"  and {plural(more, 'more experiment')}, in the table below", "dim"),))
     return tuple(lines)

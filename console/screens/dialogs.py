@@ -41,6 +41,7 @@ from console.views.sweep import FILTER_FIELDS, parse_filter
 from engine.runs.causes import lasting_cause
 from engine.settings import FILTERS
 from foundation.problems import Problem
+from foundation.text import plural
 from state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
@@ -503,9 +504,7 @@ class ClassifyScreen(Dialog[None]):
                 text = foreign(text, width, ellipsis=ellipsis)
                 lines.append(((text.rstrip(), "text"),))
             if len(causes) > len(shown):
-                lines.append(
-                    ((f"      and {wording.plural(len(causes) - len(shown), 'other cause')}", "dim"),)
-                )
+                lines.append(((f"      and {plural(len(causes) - len(shown), 'other cause')}", "dim"),))
             lines.append(((before, "dim"), name, (f"  {self._ended}", "dim")))
         else:
             lines.append((name, (f"  {self._ended}", "dim")))

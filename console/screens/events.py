@@ -28,6 +28,7 @@ from console.views.events import (
     sweeps_in_words,
 )
 from engine.notifications.news import in_common
+from foundation.text import plural
 
 # The number of newest events that are filtered and drawn; more would delay keys.
 MOST_EVENTS = 5000
@@ -145,10 +146,10 @@ class EventsScreen(DescribedScreen):
         parts: list[Pieces] = [((f" {count} {newest}events", "text"),)]
         severities = Counter(one.severity for one in left)
         if errors := severities[Severity.ERROR]:
-            parts.append(((wording.plural(errors, "error"), "bad"),))
+            parts.append(((plural(errors, "error"), "bad"),))
         if warnings := severities[Severity.WARNING]:
             # Outcomes among them have colours of their own.
-            parts.append(((wording.plural(warnings, "warning"), "text"),))
+            parts.append(((plural(warnings, "warning"), "text"),))
         if chosen.text:
             parts.append(((f"/ {foreign(chosen.text, 60).rstrip()}", "accent"),))
         if chosen.unknown:
@@ -204,7 +205,7 @@ def _subject(equal: _Equal) -> str:
     if len(equal) == 1:
         return event.competition_id or ""
     runs = {one.event.run_id for one in equal}
-    return wording.plural(len(runs), "run") if None not in runs else wording.plural(len(equal), "event")
+    return plural(len(runs), "run") if None not in runs else plural(len(equal), "event")
 
 
 def _words(equal: _Equal) -> Pieces:

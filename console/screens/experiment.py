@@ -35,6 +35,7 @@ from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
 from engine.scoreboard.insight import Insight
 from engine.scoreboard.plots import Plot, Series
 from foundation.problems import Problem
+from foundation.text import plural
 from state.lifecycle import Outcome
 
 # A trial's sign and score.
@@ -168,7 +169,7 @@ class PlotsScreen(ListScreen):
 def _plots_header(found: Experiment, width: int, signs: Signs) -> tuple[Pieces, ...]:
     """Return whose plots they are, and what bars and signs mean."""
     runs, competitions = len(found.evidence.trials), len(found.evidence.competitions)
-    of = f"{wording.plural(runs, 'run')} of {wording.plural(competitions, 'competition')}"
+    of = f"{plural(runs, 'run')} of {plural(competitions, 'competition')}"
     name = foreign(found.evidence.name, max(16, width - 30 - len(of)), ellipsis=signs.ellipsis).rstrip()
     first: Pieces = ((f" {name}", "strong"), (f"  plots of {of}", "text"))
     parts: list[Pieces] = [((" a whole bar is 100 %, or 100 points; other units say theirs", "dim"),)]
@@ -313,10 +314,7 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
         ]
         yield [
             (("detectable difference, points", "strong"),),
-            *(
-                pair(wording.plural(one.seeds, "seed") + " each", f"{one.points:.1f}")
-                for one in stability.detectable
-            ),
+            *(pair(plural(one.seeds, "seed") + " each", f"{one.points:.1f}") for one in stability.detectable),
             (("5 % significance, 80 % power", "dim"),),
         ]
     effort = insight.effort
@@ -327,7 +325,7 @@ def _blocks(insight: Insight) -> Iterator[list[Pieces]]:
         )
         yield [
             (("effort", "strong"),),
-            pair(f"hours in {wording.plural(effort.runs, 'run')}", f"{effort.run_hours:,.1f}"),
+            pair(f"hours in {plural(effort.runs, 'run')}", f"{effort.run_hours:,.1f}"),
             *(pair(name, f"{value:,.1f}") for name, value in hours if value),
         ]
 

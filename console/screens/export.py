@@ -9,7 +9,6 @@ from pathlib import Path
 
 from textual.widget import Widget
 
-from console import wording
 from console.sanitize import plain, plain_lines
 from console.tui.keys import key_names
 from console.tui.list_screen import ListScreen
@@ -29,6 +28,7 @@ from console.views.scoreboard import (
 from engine.scoreboard import Row, RowFormat, Standing
 from engine.scoreboard.export import Shortcoming, write_bundle
 from foundation.problems import Problem
+from foundation.text import plural
 
 _NAMES = {
     RowFormat.MARKDOWN: "Markdown",
@@ -224,7 +224,7 @@ def _readiness(missing: int, signs: Signs) -> Pieces:
     """Return whether a row is ready for the leaderboard."""
     if not missing:
         return ((f" {signs.done} nothing is missing: ready for the leaderboard", "good"),)
-    count = wording.plural(missing, "thing is", "things are")
+    count = plural(missing, "thing is", "things are")
     return ((f" {signs.failed} not ready for the leaderboard: {count} missing", "warn"),)
 
 

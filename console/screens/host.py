@@ -17,6 +17,7 @@ from console.views.host import HISTORY_SECONDS, HostUse, LiveRun, host_use
 from engine.control import EngineStatus, GpuUse
 from engine.notifications.news import LOW_DISK_SHARE
 from engine.placements.commands import Node
+from foundation.text import plural
 from state.records import Run, UsageSample
 
 # Older measurements are marked; this is several times the interval of measurements.
@@ -107,7 +108,7 @@ def _machine(engine: EngineStatus | None, now: float, width: int, signs: Signs) 
         (*state, (f", process {engine.pid}{up}" if engine.running else "", "dim")),
     ]
     if engine.gpus is not None:
-        facts.append(((wording.plural(engine.gpus, "GPU"), "text"),))
+        facts.append(((plural(engine.gpus, "GPU"), "text"),))
     for name, text in (("isolation", engine.isolation), ("version", engine.version)):
         if text:
             facts.append(((f"{name} {foreign(text, 60).rstrip()}", "dim"),))
@@ -357,7 +358,7 @@ def _nodes(use: HostUse, width: int, now: float, signs: Signs) -> list[Line]:
     shown = sorted(use.nodes.nodes, key=lambda node: (not node.is_away, -ours.get(node.name, 0), node.name))
     away = sum(node.is_away for node in shown)
     told = [
-        wording.plural(len(shown), "node"),
+        plural(len(shown), "node"),
         *([f"{away} not available"] if away else []),
         f"as of {wording.clock(use.nodes.asked_at)}",
     ]
@@ -408,7 +409,7 @@ def _node_columns(ours: Mapping[str, int]) -> list[Column[Node]]:
 
 def _disk_users(use: HostUse, signs: Signs) -> list[Line]:
     measured = [each.latest.disk_bytes for each in use.live if each.latest and each.latest.disk_bytes]
-    of_runs = f"{len(measured)} of {wording.plural(len(use.live), 'live run')} measured"
+    of_runs = f"{len(measured)} of {plural(len(use.live), 'live run')} measured"
     return [
         Line(
             (
@@ -421,7 +422,7 @@ def _disk_users(use: HostUse, signs: Signs) -> list[Line]:
             (
                 "datasets",
                 use.datasets_bytes,
-                f"{wording.plural(use.datasets_count, 'dataset')} prepared",
+                f"{plural(use.datasets_count, 'dataset')} prepared",
                 True,
             ),
             ("live runs", sum(measured), of_runs if use.live else "none", measured or not use.live),

@@ -24,6 +24,7 @@ from console.tui.widgets.run_cell import outcome_role, outcome_sign
 from console.tui.widgets.table import REST, Column, Table
 from console.views.integrity import IntegrityFacts, Passage, ShownFinding, integrity_facts, passages
 from console.views.lists import words_accept
+from foundation.text import plural
 from state.integrity import Severity
 
 _ROLES: dict[Severity, Role] = {
@@ -230,14 +231,14 @@ def _header(
     """Return how many runs were looked at and what was found; `notes` is the key that shows the notes left out."""
     groups: list[Pieces] = [
         ((f" {foreign(title, 40).rstrip()}", "strong"),),
-        ((f"{facts.looked_at:,} of {wording.plural(facts.runs, 'run')} looked at", "text"),),
+        ((f"{facts.looked_at:,} of {plural(facts.runs, 'run')} looked at", "text"),),
     ]
     if facts.looked_at:
         groups.append(((f"{facts.flagged} flagged", "warn" if facts.flagged else "good"),))
     if words:
         groups.append(((f"/ {foreign(words, 30).rstrip()}", "accent"),))
     if left_out:
-        groups.append(((f"{wording.plural(left_out, 'note')} not shown: {notes}", "dim"),))
+        groups.append(((f"{plural(left_out, 'note')} not shown: {notes}", "dim"),))
     groups.append((("people decide: a finding alone excludes no run", "dim"),))
     return joined(groups, (f" {signs.dot} ", "faint"), width)
 

@@ -43,6 +43,7 @@ from engine.options.sweep import FORM_OPTIONS, FormGroup
 from engine.sweeps.forecast import CONCURRENCY
 from foundation.files import write_text
 from foundation.problems import writing
+from foundation.text import plural
 
 # With this many free lines below the summary, the dry run is shown without being requested; if it is, it has at least
 # the second number.
@@ -226,7 +227,7 @@ class LaunchScreen(ConsoleScreen):
             self.app.say(f"not launched: {bad}" if bad else "something is missing: see below the form")
             return
         action = sweeps.launch(composed.launch)
-        title = f"Launch {wording.plural(composed.launch.run_count, 'run')}?"
+        title = f"Launch {plural(composed.launch.run_count, 'run')}?"
         width, signs = question_width(self.size.width), self.app.signs
         lines = [*_what(composed, width, self.app.now()), *_price(composed, width)]
         lines += [
@@ -416,7 +417,7 @@ def _summary(
     if len(lines) <= room:
         return lines
     shown = lines[: max(1, room - 1)]
-    more = wording.plural(len(lines) - len(shown), "more line")
+    more = plural(len(lines) - len(shown), "more line")
     return [*shown, ((f"  {more} in a higher terminal", "dim"),)]
 
 
@@ -462,9 +463,9 @@ def _what(composed: Composed, width: int, now: float) -> list[Pieces]:
     if launch is None or forecast is None:
         return []
     spec = launch.spec
-    on = f" on {wording.plural(len(spec.competitions), 'competition')} x {spec.seeds} seeds"
+    on = f" on {plural(len(spec.competitions), 'competition')} x {spec.seeds} seeds"
     lines: list[Pieces] = [(("  " + spec.agent_id, "strong"), (on, "text"))]
-    runs = wording.plural(launch.run_count, "run")
+    runs = plural(launch.run_count, "run")
     if not forecast.planned:
         return [*lines, ((f"  {runs}, none of which can ever start: too few {forecast.bound_by}", "warn"),)]
     at_most = f"at most {wording.span(forecast.seconds_at_most)}"

@@ -19,6 +19,7 @@ from console.tui.widgets.line_list import LineList
 from console.tui.widgets.log_view import LogPane
 from console.tui.widgets.painted import Painted
 from console.tui.widgets.run_cell import outcome_role, outcome_sign, state_role
+from foundation.text import plural
 
 
 class LogScreen(ConsoleScreen):
@@ -117,7 +118,7 @@ class MergedScreen(LogScreen):
 
     def redraw(self) -> None:
         """Draw the number of logs, and the ends where they are not merged."""
-        count, header = wording.plural(len(self._sources), "log"), self.query_one("#header", Painted)
+        count, header = plural(len(self._sources), "log"), self.query_one("#header", Painted)
         if self._ends is None:
             what = self._sources[0].label if len(self._sources) == 1 else f"{count} by time"
             header.show(((f" {foreign(what, self.size.width - 2).rstrip()}", "strong"),))

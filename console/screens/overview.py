@@ -49,6 +49,7 @@ from engine.control import EngineStatus
 from engine.options.sweep import read_duration
 from engine.runs.causes import CauseGroup, CauseKind, cause_now, lasting_cause
 from foundation.problems import Problem
+from foundation.text import plural
 from state.lifecycle import Outcome, RunState, SweepState
 from state.records import Event, Run, Sweep
 
@@ -362,7 +363,7 @@ class OverviewScreen(ConsoleScreen):
             return
         waiting = [line for line in self._found.sweeps if line.counts.queued]
         active = [line for line in waiting if line.sweep.state is SweepState.ACTIVE]
-        queued = wording.plural(sum(line.counts.queued for line in active or waiting), "queued run")
+        queued = plural(sum(line.counts.queued for line in active or waiting), "queued run")
         starts = "No run is queued."
         if waiting:
             starts = f"{queued} may start then." if active else f"{queued} will not start: paused or stopped."
@@ -461,7 +462,7 @@ class _Drawing:
             lines.append(_note(f"{len(listed.acknowledged)} acknowledged: {shows}"))
         if listed.own:
             failed = sum(len(one.group.runs) for one in listed.own if one.group is not None)
-            title = heading("agents' own failures", self.width, signs, note=wording.plural(failed, "run"))
+            title = heading("agents' own failures", self.width, signs, note=plural(failed, "run"))
             lines += [Line(), Line(title), *self._concerns(listed.own, opened, table)]
         # If there is little news, they have its room: around them are five other lines.
         usual = height // _LINES_FOR_EACH_RUNNING if height >= _HEIGHT_FOR_RUNNING else 0
@@ -609,7 +610,7 @@ class _Drawing:
                 return ((self.signs.failed, role(concern)),)
             if group.kind in _LIVE_LETTERS:
                 return ((self.signs.running + _LIVE_LETTERS[group.kind], role(concern)),)
-            kind = None if group.kind is CauseKind.SUSPECTED else group.runs[0].failure_class
+            kind = group.runs[0].failure_class
             return (
                 (self.signs.failed + ("?" if kind is None else wording.FAILURE_LETTERS[kind]), role(concern)),
             )
@@ -808,9 +809,7 @@ class _Drawing:
             if one.count > 1:
                 begin, end = wording.clock(one.events[-1].at), wording.clock(one.event.at)
                 between = "" if ranges or begin == end else f" {begin}{self.signs.to}{end}"
-                return (
-                    wording.plural(one.count, "run" if one.event.run_id is not None else "dataset") + between
-                )
+                return plural(one.count, "run" if one.event.run_id is not None else "dataset") + between
             return one.event.competition_id or one.event.sweep_id or ""
 
         def sweep(one: Happening) -> str:

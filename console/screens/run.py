@@ -73,6 +73,7 @@ from engine.runs.causes import group_by_cause
 from engine.sweeps.waiting import HoldKind, Waiting
 from environment.gateway.records import SUCCESSFUL, ModelCall
 from environment.runner.protocol import Order
+from foundation.text import plural
 from state.lifecycle import ENGINE, FailureClass, Outcome, RunState
 from state.records import Attempt, Run, Submission, Sweep
 from state.transitions import is_reroll
@@ -612,7 +613,7 @@ def _standing(facts: RunFacts, now: float, signs: Signs, width: int) -> Pieces:
         groups.append((("last change " + ("now" if quiet == "now" else f"{quiet} ago"), "dim"),))
     if facts.submissions:
         valid = sum(each.valid is True for each in facts.submissions)
-        text = f"{valid} valid of {wording.plural(len(facts.submissions), 'submission')}"
+        text = f"{valid} valid of {plural(len(facts.submissions), 'submission')}"
         groups.append(((text, "dim"),))
     if facts.spending.models:
         groups.append(((f"models {short_cost(facts.spending)}", "dim"),))
@@ -965,7 +966,7 @@ def _submissions(
     if facts.percentile is not None:
         told.append(((f"{'' if told else '  '}{wording.rank(facts.percentile)}", "text"),))
     if checks.count:
-        text = f"{'' if told else '  '}{wording.plural(checks.count, 'validation')} by the agent"
+        text = f"{'' if told else '  '}{plural(checks.count, 'validation')} by the agent"
         if checks.last_at is not None:
             quiet = wording.age(now - checks.last_at)
             text += f", the last {'now' if quiet == 'now' else f'{quiet} ago'}"
@@ -1253,7 +1254,7 @@ def _calls(
         return [Line(((f"  {_why_no_calls(facts)}", "dim"),)), *traffic]
     dot = _dot(signs)
     cost: Pieces = ((f"  {short_cost(spent)}", "strong" if spent.cost is not None else "warn"),)
-    parts: list[Pieces] = [cost, ((wording.plural(spent.calls, "call"), "text"),)]
+    parts: list[Pieces] = [cost, ((plural(spent.calls, "call"), "text"),)]
     if spent.errors:
         by_429 = f" ({spent.limited:,} by 429)" if spent.limited else ""
         parts.append(((f"{spent.errors:,} failed{by_429}", "warn"),))
@@ -1336,11 +1337,11 @@ def _caveats(facts: RunFacts) -> Iterable[str]:
     if facts.price_problem:
         yield facts.price_problem
     if spent.estimated:
-        yield f"~ tokens of {wording.plural(spent.estimated, 'call')} are an estimate: no provider has reported them"
+        yield f"~ tokens of {plural(spent.estimated, 'call')} are an estimate: no provider has reported them"
     earlier = facts.spending.calls - spent.calls
     if earlier:
         cost = money(facts.spending.least_cost - spent.least_cost)
-        yield f"earlier attempts: {wording.plural(earlier, 'call')}, {cost}"
+        yield f"earlier attempts: {plural(earlier, 'call')}, {cost}"
 
 
 def _budgets(facts: RunFacts, signs: Signs) -> Iterable[Line]:

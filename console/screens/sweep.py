@@ -57,6 +57,7 @@ from console.views.sweep import (
 from engine.model_costs import named
 from engine.runs.causes import CauseKind, cause_now, group_by_cause, idle_since
 from engine.scoreboard import Interim
+from foundation.text import plural
 from state.lifecycle import FailureClass, RunState, SweepState
 from state.records import Attempt, Run, Sweep
 
@@ -647,7 +648,7 @@ def _header(
     sweep, dot = board.sweep, f" {signs.dot} "
     spec = sweep.spec
     facts = [
-        f"{len(spec.competitions)} {signs.times} {wording.plural(spec.seeds, 'seed')}",
+        f"{len(spec.competitions)} {signs.times} {plural(spec.seeds, 'seed')}",
         f"limit {wording.limit(spec.time_limit_seconds)}",
         f"edition {spec.edition}",
         f"at most {sweep.concurrency} at once",
@@ -717,7 +718,7 @@ def _costs(costs: SweepCosts, signs: Signs, width: int) -> Pieces:
         groups.append(((f"about {money(costs.projected)} projected{basis}", "text"),))
     if costs.per_medal is not None:
         groups.append(((f"{money(costs.per_medal)} a medal", "text"),))
-    groups.append(((wording.plural(spent.calls, "call"), "dim"),))
+    groups.append(((plural(spent.calls, "call"), "dim"),))
     groups += [((text, "dim"),) for text in tokens_in_words(spent)]
     if costs.price_problem:
         groups.insert(1, ((foreign(costs.price_problem, 60).rstrip(), "warn"),))
@@ -1175,7 +1176,7 @@ def _about(run: Run, row: CompetitionRow, context: _Context) -> Pieces:
         if beaten is not None:
             pieces += [dot, (wording.rank(beaten, short=True), "text")]
     if run.submissions:
-        pieces += [dot, (wording.plural(run.submissions, "submission"), "dim")]
+        pieces += [dot, (plural(run.submissions, "submission"), "dim")]
     if run.is_live and run.last_activity_at is not None:
         quiet = wording.age(context.now - run.last_activity_at)
         pieces += [dot, (f"last change {quiet}" + ("" if quiet == "now" else " ago"), "dim")]

@@ -8,7 +8,6 @@ from dataclasses import replace
 from textual import events
 from textual.widget import Widget
 
-from console import wording
 from console.tui.painting import Pieces, cut, fitting
 from console.tui.screen import ConsoleScreen, Queries
 from console.tui.theme import Signs
@@ -17,6 +16,7 @@ from console.tui.widgets.painted import Painted
 from console.views import timeline as view
 from console.views.timeline import Window
 from engine.scoreboard.timeline import Bar, Timeline
+from foundation.text import plural
 
 # How far a key scrolls, as a share of the visible window.
 _SCROLL = 0.5
@@ -204,7 +204,7 @@ class TimelineScreen(ConsoleScreen):
 
     def _header(self, found: Timeline, width: int, signs: Signs) -> tuple[Pieces, ...]:
         """Return the sweep's summary and expected end, and the legend of its marks."""
-        lanes = wording.plural(len(found.lanes), "slot")
+        lanes = plural(len(found.lanes), "slot")
         name = "all sweeps" if self._sweep_id is None else self._sweep_id
         lines = [((" ", "text"), *fitting(summary(found, name, lanes, self._now, signs), width - 1))]
         if told := legend(found, signs):

@@ -26,7 +26,7 @@ from console.tui.news import NewsWatch, desktop_sequence
 from console.tui.reader import Reader, StateCondition, StateHealth
 from console.tui.screen import STALLED_SECONDS, ConsoleScreen, OpeningScreen, is_too_small
 from console.tui.session import Session, read_session, write_session
-from console.tui.stylesheet import KeptStylesheet
+from console.tui.stylesheet import CachedStylesheet
 from console.tui.terminal import TerminalApp
 from console.tui.theme import (
     ASCII,
@@ -152,7 +152,7 @@ class ConsoleApp(TerminalApp):
         for palette in PALETTES.values():
             self.register_theme(palette.textual_theme())
         self.theme = self.palette.name
-        self.stylesheet = KeptStylesheet(variables=self.get_css_variables())
+        self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
         # The callbacks run in the reader's thread.
         self.reader = Reader(
             places,

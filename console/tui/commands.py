@@ -37,6 +37,7 @@ from console.views.sweep import FILTER_FIELDS, checked_filter
 from engine.runs.causes import lasting_cause
 from engine.settings import FILTERS, check_filter
 from foundation.problems import Problem, UsageProblem
+from foundation.text import plural
 from state.lifecycle import FailureClass, Outcome, RunState
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _runs_here(app: ConsoleApp) -> str:
     chosen = _chosen(app)
     if len(chosen) == 1:
         return f"run {chosen[0].id} s{chosen[0].seed} {chosen[0].competition_id}"
-    return wording.plural(len(chosen), "run") if chosen else ""
+    return plural(len(chosen), "run") if chosen else ""
 
 
 def _sweep_named(app: ConsoleApp) -> str:

@@ -40,6 +40,7 @@ from console.tui.session import SessionValues
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.painted import Painted
 from engine.notifications.news import LOW_DISK_SHARE, SILENT_SECONDS
+from foundation.text import plural
 
 if TYPE_CHECKING:
     from textual.worker import WorkType
@@ -396,7 +397,7 @@ def _health(app: ConsoleApp, detail: int) -> Pieces:
     if silent:
         pieces.append(("engine silent", "warn"))
     elif troubles:
-        pieces.append((f"engine: {wording.plural(troubles, 'problem')}", "warn"))
+        pieces.append((f"engine: {plural(troubles, 'problem')}", "warn"))
     else:
         pieces.append(("engine ok", "good"))
     running = engine.live - engine.waiting

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _parsed: dict[tuple[object, ...], list[RuleSet]] = {}
 
 
-class KeptStylesheet(Stylesheet):
-    """A stylesheet whose parsed rules are kept for the process."""
+class CachedStylesheet(Stylesheet):
+    """A stylesheet that takes the rules of a source from a cache of the process once they are parsed."""
 
     def reparse(self) -> None:
         """Take in new sources and variables; if a source is wrong, the rules stay as they are."""

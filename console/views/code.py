@@ -27,6 +27,7 @@ from environment.runner.code_snapshots import (
 )
 from environment.runner.protocol import Order
 from foundation.problems import DataProblem, Problem, UsageProblem
+from foundation.text import plural
 from state import runs, submissions, sweeps
 from state.database import Database
 from state.records import Attempt, Run, Submission, Sweep
@@ -273,7 +274,7 @@ def version_of(database: Database, wanted: Wanted) -> Version:
     made = {each.number: each for each in runs.attempts(database, run_id)}
     number = attempt or max(made, default=0)
     if number not in made:
-        known = f"it has {wording.plural(len(made), 'attempt')}" if made else "it was never launched"
+        known = f"it has {plural(len(made), 'attempt')}" if made else "it was never launched"
         raise UsageProblem(f"run {run_id} has no attempt {attempt or 1}", known)
     handed_in = submissions.of_attempt(database, made[number].id)
     facts = competition(run.competition_id)
@@ -292,7 +293,7 @@ def version_of(database: Database, wanted: Wanted) -> Version:
         what = f"submission {submission}" if submission.isdecimal() else f"{submission} submission"
         raise UsageProblem(
             f"run {run_id} has no {what}",
-            f"its attempt {number} has {wording.plural(len(handed_in), 'submission')}",
+            f"its attempt {number} has {plural(len(handed_in), 'submission')}",
         )
     return Version(
         state_dir=database.path.parent,

@@ -13,6 +13,7 @@ from console.views.splits import ORDER, split_of
 from engine.notifications.news import SILENT_SECONDS, troubles
 from engine.runs.budgets import BudgetStanding
 from engine.runs.causes import IDLE_SECONDS, CauseGroup, CauseKind, group_by_cause, retried
+from foundation.text import plural
 from state import acknowledgements, datasets, runs, sweeps
 from state.causes import cause_key, normalised
 from state.database import Database
@@ -288,7 +289,7 @@ def _of_jobs(found: Troubles, now: float) -> list[Concern]:
     return [
         Concern(
             cause_key("job", f"{sweep_id} {why}"),
-            f"{wording.plural(len(attempts), 'job')} of {sweep_id} {'waits' if len(attempts) == 1 else 'wait'}: {why}",
+            f"{plural(len(attempts), 'job')} of {sweep_id} {'waits' if len(attempts) == 1 else 'wait'}: {why}",
             "sweep",
             min(attempt.created_at for attempt in attempts),
             sweep_id,

@@ -28,7 +28,6 @@ from state import datasets, events
 from state.database import Database
 from state.records import Dataset, DatasetState, DatasetStep, Event, KaggleState, StepState
 
-_BUSY = (DatasetState.WAITING, DatasetState.WORKING)
 _OPEN = (StepState.WAITING, StepState.WORKING)
 _DONE = (StepState.DONE, StepState.SKIPPED)
 _MOST_FILES = 200
@@ -69,7 +68,7 @@ class DatasetRow:
     @property
     def is_busy(self) -> bool:
         """Whether it is being prepared, or waits to be."""
-        return self.state in _BUSY
+        return self.state.is_busy
 
     @property
     def is_verifying(self) -> bool:

@@ -23,6 +23,8 @@ _STEPS = {"run.running": ("run.starting",)} | dict.fromkeys(
 )
 # A submission that was graded longer before the end of its attempt is news of its own.
 _GRADED_AT_THE_END_SECONDS = 120.0
+# What `transitions.agent_ended` writes of an agent that ended by itself and without an error: nobody has to read it.
+_USUAL_END = "(exited, exit code 0)"
 # Equal events are one line if each is at most this many seconds older than the one after it; equal outcomes only if
 # there are at least so many: of two, both names are worth their lines.
 OF_ONE_TIME = 3600.0
@@ -118,8 +120,9 @@ class ListedEvent:
 
     @property
     def ended(self) -> str:
-        """How the attempt ended whose result it reports; empty if that is an event of its own."""
-        return next((step.text for step in self.steps if step.kind == "run.collecting"), "")
+        """How the attempt ended whose result it reports; empty if as usual, or if that is an event of its own."""
+        found = next((step.text for step in self.steps if step.kind == "run.collecting"), "")
+        return "" if found.endswith(_USUAL_END) else found
 
     @property
     def failure(self) -> FailureClass | None:

@@ -44,6 +44,7 @@ from engine.scoreboard.reports import read_import
 from engine.settings import Prices, read_table
 from foundation.files import write_text
 from foundation.problems import Problem, UsageProblem, writing
+from foundation.text import plural
 from state import experiments
 from state.database import Database, open_for_reading
 
@@ -163,7 +164,7 @@ def comparability(row: Row, rows: Iterable[Row]) -> Comparability:
     fewest = min(seeds, default=_USUAL_SEEDS)
     cautions = (
         "padded" if row.padded else "",
-        wording.plural(fewest, "seed") if fewest < _USUAL_SEEDS else "",
+        plural(fewest, "seed") if fewest < _USUAL_SEEDS else "",
     )
     return Comparability(places, "", ", ".join(filter(None, cautions)))
 

@@ -346,7 +346,7 @@ def _waits_for(dataset: Dataset | None) -> str:
     if dataset is None:
         return ""
     # Reasons for waiting are on the datasets screen; only problems are shown here.
-    why = dataset.problem if dataset.state not in (DatasetState.WAITING, DatasetState.WORKING) else ""
+    why = "" if dataset.state.is_busy else dataset.problem
     return f"data {dataset.state}: {why}" if why else f"data {dataset.state}"
 
 

@@ -23,7 +23,6 @@ from state.datasets import Progress
 from state.records import Dataset, DatasetState, StepState
 
 DEMO = DEMO_DATA
-BUSY = (DatasetState.WAITING, DatasetState.WORKING)
 
 
 @dataclass(frozen=True)
@@ -172,7 +171,7 @@ def record_prepared(
 ) -> None:
     """Record in the state that a dataset is prepared on disk, unless it is about to be replaced."""
     known = datasets.find(database, competition_id, edition)
-    if known is not None and known.state in BUSY:
+    if known is not None and known.state.is_busy:
         return
     demo = is_demo(dataset_folder(registry.get(competition_id), data_dir, edition))
     with database.transaction():
@@ -186,7 +185,7 @@ def record_prepared(
 def request(database: Database, wanted: Plan, *, now: float) -> None:
     """Put a dataset in the queue, unless it is queued or being worked on already."""
     known = datasets.find(database, wanted.competition_id, wanted.edition)
-    if known is not None and known.state in BUSY:
+    if known is not None and known.state.is_busy:
         return
     with database.transaction():
         datasets.request(

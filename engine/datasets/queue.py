@@ -18,7 +18,6 @@ from engine.claims import Claimed
 from engine.datasets.limits import Hours, Limits, OutsideHours, outside
 from engine.datasets.outage import Outage
 from engine.datasets.plans import (
-    BUSY,
     Options,
     by_priority,
     is_ready,
@@ -231,7 +230,7 @@ class DatasetQueue:
         with_folder = [name for name in registry.all_ids() if _may_exist(self._data_dir / name)]
         for competition_id, edition in product(with_folder, EDITIONS):
             found = known.get((competition_id, edition))
-            if found is not None and found.state in BUSY:
+            if found is not None and found.state.is_busy:
                 continue
             try:
                 if is_ready(competition_id, edition, self._data_dir):

@@ -8,7 +8,7 @@ from typing import Any
 
 from competitions.model import Edition, edition_named
 from engine.datasets import plans
-from engine.datasets.plans import BUSY, Options
+from engine.datasets.plans import Options
 from engine.datasets.prepared import canaries
 from engine.datasets.prepared.descriptions import OURS, check_choice
 from engine.datasets.prepared.pruning import CORRECTED, PREPARED
@@ -102,7 +102,7 @@ class DatasetRequests:
 
     def prioritize(self, arguments: requests.PrioritizeDatasets, _by: str) -> Answer:
         """Change the priority of waiting datasets."""
-        waiting = [one for one in self._known(arguments) if one.state in BUSY]
+        waiting = [one for one in self._known(arguments) if one.state.is_busy]
         if not waiting:
             raise UsageProblem("none of them waits to be prepared")
         for one in waiting:
@@ -112,7 +112,7 @@ class DatasetRequests:
     def stop(self, arguments: requests.SomeDatasets, _by: str) -> Answer:
         """Stop preparing or verifying datasets; partial downloads stay and are resumed by the next request."""
         verifying = self._queue.verifications
-        busy = [one for one in self._known(arguments) if one.state in BUSY or verifying.knows(one)]
+        busy = [one for one in self._known(arguments) if one.state.is_busy or verifying.knows(one)]
         if not busy:
             raise UsageProblem("none of them is being prepared or verified")
         for dataset in busy:
@@ -167,7 +167,7 @@ class DatasetRequests:
 
     def _is_busy(self, competition_id: str, edition: Edition) -> bool:
         dataset = datasets.find(self._database, competition_id, edition)
-        return dataset is not None and dataset.state in BUSY
+        return dataset is not None and dataset.state.is_busy
 
     def _refuse_in_use(self, competition_id: str, editions: Set[Edition], done: str) -> None:
         """Refuse to remove or replace prepared data that runs use or wait for.

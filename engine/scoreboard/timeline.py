@@ -285,9 +285,11 @@ def end_of_sweep(database: Database, sweep: Sweep, members: Sequence[Run], now: 
 
 def _on_the_way(database: Database, edition: str) -> set[str]:
     """Return the competitions whose data are prepared, or will be without an operator."""
-    states = (DatasetState.PREPARED, DatasetState.WORKING, DatasetState.WAITING)
-    found = [one for state in states for one in datasets.in_state(database, state)]
-    return {one.competition_id for one in found if one.edition == edition}
+    return {
+        one.competition_id
+        for one in datasets.all_datasets(database)
+        if one.edition == edition and (one.state.is_busy or one.state is DatasetState.PREPARED)
+    }
 
 
 def read_timeline(database: Database, chosen: Sequence[Sweep], now: float) -> Timeline:

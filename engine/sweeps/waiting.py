@@ -93,7 +93,7 @@ class Waiting:
             yield Hold(HoldKind.PAUSED, f"its sweep is {self.sweep.state}")
         if dataset is None or dataset.state is DatasetState.ABSENT:
             yield Hold(HoldKind.DATASET, "its dataset is not prepared")
-        elif dataset.state in (DatasetState.WAITING, DatasetState.WORKING):
+        elif dataset.state.is_busy:
             problem = f": {dataset.problem}" if dataset.problem else ""
             yield Hold(HoldKind.PREPARING, f"its dataset is being prepared{problem}")
         elif dataset.state is not DatasetState.PREPARED:

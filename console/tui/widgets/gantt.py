@@ -18,6 +18,7 @@ from console.tui.widgets.chart import Series, chart
 from console.tui.widgets.run_cell import outcome_role, outcome_sign
 from console.views.timeline import Window, nearest
 from engine.scoreboard.timeline import Bar, Lane, Mark, MarkKind, Timeline, counted_marks, time_ticks
+from foundation.text import plural
 from state.lifecycle import FailureClass, RunState
 
 # As wide as the scale of `chart`; a wider gutter is put before it, so that charts below have the same axis.
@@ -227,7 +228,7 @@ def _counts_chart(
         points=points,
         span=(0.0, window.seconds),
         role=role,
-        number=lambda value: wording.plural(round(value), counted),
+        number=lambda value: plural(round(value), counted),
         steps=True,
         floor=0.0,
     )
@@ -329,7 +330,7 @@ def summary(found: Timeline, name: str, lanes: str, now: float, signs: Signs) ->
         else:
             medals = (*forms[2:4], so_far)
     runs = found.interim.runs if found.interim is not None else 0
-    attempts = f"{wording.plural(len(found.bars), 'attempt')} of {wording.plural(runs, 'run')}"
+    attempts = f"{plural(len(found.bars), 'attempt')} of {plural(runs, 'run')}"
     others = (
         (f"{sum(bar.is_live for bar in found.bars)} running, {found.queued} queued",) if found.queued else ()
     )

@@ -33,6 +33,7 @@ from console.tui.widgets.painted import Painted
 from environment.container.run_log import log_parts
 from foundation import files
 from foundation.problems import EnvironmentProblem, UsageProblem
+from foundation.text import plural
 
 if TYPE_CHECKING:
     from console.tui.app import ConsoleApp
@@ -218,7 +219,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         settings = self.app.settings
         key = key_names(settings.keys, ascii_only=settings.ascii_only)
         if page.mark is not None:
-            selected = wording.plural(page.selected, "line")
+            selected = plural(page.selected, "line")
             keys = f"{key('log.copy')} copies, {key('log.save')} saves"
             right.append((f"{selected} selected: {keys}  ", "accent"))
         if page.filtered:
@@ -236,7 +237,7 @@ class LogView(Widget, can_focus=True, inherit_bindings=False):
         elif page.following:
             right.append(("following ", "good"))
         else:
-            new = f", +{wording.plural(page.behind, 'line')}" if page.behind else ""
+            new = f", +{plural(page.behind, 'line')}" if page.behind else ""
             right += [(f"{page.share:.0%}  ", "dim"), (f"paused{new} {self.app.signs.down} ", "warn")]
         hits: Pieces = ()
         if page.hits or page.filtered:
@@ -569,7 +570,7 @@ def _hits(page: Page) -> str:
     total = f"{hits:,}{'+' if page.counting else ''}"
     if page.hit_number is None:
         what = "line" if page.filtered else "hit"
-        return f"{total} {what}s" if page.counting else wording.plural(hits, what)
+        return f"{total} {what}s" if page.counting else plural(hits, what)
     return f"hit {page.hit_number:,} of {total}"
 
 

@@ -83,6 +83,7 @@ def test_a_dataset_that_is_not_prepared_tells_how_to_prepare_it(cli: Cli, tmp_pa
 )
 def test_without_a_state_the_way_to_one_is_told(cli: Cli, arguments: list[str]) -> None:
     assert_told(cli(*arguments), 4, "there is no state", "mlebench-console engine start")
+    assert_told(cli("--demo", *arguments), 4, "there is no demo yet", "mlebench-console demo")
 
 
 @pytest.mark.parametrize(

@@ -341,3 +341,17 @@ async def test_the_title_of_a_submissions_file_names_its_run_and_score(
         about = screen._about(screen._facts.submissions[-1])
         console.app.push_screen(FileScreen(places.config_file, about=about))
         await console.sees("run 81, submission 4, 0.05038, silver")
+
+
+async def test_a_score_says_how_many_of_kaggles_teams_it_beats(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Their scores are not ours to ship, so that no competition here has them.
+    monkeypatch.setattr("console.views.splits.percentile", lambda _competition, score: score and 87.25)
+    async with opened(screen="run:81", size=(120, 40)) as console:
+        await console.sees("now silver 0.05038", "better than 87.2 % of the teams")
+        await console.press("tab", "tab")
+        await console.sees("better than 87.2 % of the teams", "exactly what silver needs")
+    async with opened(screen="run:49", size=(120, 40)) as console:
+        await console.sees("agent crash")
+        assert "87.2 %" not in console.text()

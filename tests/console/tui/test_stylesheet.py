@@ -6,7 +6,7 @@ import pytest
 from textual.css.parse import parse
 from textual.css.tokenizer import TokenError
 
-from console.tui.stylesheet import KeptStylesheet
+from console.tui.stylesheet import CachedStylesheet
 
 
 @pytest.fixture
@@ -22,19 +22,19 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return sources
 
 
-def colour(sheet: KeptStylesheet) -> str:
+def colour(sheet: CachedStylesheet) -> str:
     (rule,) = [rule for rule in sheet.rules if "color" in rule.css]
     return rule.css
 
 
 def test_a_source_is_parsed_once_for_each_theme(parsed: list[str]) -> None:
     source = "Label.kept { color: $of-this-test; }"
-    red = KeptStylesheet(variables={"of-this-test": "red"})
+    red = CachedStylesheet(variables={"of-this-test": "red"})
     red.add_source(source)
     found = colour(red)
     red.add_source("Label.other { width: 1; }")
     red.reparse()
-    again = KeptStylesheet(variables={"of-this-test": "red"})
+    again = CachedStylesheet(variables={"of-this-test": "red"})
     again.add_source(source)
     assert colour(again) == found
     assert parsed.count(source) == 1
@@ -46,7 +46,7 @@ def test_a_source_is_parsed_once_for_each_theme(parsed: list[str]) -> None:
 
 
 def test_a_wrong_source_leaves_the_rules_as_they_are() -> None:
-    sheet = KeptStylesheet(variables={})
+    sheet = CachedStylesheet(variables={})
     sheet.add_source("Label.kept { color: red; }")
     found = colour(sheet)
     sheet.add_source("Label.wrong { color: ")

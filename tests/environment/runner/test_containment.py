@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -92,8 +93,9 @@ def test_memory_is_limited_for_the_tree_and_not_for_each_process(
     tmp_path: Path, script: str, *, with_groups: bool
 ) -> None:
     ended = contained(tmp_path, script, with_groups=with_groups, memory_bytes=300 * MIB)
-    # Each may have held its part for a moment, but not all of them at once.
-    assert "6 live" not in (tmp_path / "run.log").read_text()
+    # Each may have held its 100 MB for a moment, but no more of them than fit are left alive.
+    printed = re.search(r"(\d+) live", (tmp_path / "run.log").read_text())
+    assert printed is None or int(printed[1]) * 100 <= 300
     if ended.reason == "memory":
         assert "at most 314,572,800 are allowed" in ended.problem
     else:
