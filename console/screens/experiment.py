@@ -59,16 +59,14 @@ _SERIES_ROLES: dict[str, Role] = {
 }
 
 
-class ExperimentScreen(ListScreen):
-    """An experiment's measures, competitions and statistics for one column of the scoreboard."""
+class _SubjectScreen(ListScreen):
+    """A screen about one experiment, or the problem with it."""
 
-    CONTEXTS = ("experiment", "list", "matrix")
     MODE = "board"
 
-    def __init__(self, subject: Subject, *, column: str = "all") -> None:
+    def __init__(self, subject: Subject) -> None:
         super().__init__()
         self._subject = subject
-        self._column = column
         self._found: Experiment | Problem | None = None
 
     def queries(self) -> Queries:
@@ -77,18 +75,42 @@ class ExperimentScreen(ListScreen):
         return {"experiment": (ask, self._take)}
 
     def redraw(self) -> None:
-        """Draw the experiment on its split."""
-        shown, header = self.line_list, self.header
-        width = shown.line_width
+        """Draw the experiment, or why there is none."""
         if isinstance(self._found, Problem):
             text = " ".join(str(self._found).splitlines())
-            header.show(((f" {foreign(text, width - 2).rstrip()}", "bad"),))
-            shown.show((Line(),))
+            self.header.show(((f" {foreign(text, self.line_list.line_width - 2).rstrip()}", "bad"),))
+            self.line_list.show((Line(),))
         elif self._found is not None:
-            below: tuple[Pieces, ...] = ((),) if self.size.height >= _HIGH else ()
-            header.show(*_header(self._found, self._column, width, self.app.signs), *below)
-            high = self.size.height >= _HIGH
-            shown.show(_lines(self._found, self._column, width, self.app.signs, high=high))
+            self.draw_experiment(self._found, self.line_list.line_width)
+
+    def draw_experiment(self, found: Experiment, width: int) -> None:
+        """Draw the header and the lines."""
+        raise NotImplementedError
+
+    def action_export(self) -> None:
+        """Preview the export of its row."""
+        from console.screens.export import ExportScreen
+
+        self.app.push_screen(ExportScreen(self._subject))
+
+    def _take(self, found: Experiment | Problem) -> None:
+        self._found = found
+
+
+class ExperimentScreen(_SubjectScreen):
+    """An experiment's measures, competitions and statistics for one column of the scoreboard."""
+
+    CONTEXTS = ("experiment", "list", "matrix")
+
+    def __init__(self, subject: Subject, *, column: str = "all") -> None:
+        super().__init__(subject)
+        self._column = column
+
+    def draw_experiment(self, found: Experiment, width: int) -> None:
+        """Draw it on its split."""
+        high = self.size.height >= _HIGH
+        self.header.show(*_header(found, self._column, width, self.app.signs), *[()] * high)
+        self.line_list.show(_lines(found, self._column, width, self.app.signs, high=high))
 
     def action_open(self) -> None:
         """Open the run under the cursor."""
@@ -106,12 +128,6 @@ class ExperimentScreen(ListScreen):
         """Draw its plots."""
         self.app.push_screen(PlotsScreen(self._subject))
 
-    def action_export(self) -> None:
-        """Preview the export of its row."""
-        from console.screens.export import ExportScreen
-
-        self.app.push_screen(ExportScreen(self._subject))
-
     def action_integrity(self) -> None:
         """Show the detectors' findings in its runs."""
         if isinstance(self._found, Experiment):
@@ -124,46 +140,16 @@ class ExperimentScreen(ListScreen):
         self._column = names[(names.index(self._column) + 1) % len(names)]
         self.redraw()
 
-    def _take(self, found: Experiment | Problem) -> None:
-        self._found = found
 
-
-class PlotsScreen(ListScreen):
+class PlotsScreen(_SubjectScreen):
     """The plots of an experiment, all of them in one scale."""
 
     CONTEXTS = ("plots", "list")
-    MODE = "board"
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__()
-        self._subject = subject
-        self._found: Experiment | Problem | None = None
-
-    def queries(self) -> Queries:
-        """The experiment."""
-        ask = partial(experiment, subject=self._subject, config_file=self.app.places.config_file)
-        return {"experiment": (ask, self._take)}
-
-    def redraw(self) -> None:
+    def draw_experiment(self, found: Experiment, width: int) -> None:
         """Draw the plots."""
-        shown, header, signs = self.line_list, self.header, self.app.signs
-        width = shown.line_width
-        if isinstance(self._found, Problem):
-            text = " ".join(str(self._found).splitlines())
-            header.show(((f" {foreign(text, width - 2).rstrip()}", "bad"),))
-            shown.show((Line(),))
-        elif self._found is not None:
-            header.show(*_plots_header(self._found, width, signs), ())
-            shown.show(_plot_lines(self._found.plots, width, signs))
-
-    def action_export(self) -> None:
-        """Preview the export of its row."""
-        from console.screens.export import ExportScreen
-
-        self.app.push_screen(ExportScreen(self._subject))
-
-    def _take(self, found: Experiment | Problem) -> None:
-        self._found = found
+        self.header.show(*_plots_header(found, width, self.app.signs), ())
+        self.line_list.show(_plot_lines(found.plots, width, self.app.signs))
 
 
 def _plots_header(found: Experiment, width: int, signs: Signs) -> tuple[Pieces, ...]:

@@ -34,6 +34,7 @@ class HoldKind(StrEnum):
     PROVIDER = "provider"
     SLOTS = "slots"
     HOST = "host"
+    RAMP = "ramp"
     ORDER = "order"
 
     @property
@@ -66,6 +67,8 @@ class Waiting:
         dataset: its dataset; None if that was never requested.
         unreachable: the model providers that it needs and that can't be reached.
         full_budgets: the shared budgets without room for another run.
+        last_start: when the newest run of its sweep was launched; None before the first.
+        now: when this was read.
         starts: when a slot becomes free for it; None where that is not known.
     """
 
@@ -79,6 +82,8 @@ class Waiting:
     dataset: Dataset | None = None
     unreachable: tuple[str, ...] = ()
     full_budgets: tuple[str, ...] = ()
+    last_start: float | None = None
+    now: float = 0.0
     starts: ExpectedEnd | None = None
 
     def holds(self, engine: EngineStatus | None) -> list[Hold]:
@@ -107,6 +112,12 @@ class Waiting:
             yield Hold(HoldKind.SLOTS, told if self.sweep.concurrency > 1 else "its sweep runs one at a time")
         elif spec.placement == HERE and engine is not None:
             yield from self._of_host(engine)
+        if self.last_start is not None and 0 <= self.now - self.last_start < spec.start_ramp_seconds:
+            left = spec.start_ramp_seconds - (self.now - self.last_start)
+            yield Hold(
+                HoldKind.RAMP,
+                f"runs of its sweep start {spec.start_ramp_seconds:g} s apart, {left:.0f} s left",
+            )
         if self.ahead:
             told = "1 run goes first" if self.ahead == 1 else f"{self.ahead:,} runs go first"
             yield Hold(HoldKind.ORDER, told)
@@ -160,6 +171,8 @@ def waiting_of(
         full_budgets=tuple(
             f"{one.budget.scope} {one.budget.name}" for one in standings(database, shared) if not one.has_room
         ),
+        last_start=runs.last_launch(database, sweep.id) if sweep.spec.start_ramp_seconds else None,
+        now=now,
         starts=expected_start(
             members,
             run.id,

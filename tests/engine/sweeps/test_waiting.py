@@ -70,6 +70,19 @@ def test_what_the_host_lacks_is_named(state: Database, engine: EngineStatus, tex
     assert [hold.text for hold in holds(state, second, engine)] == [text]
 
 
+def test_starts_that_are_spaced_out_hold_it_until_the_next_one(state: Database) -> None:
+    prepare(state)
+    sweep = new_sweep(state, replace(SPEC, start_ramp_seconds=60.0), concurrency=4)
+    first, second, *_rest = runs.of_sweep(state, sweep.id)
+    assert holds(state, second, ROOMY)[0].kind is HoldKind.ORDER, "none was started yet"
+    start(state, first, at=75.0)
+    assert [hold.text for hold in holds(state, second, ROOMY)] == [
+        "runs of its sweep start 60 s apart, 35 s left"
+    ]
+    waits = waiting_of(state, second, sweep, 135.0)
+    assert waits is not None and waits.holds(ROOMY) == []
+
+
 def test_it_may_start_when_the_runs_before_it_have_ended(state: Database) -> None:
     prepare(state)
     sweep = new_sweep(state, SPEC)
