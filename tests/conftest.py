@@ -11,10 +11,13 @@ import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 from engine.places import Places
 from tests import failures, shared
@@ -37,7 +40,12 @@ _ALSO_FOREIGN = (
 _OF_THE_TESTS = ("TEXTUAL_SNAPSHOT_TEMPDIR",)
 _PATIENCE_WITH_LEFTOVERS = 20.0
 _LONG_ARGUMENT = 80
-# Where tests take long, in the order in which they begin: some only wait, others keep a processor busy meanwhile.
+# 'make test-setup' makes the first; no sandbox sees the second, as each has its own.
+_MEMORY, _SHARED_MEMORY = Path("/tmp/mem"), Path("/dev/shm")
+_ROOM_IN_MEMORY = 4 << 30
+# Python looks for garbage after each 700 new objects, of which an app has thousands at every key.
+_GARBAGE = (20_000, 20, 20)
+# Where tests take long, in the order in which they begin.
 _LONG = (
     "tests/docker/",
     "tests/competitions/test_hostile_submissions.py",
@@ -46,14 +54,19 @@ _LONG = (
     "tests/soak/",
     "tests/test_operator",
     "tests/engine/test_fault_drill",
+    "tests/console/test_snapshots.py",
     "tests/environment/agents/",
+    "tests/environment/runner/test_image_runtimes.py",
     "tests/engine/",
     "tests/console/cli/",
+    "tests/console/",
     "tests/competitions/test_",
     "tests/environment/",
     "tests/conformance/",
     "tests/state/",
 )
+# Tests that keep a processor busy; others mostly wait, for processes, containers and screens.
+_WORKING = ("tests/competitions/", "tests/conformance/", "tests/environment/agents/", "tests/state/")
 _UNDIVIDED = ("tests/docker/", "tests/kaggle/")
 # Those that take the Docker daemon for themselves, and about as many others; the rest is for another process.
 _HALF_OF_DOCKER = tuple(
@@ -74,8 +87,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 class _LongestFirst(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Gives tests to workers file by file, the largest files by their functions.
 
-    All that share the loopback Kaggle's port go to the same worker, and those of the Docker daemon to two.
+    All that share the loopback Kaggle's port go to the same worker, and those of the Docker daemon to two. While one
+    half of the processors is kept busy, the other workers wait, so that neither is done at the expense of the other.
     """
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        works = int(node.gateway.id.removeprefix("gw")) < max(1, (os.cpu_count() or 1) // 2)
+        fitting = (scope for scope in self.workqueue if scope.startswith(_WORKING) == works)
+        self.workqueue.move_to_end(next(fitting, next(iter(self.workqueue))), last=False)
+        super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
         scope: str = super()._split_scope(nodeid)
@@ -88,8 +108,20 @@ class _LongestFirst(LoadFileScheduling):  # type: ignore[misc]  # xdist has no t
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the plug-ins that deselect tests this machine can't run, and shorten the output of failures."""
+    _keep_temporary_files_in_memory()
     config.pluginmanager.register(failures)
     config.pluginmanager.register(LeavesOutGroups(config), LeavesOutGroups.NAME)
+
+
+def _keep_temporary_files_in_memory() -> None:
+    """Use a file system in memory for temporary files: tests make 500,000, which a disk makes slowly."""
+    folder = _MEMORY if _MEMORY.is_mount() else _SHARED_MEMORY if shutil.which("bwrap") is None else None
+    if folder is None or "TMPDIR" in os.environ or not os.access(folder, os.W_OK):
+        return
+    room = min(shutil.disk_usage(folder).free, psutil.virtual_memory().available // 2)
+    if room >= _ROOM_IN_MEMORY and not os.statvfs(folder).f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = str(folder)
+        tempfile.tempdir = None  # pytest itself has asked for it before
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _LongestFirst:
@@ -99,7 +131,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _LongestF
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run long tests, most of which wait, first, so that at the end no process works while others are idle."""
+    """Run long tests first, so that at the end no process works while others are idle.
+
+    The console's, which wait most of all, are spread among the others.
+    """
     sizes = Counter(item.path for item in items)
 
     def place(item: pytest.Item) -> tuple[int, int]:
@@ -107,6 +142,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return folder, -sizes[item.path]
 
     items.sort(key=place)
+    progress: dict[Path, float] = {}
+    for is_console in (True, False):
+        of_these = (item for item in items if item.nodeid.startswith("tests/console/") == is_console)
+        files = list(dict.fromkeys(item.path for item in of_these))
+        progress |= {path: at / len(files) for at, path in enumerate(files)}
+    items.sort(key=lambda item: progress[item.path])
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -118,12 +159,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect tests with the garbage collector off, since nearly all objects stay until the end."""
+    """Collect tests with the garbage collector off, since nearly all objects stay until the end, and rarely later."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*_GARBAGE)
         gc.enable()
 
 
@@ -162,6 +204,13 @@ def clean_environment(homes: Path) -> Iterator[Path]:
 def places(tmp_path: Path) -> Places:
     """Return a test's own paths, none of which exists yet."""
     return Places(tmp_path / "config.toml", tmp_path / "data", tmp_path / "state")
+
+
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """A test's own folder on a disk, wherever other temporary files are."""
+    with TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session", autouse=True)

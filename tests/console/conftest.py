@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -28,7 +25,6 @@ from tests.console.stillness import screen_text
 from tests.console.world import FrozenClock, World
 
 PATIENCE_SECONDS = 30.0
-ROOM_IN_MEMORY = 256 << 20
 
 
 @pytest.fixture(autouse=True)
@@ -58,30 +54,6 @@ def bytes_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
     monkeypatch.setattr(os, "pread", counting)
     return since_then
-
-
-@pytest.fixture(scope="session")
-def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder in memory where there is room: worlds have hundreds of folders, which a disk makes slowly."""
-    own, shared = tmp_path_factory.getbasetemp(), Path("/dev/shm")
-    if not os.access(shared, os.W_OK) or shutil.disk_usage(shared).free < ROOM_IN_MEMORY:
-        yield own
-        return
-    # A folder of this user's, as another may test at the same time; in its name stands the whole name of the other
-    # folder, which `leftovers` looks for.
-    folder = Path(f"{shared}/{os.getuid()}{own}")
-    folder.mkdir(parents=True)
-    yield folder
-    shutil.rmtree(folder)
-    with suppress(OSError):  # another process of the test run has its own there
-        os.removedirs(folder.parent)
-
-
-@pytest.fixture
-def places(memory: Path) -> Iterator[Places]:
-    """Places of a test's own, none of which is there yet."""
-    with TemporaryDirectory(dir=memory) as folder:
-        yield Places(Path(folder, "config.toml"), Path(folder, "data"), Path(folder, "state"))
 
 
 @dataclass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from docker.errors import APIError
 
@@ -23,6 +25,12 @@ SLEEP = "while :; do sleep 1; done"
 def fill(place: str) -> str:
     # All of it at once: a file that grows is over the limit, and its agent ended, before it is whole.
     return f"fallocate --length {MANY} {place}/filler; {SLEEP}"
+
+
+@pytest.fixture
+def tmp_path(on_disk: Path) -> Path:
+    """A test's own folder, which must not lie in memory, as what an agent deletes there is not counted."""
+    return on_disk
 
 
 def test_disk_is_limited_wherever_in_its_container_an_agent_writes(docker: DockerHarness) -> None:

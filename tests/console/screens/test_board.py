@@ -219,7 +219,7 @@ async def test_a_row_is_previewed_copied_and_written(
         assert json.loads((tmp_path / "aide-o3.json").read_text())["llms"] == "o3"
         await console.press("w", "enter")
         # What was typed is there again, to be corrected.
-        await console.sees("exists already", " file aide-o3.json")
+        await console.sees("exists", "already", " file aide-o3.json")
         await console.press(*("backspace",) * 5, *"-2.json", "enter")
         await console.until((tmp_path / "aide-o3-2.json").is_file)
         await console.press("b", "enter")

@@ -23,6 +23,12 @@ MEGABYTE = 1 << 20
 
 
 @pytest.fixture
+def tmp_path(on_disk: Path) -> Path:
+    """A test's own folder, which must not lie in memory, as that is not counted."""
+    return on_disk
+
+
+@pytest.fixture
 def worker() -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(1) as made:
         yield made
