@@ -66,7 +66,7 @@ _LONG = (
     "tests/state/",
 )
 # Tests that keep a processor busy; others mostly wait, for processes, containers and screens.
-_WORKING = ("tests/competitions/", "tests/conformance/", "tests/environment/agents/", "tests/state/")
+_CALCULATING = ("tests/competitions/", "tests/conformance/", "tests/environment/agents/", "tests/state/")
 _UNDIVIDED = ("tests/docker/", "tests/kaggle/")
 # Those that take the Docker daemon for themselves, and about as many others; the rest is for another process.
 _HALF_OF_DOCKER = tuple(
@@ -87,13 +87,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 class _LongestFirst(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """Gives tests to workers file by file, the largest files by their functions.
 
-    All that share the loopback Kaggle's port go to the same worker, and those of the Docker daemon to two. While one
-    half of the processors is kept busy, the other workers wait, so that neither is done at the expense of the other.
+    All that share the loopback Kaggle's port go to the same worker, and those of the Docker daemon to two. Half as many
+    workers as processors begin with the tests that keep one busy, the others with those that wait.
     """
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        works = int(node.gateway.id.removeprefix("gw")) < max(1, (os.cpu_count() or 1) // 2)
-        fitting = (scope for scope in self.workqueue if scope.startswith(_WORKING) == works)
+        calculates = int(node.gateway.id.removeprefix("gw")) < max(1, (os.cpu_count() or 1) // 2)
+        fitting = (scope for scope in self.workqueue if scope.startswith(_CALCULATING) == calculates)
         self.workqueue.move_to_end(next(fitting, next(iter(self.workqueue))), last=False)
         super()._assign_work_unit(node)
 

@@ -41,6 +41,14 @@ install_packages() {
     retry apt-get -qq install --no-install-recommends -y "${missing[@]}" >/dev/null
 }
 
+# Temporary files of tests: half a million, which a disk makes slowly. What the mount can't be made for, a disk does.
+mount_memory() {
+    mountpoint -q /tmp/mem && return
+    mkdir -p /tmp/mem
+    mount -t tmpfs -o size=8g,mode=1777 mlebench-tests /tmp/mem ||
+        echo "no file system in memory can be mounted at /tmp/mem: tests take longer" >&2
+}
+
 debians_archive() {
     apt-get indextargets --format '$(REPO_URI)' 'ORIGIN: Debian' 'LABEL: Debian' | head -n 1
 }
@@ -133,13 +141,6 @@ if ((EUID != 0)); then
     echo "error: installing packages and starting a Docker daemon needs root; run: sudo make test-setup" >&2
     exit 1
 fi
-# Temporary files of tests: half a million, which a disk makes slowly. What the mount can't be made for, a disk does.
-mount_memory() {
-    mountpoint -q /tmp/mem && return
-    mkdir -p /tmp/mem
-    mount -t tmpfs -o size=8g,mode=1777 mlebench-tests /tmp/mem ||
-        echo "no file system in memory can be mounted at /tmp/mem: tests take longer" >&2
-}
 
 install_packages
 mount_memory

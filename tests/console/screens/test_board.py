@@ -21,6 +21,7 @@ from engine.scoreboard.reports import FOLDER
 from state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
+from tests.console.stillness import stillness
 
 
 async def on_board(console: ShownConsole, *keys: str) -> None:
@@ -52,6 +53,7 @@ async def test_a_click_on_a_columns_name_sorts_the_board_and_a_second_one_turns_
 ) -> None:
     async with opened(worlds.scored, screen="board", size=(240, 48)) as console:
         await console.sees("All ▾", "ours: aide-o3")
+        await stillness(console.app, console.pilot)  # what comes above the list would move its heading
         for title in ("agent", "models", "Low", "limit", "date", "seeds"):
             heading = console.app.screen.query_one("#list").region
             x = console.text().splitlines()[heading.y].index(title)
@@ -219,7 +221,9 @@ async def test_a_row_is_previewed_copied_and_written(
         assert json.loads((tmp_path / "aide-o3.json").read_text())["llms"] == "o3"
         await console.press("w", "enter")
         # What was typed is there again, to be corrected.
-        await console.sees("exists", "already", " file aide-o3.json")
+        await console.sees(" file aide-o3.json")
+        refused = f"not written: {tmp_path / 'aide-o3.json'} exists already. Name another file."
+        await console.until(lambda: refused in " ".join(console.text().split()), refused)
         await console.press(*("backspace",) * 5, *"-2.json", "enter")
         await console.until((tmp_path / "aide-o3-2.json").is_file)
         await console.press("b", "enter")

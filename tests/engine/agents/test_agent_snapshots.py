@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -101,17 +102,28 @@ def test_what_no_sweep_uses_is_removed_and_nothing_else(state: Database, tmp_pat
 
 
 def test_a_snapshot_that_nobody_asked_for_again_is_not_given_to_a_later_launch(
-    state: Database, tmp_path: Path
+    state: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = HandClock(0.0)
     snapshots = AgentSnapshots(state, state.path.parent, clock, lambda *_: None)
     home = state.path.parent / FOLDER
+    may_end = threading.Event()
+    may_end.set()
+
+    def take_when_it_may(folder: Path, state_dir: Path) -> str:
+        version = take(folder, state_dir)
+        assert may_end.wait(60)
+        return version
+
+    monkeypatch.setattr("engine.agent_snapshots.take", take_when_it_may)
 
     def kept() -> set[str]:
         return {path.name for path in home.glob("[!.]*")}
 
     before = version_of(agent(tmp_path, "before"))
-    snapshots.take(tmp_path / "agents" / "mine")  # of a launch that is refused meanwhile
+    may_end.clear()
+    assert snapshots.take(tmp_path / "agents" / "mine") is None  # of a launch that is refused meanwhile
+    may_end.set()
     eventually(lambda: before in kept())
     clock.moment += 100
     snapshots.step()
@@ -119,7 +131,9 @@ def test_a_snapshot_that_nobody_asked_for_again_is_not_given_to_a_later_launch(
     folder = agent(tmp_path, "after")
     assert until_taken(snapshots, folder) == version_of(folder)
     again = version_of(agent(tmp_path, "again"))
-    snapshots.take(folder)
+    may_end.clear()
+    assert snapshots.take(folder) is None
+    may_end.set()
     eventually(lambda: again in kept())
     clock.moment += 100
     folder = agent(tmp_path, "at last")
