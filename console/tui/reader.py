@@ -118,8 +118,9 @@ class Reader:
         """Whether all queries have been run as far as possible, and the thread waits for its next check."""
         with self._lock:
             are_due = any(watch.due for watch in self._watches.values())
-        # Without a state no query can be run.
-        return self._busy_since is None and not (are_due and self._condition.health is not StateHealth.ABSENT)
+        # Without a state that can be read no query can be run.
+        can_run = self._condition.health in (StateHealth.UNKNOWN, StateHealth.GOOD)
+        return self._busy_since is None and not (are_due and can_run)
 
     def stalled_for(self) -> float:
         """Return for how many seconds the current check has been running; 0 between checks."""

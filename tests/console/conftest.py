@@ -76,10 +76,18 @@ class ShownConsole:
             await self.pilot.pause(0.02)
 
     async def sees(self, *texts: str) -> None:
-        await self.until(lambda: all(text in self.text() for text in texts), f"{texts}")
+        """Wait until the texts are on a screen that is whole, so that what follows may look at the rest of it."""
+        await self._shows(lambda: all(text in self.text() for text in texts), f"{texts}")
 
     async def misses(self, text: str) -> None:
-        await self.until(lambda: text not in self.text(), f"gone: {text!r}")
+        await self._shows(lambda: text not in self.text(), f"gone: {text!r}")
+
+    async def _shows(self, true: Callable[[], bool], what: str) -> None:
+        await self.until(true, what)
+        # A screen is drawn part by part: only now has each part been told of what was read, and been drawn.
+        await self.until(lambda: self.app.reader.is_idle, "the reader is idle")
+        await self.pilot.pause()
+        await self.until(true, what)
 
     def text(self) -> str:
         """Return what is on the screen, line by line."""
