@@ -42,6 +42,8 @@ _GRADED = ("scored", "rejected")
 _DEPENDS_ON_OTHERS = ("wall", "memory")
 _PROBE_SECONDS = 20
 _PATHS = ("submission", "prepared", "answers")
+# The sandbox has its own, as the keys of running agents lie in the host's.
+_HIDDEN = "/dev/shm"  # noqa: S108 - nothing is written there
 # The environment variables that a grader needs; the operator's keys and home directory are kept from it.
 _VARIABLES = (
     "PATH",
@@ -192,9 +194,8 @@ class Grader:
                 return
 
     def _launch(self, work: _Work) -> int:
-        number = self._pool.start(
-            f"{__name__}:grade_in_worker", _to_json(work.request), self._limits, fresh=work.fresh
-        )
+        arguments = _to_json(work.request) | {"hidden": _hidden(work.request)}
+        number = self._pool.start(f"{__name__}:grade_in_worker", arguments, self._limits, fresh=work.fresh)
         self._working[number] = work
         if len(self._working) > 1:
             self._crowded |= self._working.keys()
@@ -329,9 +330,19 @@ _shared = _Shared()
 atexit.register(_shared.close)
 
 
-def grade_in_worker(report_progress: ReportProgress, **arguments: Any) -> dict[str, Any]:
-    """Grade in this process, which is a child of the worker server."""
+def grade_in_worker(report_progress: ReportProgress, hidden: str, **arguments: Any) -> dict[str, Any]:
+    """Grade in this process, which is a child of the worker server.
+
+    Raises:
+        EnvironmentProblem: `hidden` is not empty; as its file seems to be missing here, no verdict would be true.
+    """
     del report_progress
+    if hidden:
+        raise EnvironmentProblem(
+            "nothing could be graded",
+            f"{hidden} lies below {_HIDDEN}, which the sandbox around graders hides",
+            "Move it to a disk.",
+        )
     paths = {name: arguments[name] and Path(arguments[name]) for name in _PATHS}
     return asdict(judge(GradeRequest(**(arguments | paths))))
 
@@ -341,6 +352,21 @@ def _to_json(request: GradeRequest) -> dict[str, Any]:
     # the server may have another working directory
     paths = {name: values[name] and str(values[name].absolute()) for name in _PATHS}
     return values | paths
+
+
+def _hidden(request: GradeRequest) -> str:
+    """Return a file or folder of a request that graders in a sandbox cannot see; empty where they see all."""
+    if not _sandbox():
+        return ""
+    for name in _PATHS:
+        path: Path | None = getattr(request, name)
+        if path is not None and os.path.lexists(path):
+            # What a link of an agent's points to says nothing.
+            follows = name != "submission" or request.follow_links
+            real = path.resolve() if follows else path.parent.resolve() / path.name
+            if real.is_relative_to(_HIDDEN):
+                return str(real)
+    return ""
 
 
 def _environment() -> dict[str, str]:

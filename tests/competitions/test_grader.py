@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from engine.rungroups import SubmissionLine
 from environment.container.processes import process_tree
 from environment.grading_server.server import check_form
 from environment.runner.host import readings
-from foundation.problems import DataProblem, Problem, UsageProblem
+from foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
 from foundation.workers import Limits
 from tests.competitions.prepared import prepared
 from tests.engine.harness import eventually
@@ -225,6 +226,22 @@ def test_problems_of_the_operator_come_back_as_they_are(tmp_path: Path) -> None:
         grade(GradeRequest("titanic", None, tmp_path))
     with pytest.raises(UsageProblem, match="parameter"):
         grade(request(None, parameters={"size": 1}))
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_what_the_sandbox_hides_is_named_and_is_no_verdict(gold: Path, tmp_path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        hidden = Path(folder, "submission.csv")
+        shutil.copyfile(gold, hidden)
+        named = tmp_path / "named.csv"
+        named.symlink_to(hidden)
+        for found in (request(hidden), request(named, follow_links=True), request(gold, answers=hidden)):
+            with pytest.raises(EnvironmentProblem) as caught:
+                grade(found)
+            assert str(hidden) in caught.value.why and "/dev/shm" in caught.value.why
+        assert grade(request(named)).outcome == "no_file", (
+            "an agent's link leads nowhere, wherever it points to"
+        )
 
 
 def test_an_agents_link_is_not_followed(gold: Path, tmp_path: Path) -> None:
