@@ -40,6 +40,8 @@ _CHUNK = 1 << 16
 _OUTPUT_KEPT = 4000
 _TEXT_KEPT = 200
 _CLOSE_SECONDS = 1.0
+# How often is looked whether a server has ended of which no pipe tells.
+_LOOK_SECONDS = 1.0
 _EXIT_OUT_OF_MEMORY = 71
 # The ways in which libraries die of a failed allocation.
 _OUT_OF_MEMORY = (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, _EXIT_OUT_OF_MEMORY)
@@ -180,7 +182,9 @@ class WorkerPool:
         if self._server is None or self._server.stdout is None:
             return []
         data = self._server.stdout.read()  # None if there is nothing to read
-        if data == b"":
+        if data == b"" or (not data and _has_ended(self._server)):
+            # A sandbox that was killed while it was made leaves a process which waits for it and never ends.
+            _kill_group(self._server)
             self.close()
             problem = EnvironmentProblem("a worker process was killed", "", "It is started again.")
             lost, self._jobs = list(self._jobs), {}
@@ -196,7 +200,8 @@ class WorkerPool:
                 return []
             with selectors.DefaultSelector() as selector:
                 selector.register(descriptor, selectors.EVENT_READ)
-                selector.select(None if give_up is None else give_up - time.monotonic())
+                left = _LOOK_SECONDS if give_up is None else give_up - time.monotonic()
+                selector.select(min(left, _LOOK_SECONDS))
             if events := self.poll():
                 return events
             if give_up is not None and time.monotonic() >= give_up:
@@ -214,8 +219,7 @@ class WorkerPool:
         try:
             server.wait(_CLOSE_SECONDS)
         except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(server.pid, signal.SIGKILL)
+            _kill_group(server)
             server.wait()
 
     def _start_server(self) -> subprocess.Popen[bytes]:
@@ -275,6 +279,17 @@ class WorkerPool:
         return Ended(
             number, problem=problem, exceeded=exceeded, signal=killed_by, output=output, reused=reused
         )
+
+
+def _has_ended(server: subprocess.Popen[bytes]) -> bool:
+    """Return whether its process has ended; its number stays its own until it is waited for."""
+    return os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _kill_group(server: subprocess.Popen[bytes]) -> None:
+    """Kill a server and the processes of its sandbox."""
+    with suppress(ProcessLookupError):
+        os.killpg(server.pid, signal.SIGKILL)
 
 
 @dataclass

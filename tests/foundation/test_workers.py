@@ -206,6 +206,18 @@ def test_after_a_kill_of_the_server_the_next_job_has_a_new_one(pool: WorkerPool)
     assert run(pool, "add", a=1, b=1).value == 2
 
 
+def test_what_a_killed_sandbox_leaves_keeps_nobody_waiting() -> None:
+    # As bubblewrap does that is killed while it makes its sandbox: its child holds the pipes, and waits for it.
+    with closing(WorkerPool(wrapper=("sh", "-c", "sleep 600 & wait"))) as pool:
+        number = pool.start(f"{JOBS}:add", {"a": 1, "b": 1})
+        (server,) = servers()
+        left = eventually(lambda: process_tree().children.get(server, []))
+        readings.kill([server])
+        (ended,) = wait_for(pool, [number])
+        assert ended.lost
+    eventually(lambda: not any(Path(f"/proc/{process.pid}").exists() for process in left))
+
+
 def test_workers_do_not_outlive_their_owner(pool: WorkerPool) -> None:
     run(pool, "add", a=1, b=1)
     (server,) = servers()
