@@ -27,7 +27,7 @@ from console.tui.painting import (
     spread,
     width_of,
 )
-from console.tui.screen import Queries
+from console.tui.screen import NOT_READ, Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.log_view import code_pieces, lexer_for
 from console.tui.widgets.painted import Painted
@@ -178,6 +178,8 @@ class CodeScreen(ListScreen):
         other = None if self._version is None else self._version.neighbour(step)
         if other is not None:
             self._show(other)
+        elif self._version is None and self._found is None:
+            self.app.say(NOT_READ)
         else:
             self.app.say("there is no later submission" if step > 0 else "there is no earlier submission")
 
@@ -185,7 +187,9 @@ class CodeScreen(ListScreen):
         """Compare with the submission before."""
         version = self._version
         before = None if version is None else version.neighbour(-1)
-        if version is None or before is None:
+        if version is None and self._found is None:
+            self.app.say(NOT_READ)
+        elif version is None or before is None:
             self.app.say("there is no earlier submission to compare with")
         else:
             self.app.push_screen(DiffScreen(before, version.wanted))
@@ -274,7 +278,7 @@ class DiffScreen(ListScreen):
         """Go to the next file's lines, or to those of the one before."""
         heads = [line.key for line in self.line_list.lines if _is_of(line.key, "lines")]
         if not heads:
-            self.app.say("no file differs")
+            self.app.say("no file differs" if self._found is not None else NOT_READ)
             return
         places = {line.key: place for place, line in enumerate(self.line_list.lines) if line.key is not None}
         here = places.get(self.line_list.key, 0)

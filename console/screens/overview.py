@@ -28,7 +28,7 @@ from console.tui.painting import (
     told_apart,
     width_of,
 )
-from console.tui.screen import ConsoleScreen, Queries
+from console.tui.screen import NOT_READ, ConsoleScreen, Queries
 from console.tui.theme import Role, Signs
 from console.tui.widgets.inputs import Prompt
 from console.tui.widgets.line_list import LineList
@@ -234,9 +234,7 @@ class OverviewScreen(ConsoleScreen):
                 first.setdefault(line.key.cause, line.key)
         known = list(first)
         if not known:
-            self.app.say(
-                "nothing needs you" if self._found is not None else "the state has not been read yet"
-            )
+            self.app.say("nothing needs you" if self._found is not None else NOT_READ)
             return
         after = known.index(target.cause) + 1 if target is not None and target.cause in first else 0
         lines.put_cursor(first[known[after % len(known)]])

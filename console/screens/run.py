@@ -37,7 +37,7 @@ from console.tui.painting import (
     spread_fitting,
     width_of,
 )
-from console.tui.screen import Queries
+from console.tui.screen import NOT_READ, Queries
 from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.chart import Mark, Series, chart, strip_chart
 from console.tui.widgets.event_cell import event_sign, event_words
@@ -258,7 +258,7 @@ class RunScreen(LogScreen):
             which = "" if chosen is None else str(chosen.sequence)
             self.app.push_screen(CodeScreen(Wanted(self._run_id, self._facts.attempt.number, which)))
         else:
-            self.app.say("the run was never launched")
+            self.app.say(self._why_no_attempt())
 
     def action_mark(self) -> None:
         """Mark the submission under the cursor, or remove its mark."""
@@ -322,13 +322,16 @@ class RunScreen(LogScreen):
         key = self.query_one("#list", LineList).key
         return next((each for each in self._facts.submissions if each.id == key), None)
 
+    def _why_no_attempt(self) -> str:
+        return "the run was never launched" if self._facts is not None else NOT_READ
+
     def _pair(self) -> tuple[Wanted, Wanted] | str:
         """Return the two versions to compare, the earlier one first, or why they can't be compared."""
         from console.views.code import Wanted
 
         facts = self._facts
         if facts is None or facts.attempt is None:
-            return "the run was never launched"
+            return self._why_no_attempt()
         key = self.query_one("#list", LineList).key
         if self._pane == "timeline" and isinstance(key, tuple) and key[0] == "attempt":
             if key[1] == 1:

@@ -31,7 +31,7 @@ from console.tui.painting import (
     spread_fitting,
     width_of,
 )
-from console.tui.screen import Queries, Query
+from console.tui.screen import NOT_READ, Queries, Query
 from console.tui.session import SessionValues
 from console.tui.theme import Role, Signs, better_arrow
 from console.tui.widgets.line_list import TitleClicked
@@ -357,6 +357,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
     def action_next_failed(self) -> None:
         """Put the cursor on the next run that failed, is idle, or is late."""
         if self._board is None:
+            self.app.say(NOT_READ)
             return
         board, now, current = self._board, self.app.now(), self._run()
         found = [run.id for run in self._shown() if board.needs_somebody(run, now)]

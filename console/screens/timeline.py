@@ -9,7 +9,7 @@ from textual import events
 from textual.widget import Widget
 
 from console.tui.painting import Pieces, cut, fitting
-from console.tui.screen import ConsoleScreen, Queries
+from console.tui.screen import NOT_READ, ConsoleScreen, Queries
 from console.tui.theme import Signs
 from console.tui.widgets.gantt import Layout, bar_facts, gantt, laid_out, legend, pointed_at, summary
 from console.tui.widgets.painted import Painted
@@ -123,7 +123,7 @@ class TimelineScreen(ConsoleScreen):
         """Choose the attempt that failed last, then the ones before."""
         failed = None if self._found is None else view.next_failed(self._found, self._chosen)
         if failed is None:
-            self.app.say("no attempt has failed here")
+            self.app.say("no attempt has failed here" if self._found is not None else NOT_READ)
         else:
             self._choose(failed)
 

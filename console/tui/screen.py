@@ -55,6 +55,9 @@ Result = TypeVar("Result")
 Query = tuple[Callable[["Database"], Any], Callable[[Any], None]]
 Queries = dict[str, Query]
 
+NOT_READ = "this has not been read yet"
+"""What a key says that needs what the state has not answered yet: nothing is known to be absent."""
+
 _SMALLEST = (40, 10)
 # A notice is shown when the file system has not answered for this long.
 STALLED_SECONDS = 3.0

@@ -36,6 +36,12 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
+@pytest.fixture(autouse=True)
+def patient_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let keys wait for what a busy machine reads late; an operator would not, and is told that it is not read."""
+    monkeypatch.setattr("console.tui.screen._READY_SECONDS", PATIENCE_SECONDS)
+
+
 @pytest.fixture
 def bytes_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Tell how many bytes were read of logs since it was asked last."""

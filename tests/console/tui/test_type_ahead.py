@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from textual import events
 from textual.widgets import Input
 
+from console.screens.code import CodeScreen
+from console.tui.reader import Reader
+from console.views.code import Wanted
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 
@@ -72,6 +76,38 @@ async def test_a_state_that_never_answers_does_not_keep_the_console_from_closing
         console.app.reader.watch = lambda *_arguments: None  # type: ignore[method-assign]
         burst(console, "2", "q")
         await console.until(lambda: console.app._exit)
+
+
+@pytest.mark.parametrize(
+    ("screen", "keys"),
+    [
+        ("overview", ["f"]),
+        ("sweep:aide-o3-lite", ["f"]),
+        ("sweep:aide-o3-lite", ["t", "f"]),
+        ("run:1", ["v"]),
+        ("run:1", ["d"]),
+    ],
+)
+async def test_nothing_is_said_to_be_absent_that_was_not_read(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch, screen: str, keys: list[str]
+) -> None:
+    monkeypatch.setattr(Reader, "watch", lambda *_arguments: None)
+    monkeypatch.setattr("console.tui.screen._READY_SECONDS", 0.0)
+    async with opened(worlds.busy, screen=screen) as console:
+        await console.press(*keys)
+        await console.sees("this has not been read yet")
+
+
+@pytest.mark.parametrize("key", ["left_square_bracket", "right_square_bracket", "d"])
+async def test_code_that_was_not_read_has_no_last_version(
+    opened: OpenConsole, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setattr(Reader, "watch", lambda *_arguments: None)
+    monkeypatch.setattr("console.tui.screen._READY_SECONDS", 0.0)
+    async with opened(worlds.busy, screen="overview") as console:
+        console.app.push_screen(CodeScreen(Wanted(1, 1)))
+        await console.press(key)
+        await console.sees("this has not been read yet")
 
 
 async def test_keys_that_are_on_their_way_when_the_console_ends_are_dropped(opened: OpenConsole) -> None:
