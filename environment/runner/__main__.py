@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import select
 import signal
 import sys
-import threading
 import traceback
 from contextlib import closing
 from pathlib import Path
@@ -66,14 +67,19 @@ def main() -> int:
     lock = FileLock(own / protocol.RUNNER_LOCK)
     if not lock.acquire_soon():
         return EXIT_SECOND
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: ended.set())
+    # Not an Event: its `set`, called by a handler in the middle of its `wait`, would wait for itself for ever.
+    stops: list[int] = []
+    wakeup, wakeup_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, lambda number, _frame: stops.append(number))
     clock = SystemClock()
     needed_at = clock.monotonic()
     with closing(Runner(home, clock, _log, read_nvidia, single=single)) as runner:
-        while not ended.wait(LOOK_SECONDS):
-            if not lock.is_in_place():
-                break  # the state was replaced, and its new directory has another runner
+        while not stops:
+            select.select([wakeup], [], [], LOOK_SECONDS)
+            # If the state was replaced, its new directory has another runner.
+            if stops or not lock.is_in_place():
+                break
             runner.tick()
             if not runner.holds_nothing or locks.is_held(home / protocol.ENGINE_LOCK):
                 needed_at = clock.monotonic()
