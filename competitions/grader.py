@@ -42,8 +42,7 @@ _GRADED = ("scored", "rejected")
 _DEPENDS_ON_OTHERS = ("wall", "memory")
 _PROBE_SECONDS = 20
 _PATHS = ("submission", "prepared", "answers")
-# The sandbox has its own, as the keys of running agents lie in the host's.
-_HIDDEN = "/dev/shm"  # noqa: S108 - nothing is written there
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a sandbox has its own, as running agents' keys lie in the host's
 # The environment variables that a grader needs; the operator's keys and home directory are kept from it.
 _VARIABLES = (
     "PATH",
@@ -340,7 +339,7 @@ def grade_in_worker(report_progress: ReportProgress, hidden: str, **arguments: A
     if hidden:
         raise EnvironmentProblem(
             "nothing could be graded",
-            f"{hidden} lies below {_HIDDEN}, which the sandbox around graders hides",
+            f"{hidden} lies below {_SHARED_MEMORY}, which the sandbox around graders hides",
             "Move it to a disk.",
         )
     paths = {name: arguments[name] and Path(arguments[name]) for name in _PATHS}
@@ -364,7 +363,7 @@ def _hidden(request: GradeRequest) -> str:
             # What a link of an agent's points to says nothing.
             follows = name != "submission" or request.follow_links
             real = path.resolve() if follows else path.parent.resolve() / path.name
-            if real.is_relative_to(_HIDDEN):
+            if real.is_relative_to(_SHARED_MEMORY):
                 return str(real)
     return ""
 

@@ -13,7 +13,7 @@ is_current && exit 0
 # Two makes at once must not install into each other; the second one finds the work done.
 if command -v flock >/dev/null 2>&1; then
     exec 9<pyproject.toml
-    flock -n 9 || { echo "Another make is setting up $venv; waiting until it is done ..." >&2 && flock 9; }
+    flock -n 9 || { echo "Another make is setting up $venv; waiting until it is done ..." >&2; flock 9; }
     is_current && exit 0
 fi
 

@@ -20,6 +20,7 @@ from foundation.clock import SystemClock
 from foundation.daemon_log import write_log
 from foundation.locks import FileLock
 from foundation.problems import EnvironmentProblem, Problem, StateProblem
+from foundation.signals import EndSignal
 
 _READY = b"ready"
 _MOST_BYTES = 4096  # a pipe takes this much in one write
@@ -101,11 +102,7 @@ def _run(places: Places, ready: IO[bytes] | None) -> None:
             "Use that one, or stop it: mlebench-console engine stop",
         )
     share_runs(places)
-    stops: list[int] = []
-    wakeup, wakeup_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, _frame: stops.append(number))
+    end_signal = EndSignal(signal.SIGTERM, signal.SIGINT)
     owner = owner_path(places)
     is_owned = owner.exists()
 
@@ -127,7 +124,9 @@ def _run(places: Places, ready: IO[bytes] | None) -> None:
                 ready.write(_READY)
                 ready.close()
             # If the lock file was replaced, the state directory now belongs to another engine.
-            supervisor.run(lambda: bool(stops) or not lock.is_in_place() or is_orphaned(), wakeup)
+            supervisor.run(
+                lambda: end_signal.at is not None or not lock.is_in_place() or is_orphaned(), end_signal
+            )
     if is_orphaned():
         shutil.rmtree(places.state_dir)
 

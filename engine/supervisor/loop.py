@@ -41,6 +41,7 @@ from environment.runner.process import bubblewrap
 from foundation.clock import Clock
 from foundation.daemon_log import write_log
 from foundation.problems import Problem
+from foundation.signals import EndSignal
 from foundation.workers import Ended, Progressed, WorkerPool
 from state import events, runs
 from state.database import Database, UnusableState
@@ -176,14 +177,14 @@ class Supervisor:
             events.append(self._database, self._clock.now(), "engine.started", text)
         self._log(text)
 
-    def run(self, stopping: Callable[[], bool], wakeup: int) -> None:
-        """Run the steps until `stopping` returns true; `wakeup` becomes readable when a signal arrives."""
+    def run(self, stopping: Callable[[], bool], end_signal: EndSignal) -> None:
+        """Run the steps until `stopping` returns true, which is asked at once when the signal comes."""
         self._database.wait_at_most(_LOCK_SECONDS)
         while not stopping():
             for step in self._steps:
                 if self._clock.monotonic() >= step.due_at:
                     self._do(step)
-            self._sleep(wakeup)
+            self._sleep(end_signal)
         self._log(f"engine {os.getpid()} ends; live runs continue")
 
     def _do(self, step: _Step) -> None:
@@ -289,9 +290,9 @@ class Supervisor:
         )
         publish(self._places, self._status)
 
-    def _sleep(self, wakeup: int) -> None:
+    def _sleep(self, end_signal: EndSignal) -> None:
         with selectors.DefaultSelector() as selector:
-            selector.register(wakeup, selectors.EVENT_READ)
+            selector.register(end_signal, selectors.EVENT_READ)
             for descriptor in (self._workers.fileno(), self._grader.fileno()):
                 if descriptor is not None:
                     selector.register(descriptor, selectors.EVENT_READ)

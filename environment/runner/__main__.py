@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import select
 import signal
 import sys
 import traceback
@@ -18,6 +16,7 @@ from foundation import locks
 from foundation.clock import SystemClock
 from foundation.daemon_log import write_log
 from foundation.locks import FileLock
+from foundation.signals import EndSignal
 
 EXIT_SECOND = 4
 _IDLE_SECONDS = 5.0
@@ -67,24 +66,18 @@ def main() -> int:
     lock = FileLock(own / protocol.RUNNER_LOCK)
     if not lock.acquire_soon():
         return EXIT_SECOND
-    # Not an Event: its `set`, called by a handler in the middle of its `wait`, would wait for itself for ever.
-    stops: list[int] = []
-    wakeup, wakeup_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
-    signal.signal(signal.SIGTERM, lambda number, _frame: stops.append(number))
+    end_signal = EndSignal(signal.SIGTERM)
     clock = SystemClock()
     needed_at = clock.monotonic()
     with closing(Runner(home, clock, _log, read_nvidia, single=single)) as runner:
-        while not stops:
-            select.select([wakeup], [], [], LOOK_SECONDS)
-            # If the state was replaced, its new directory has another runner.
-            if stops or not lock.is_in_place():
-                break
+        # If the state was replaced, its new directory has another runner.
+        while end_signal.at is None and lock.is_in_place():
             runner.tick()
             if not runner.holds_nothing or locks.is_held(home / protocol.ENGINE_LOCK):
                 needed_at = clock.monotonic()
             elif single is not None or clock.monotonic() - needed_at > _IDLE_SECONDS:
                 break
+            end_signal.wait(LOOK_SECONDS)
     return 0
 
 

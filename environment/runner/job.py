@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import select
 import signal
 import socket
 import tempfile
@@ -33,6 +32,7 @@ from foundation.clock import SystemClock
 from foundation.daemon_log import Log
 from foundation.locks import FileLock
 from foundation.problems import EnvironmentProblem
+from foundation.signals import EndSignal
 
 EXIT_CLAIMED = 75
 EXIT_FENCED = 76
@@ -41,7 +41,6 @@ BEAT_SECONDS = 10.0
 _POLL_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 30.0
 _SHARE_OF_SNAPSHOTS, _SHARE_OF_SILENCE = 1 / 2, 1 / 4
 _SHARE_OF_AGE, _SHARE_OF_STAGING = 1 / 60, 1 / 30
-_MOST_SIGNALS = 1024
 _EARLY_SECONDS = 1.0  # by which a heartbeat may be early, so that it is not delayed until the next poll
 # The first interval is enough for a dataset that is already on the node.
 _STAGING_LOOK_SECONDS, _LONGEST_STAGING_LOOK_SECONDS = 0.25, 10.0
@@ -69,7 +68,9 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     began_at = time.monotonic()
     fence = Fence(silent_seconds)
     fence.start()
-    end_signal = EndSignal()
+    # It ends this job before its time is up, or for other jobs.
+    end_signal = EndSignal(signal.SIGTERM)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # it wakes, too
     kept = secrets.receive(folder)
     order = protocol.read(folder / protocol.ORDER, Order)
     heart = HeartbeatWriter(folder, order, min(BEAT_SECONDS, silent_seconds * _SHARE_OF_SILENCE))
@@ -174,28 +175,6 @@ def _write_gpus(folder: Path, order: Order) -> None:
             protocol.write(folder / protocol.LIMIT, LimitExceeded(protocol.LOST, text, time.time()))
     else:
         protocol.write(folder / protocol.GPUS, given)
-
-
-class EndSignal:
-    """Records the batch system's SIGTERM, which ends this job before its time is up, or for other jobs."""
-
-    def __init__(self) -> None:
-        self.at: float | None = None
-        # By a pipe, as a handler may run at any moment, even while a lock is held that it would need.
-        self._woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
-        signal.signal(signal.SIGTERM, lambda _number, _frame: self._note())
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)  # it wakes, too
-
-    def _note(self) -> None:
-        self.at = self.at or time.time()
-
-    def wait(self, seconds: float) -> None:
-        """Wait so long, or until that signal comes or a child process ends."""
-        select.select([self._woken], [], [], seconds)
-        with suppress(BlockingIOError):
-            while os.read(self._woken, _MOST_SIGNALS):
-                pass
 
 
 class HeartbeatWriter:
