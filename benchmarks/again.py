@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measuring import Comparison, compare, python
-from competitions import registry
-from engine.layout import dataset_folder
+from mlebench_console.competitions import registry
+from mlebench_console.engine.layout import dataset_folder
 
 _HOW_MANY = 20
 
@@ -25,7 +25,7 @@ def measure(rounds: int) -> list[Comparison]:
         names = folder / "names.txt"
         names.write_text("\n".join(chosen))
         places = [f"--{place}-dir={folder / place}" for place in ("state", "data")]
-        again = ["-m", "console", *places, "prepare", "--list", str(names)]
+        again = ["-m", "mlebench_console.console", *places, "prepare", "--list", str(names)]
         return [
             compare(
                 "again",

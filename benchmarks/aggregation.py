@@ -7,10 +7,10 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measuring import Comparison, compare, python
-from competitions.registry import splits
-from engine.grading.batch import BatchReport
-from engine.scoreboard.export import report_of
-from engine.scoreboard.model import Measure, Trial
+from mlebench_console.competitions.registry import splits
+from mlebench_console.engine.grading.batch import BatchReport
+from mlebench_console.engine.scoreboard.export import report_of
+from mlebench_console.engine.scoreboard.model import Measure, Trial
 
 _REPORTS = 10_000
 
@@ -24,7 +24,7 @@ def measure(rounds: int) -> list[Comparison]:
             "for path in sorted(pathlib.Path(sys.argv[1]).glob('*/*.json')):\n"
             "    json.loads(path.read_text())\n"
         )
-        row = "import sys; from engine import leaderboard_row; print(leaderboard_row(sys.argv[1], pad_missing=True))"
+        row = "import sys, mlebench_console as m; print(m.leaderboard_row(sys.argv[1], pad_missing=True))"
         return [
             compare(
                 "aggregate",

@@ -19,9 +19,9 @@ from benchmarks import console_world
 from benchmarks.console_world import PLAYED, places_in
 from benchmarks.measuring import Comparison, Reading, compare, until_drawn
 from benchmarks.terminal import Terminal
-from competitions import registry
-from console.tui.keys import SCREENS
-from environment.runner import protocol
+from mlebench_console.competitions import registry
+from mlebench_console.console.tui.keys import SCREENS
+from mlebench_console.environment.runner import protocol
 
 _SMALLEST = """
 from textual.app import App
@@ -69,7 +69,13 @@ def measure(rounds: int) -> Iterator[Comparison | Reading]:
 
 
 def _console(folder: Path, screen: str) -> tuple[str, ...]:
-    return ("-m", "console", f"--state-dir={folder / 'state'}", f"--data-dir={folder / 'data'}", *_at(screen))
+    return (
+        "-m",
+        "mlebench_console.console",
+        f"--state-dir={folder / 'state'}",
+        f"--data-dir={folder / 'data'}",
+        *_at(screen),
+    )
 
 
 def _at(screen: str) -> tuple[str, ...]:

@@ -10,16 +10,16 @@ import sys
 import time
 from pathlib import Path
 
-from competitions import registry
-from engine.control.status import EngineStatus, lock_path, publish
-from engine.places import Places
-from environment.runner import protocol
-from environment.runner.loop import USAGE_SECONDS_PER_ATTEMPT
-from foundation.locks import FileLock
-from state import runs, submissions, sweeps, transitions
-from state.database import Database, open_for_reading, open_for_writing
-from state.lifecycle import Outcome
-from state.records import Grade, Run, SweepSpec
+from mlebench_console.competitions import registry
+from mlebench_console.engine.control.status import EngineStatus, lock_path, publish
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.loop import USAGE_SECONDS_PER_ATTEMPT
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.state import runs, submissions, sweeps, transitions
+from mlebench_console.state.database import Database, open_for_reading, open_for_writing
+from mlebench_console.state.lifecycle import Outcome
+from mlebench_console.state.records import Grade, Run, SweepSpec
 
 LIVE = 64
 PLAYED = "played"

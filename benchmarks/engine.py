@@ -13,22 +13,23 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.measuring import Comparison
-from engine import agent_snapshots, control, prepare_competition
-from engine.control.status import lock_path
-from engine.demo_data import generate
-from engine.placements import Placements
-from engine.places import Places, own_agents_folder
-from engine.runs.scheduling import GpuPool
-from engine.settings import EngineSettings
-from engine.supervisor.starting import Starter
-from environment.container.redaction import TextRedactor
-from environment.runner import protocol
-from environment.runner.host import readings
-from foundation import locks
-from foundation.clock import SystemClock
-from state import database, datasets, runs, sweeps
-from state.lifecycle import RunState
-from state.records import DatasetState, SweepSpec
+from mlebench_console import prepare_competition
+from mlebench_console.engine import agent_snapshots, control
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.demo_data import generate
+from mlebench_console.engine.placements import Placements
+from mlebench_console.engine.places import Places, own_agents_folder
+from mlebench_console.engine.runs.scheduling import GpuPool
+from mlebench_console.engine.settings import EngineSettings
+from mlebench_console.engine.supervisor.starting import Starter
+from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host import readings
+from mlebench_console.foundation import locks
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.state import database, datasets, runs, sweeps
+from mlebench_console.state.lifecycle import RunState
+from mlebench_console.state.records import DatasetState, SweepSpec
 
 _COMPETITION = "spaceship-titanic"
 _LIVE = 200

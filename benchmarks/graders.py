@@ -21,10 +21,10 @@ import pandas as pd
 
 from benchmarks.lifelike import MADE
 from benchmarks.measuring import Comparison
-from competitions import registry
-from competitions.judging import GradeRequest, judge
-from competitions.kit import tables
-from competitions.model import Competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.judging import GradeRequest, judge
+from mlebench_console.competitions.kit import tables
+from mlebench_console.competitions.model import Competition
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Case, Vector
 

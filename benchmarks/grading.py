@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.measuring import Comparison, compare, python
-from competitions.grader import LIMITS
-from competitions.judging import GradeRequest, judge
-from engine import prepare_competition
-from engine.demo_data import generate
-from engine.rungroups import SubmissionLine, read_submissions, write_submissions
+from mlebench_console import prepare_competition
+from mlebench_console.competitions.grader import LIMITS
+from mlebench_console.competitions.judging import GradeRequest, judge
+from mlebench_console.engine.demo_data import generate
+from mlebench_console.engine.rungroups import SubmissionLine, read_submissions, write_submissions
 from tests.conformance.trees import VECTORS, Vector
 
 COMPETITION = "spooky-author-identification"
@@ -43,7 +43,14 @@ def _one(folder: Path, rounds: int) -> Comparison:
     submission.write_bytes((prepared / "public" / "sample_submission.csv").read_bytes())
     with submission.open() as stream:
         rows = sum(1 for _ in csv.reader(stream)) - 1
-    grade = ("-m", "console", f"--data-dir={data}", "grade-sample", str(submission), COMPETITION)
+    grade = (
+        "-m",
+        "mlebench_console.console",
+        f"--data-dir={data}",
+        "grade-sample",
+        str(submission),
+        COMPETITION,
+    )
     return compare(
         "grade",
         python(f"grade-sample ({rows:,} rows)", *grade),
@@ -67,7 +74,7 @@ def _many(folder: Path, rounds: int) -> Comparison:
     chosen = [lines[place * len(lines) // _MANY] for place in range(_MANY)]
     write_submissions(listed, chosen)
     count = len({line.competition_id for line in chosen})
-    grade = ("-m", "console", f"--data-dir={data}", "grade", f"--submission={listed}")
+    grade = ("-m", "mlebench_console.console", f"--data-dir={data}", "grade", f"--submission={listed}")
     return compare(
         "grade",
         python(f"grade ({_MANY} of {count} competitions)", *grade, f"--output-dir={folder}"),

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 
 from benchmarks.measuring import Reading
-from engine.integrity import plagiarism
-from engine.integrity.kernels import index_of
-from engine.integrity.material import subjects
-from foundation.clock import SystemClock
-from state.database import open_for_writing
+from mlebench_console.engine.integrity import plagiarism
+from mlebench_console.engine.integrity.kernels import index_of
+from mlebench_console.engine.integrity.material import subjects
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.state.database import open_for_writing
 from tests.engine.integrity.kernels_here import put
 from tests.engine.integrity.made_runs import MadeRun, add_run
 from tests.engine.integrity.notebooks import program, renamed

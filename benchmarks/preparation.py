@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.measuring import Comparison
-from competitions.kit.tables import large_tables
-from engine import prepare_competition
+from mlebench_console import prepare_competition
+from mlebench_console.competitions.kit.tables import large_tables
 
 _ROUNDS = 3  # each takes seconds, and the best of them counts
 _TABLES, _FILES = 1 / 3, 2.0

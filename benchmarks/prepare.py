@@ -25,8 +25,8 @@ _MEMORY = Path("/dev/shm")
 _PREPARE = """
 import shutil, sys
 from pathlib import Path
-from engine.datasets.plans import Options
-from engine.datasets.preparing import prepare
+from mlebench_console.engine.datasets.plans import Options
+from mlebench_console.engine.datasets.preparing import prepare
 competition_id, data = sys.argv[1:3]
 shutil.rmtree(Path(data, competition_id, "prepared"), ignore_errors=True)
 prepare(competition_id, data_dir=data, options=Options(verify=False, discard_zip=len(sys.argv) > 3))

@@ -14,17 +14,18 @@ from pathlib import Path
 
 from benchmarks.engine import cpu_seconds
 from benchmarks.measuring import Comparison, Reading
-from engine import agent_snapshots, control, prepare_competition
-from engine.control.status import lock_path
-from engine.demo_data import generate
-from engine.placements.slurm import job_prefix
-from engine.places import Places, own_agents_folder
-from environment.runner import protocol
-from environment.runner.protocol import Heartbeat, Order
-from foundation import jsonlines
-from state import database, datasets, sweeps, transitions
-from state import runs as state_runs
-from state.records import DatasetState, SweepSpec
+from mlebench_console import prepare_competition
+from mlebench_console.engine import agent_snapshots, control
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.demo_data import generate
+from mlebench_console.engine.placements.slurm import job_prefix
+from mlebench_console.engine.places import Places, own_agents_folder
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import Heartbeat, Order
+from mlebench_console.foundation import jsonlines
+from mlebench_console.state import database, datasets, sweeps, transitions
+from mlebench_console.state import runs as state_runs
+from mlebench_console.state.records import DatasetState, SweepSpec
 
 _COMPETITION = "spaceship-titanic"
 _JOBS = 10_000

@@ -10,7 +10,7 @@ def measure(rounds: int) -> list[Comparison]:
     return [
         compare(
             "help",
-            python("mlebench-console --help", "-m", "console", "--help"),
+            python("mlebench-console --help", "-m", "mlebench_console.console", "--help"),
             python("import typer", "-c", "import typer"),
             promise=1.5,
             rounds=rounds,

@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from competitions.model import EDITIONS, Competition, Edition
-from foundation.problems import DataProblem
+from mlebench_console.competitions.model import EDITIONS, Competition, Edition
+from mlebench_console.foundation.problems import DataProblem
 
 _MARK = re.compile(r"<!--\s*(?:edition\s+(?P<edition>\w+)|(?P<end>end))\s*-->\s*")
 _CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)

@@ -20,12 +20,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from competitions.judging import GradeRequest, Judgement, judge
-from competitions.registry import OWN_VARIABLE, get, is_own
-from competitions.task import line_at_fault
-from foundation.bubblewrap import proc
-from foundation.problems import DataProblem, EnvironmentProblem, Problem
-from foundation.workers import Ended, Limits, Progressed, ReportProgress, WorkerPool
+from mlebench_console.competitions.judging import GradeRequest, Judgement, judge
+from mlebench_console.competitions.registry import OWN_VARIABLE, get, is_own
+from mlebench_console.competitions.task import line_at_fault
+from mlebench_console.foundation.bubblewrap import proc
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
+from mlebench_console.foundation.workers import Ended, Limits, Progressed, ReportProgress, WorkerPool
 
 PER_PROCESS = 100
 """How many submissions a process grades in turn where many are graded at once."""
@@ -106,7 +106,11 @@ class Grader:
         """
         self._limits = limits
         self._pool = WorkerPool(
-            preload=("competitions.judging", "competitions.kit.tables", "pandas"),
+            preload=(
+                "mlebench_console.competitions.judging",
+                "mlebench_console.competitions.kit.tables",
+                "pandas",
+            ),
             environment=_environment(),
             wrapper=_sandbox(),
             capture_output=True,

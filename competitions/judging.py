@@ -16,9 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
-from competitions.model import Edition, Parameter
-from competitions.registry import get, load_task
-from competitions.submissions import (
+from mlebench_console.competitions.model import Edition, Parameter
+from mlebench_console.competitions.registry import get, load_task
+from mlebench_console.competitions.submissions import (
     NoSubmission,
     NotCsv,
     SubmissionFile,
@@ -26,9 +26,15 @@ from competitions.submissions import (
     limits_for,
     limits_like,
 )
-from competitions.task import Grading, InvalidSubmission, PublicData, merge_parameters, refuse_excluded
-from foundation.files import reading_untrusted
-from foundation.problems import DataProblem
+from mlebench_console.competitions.task import (
+    Grading,
+    InvalidSubmission,
+    PublicData,
+    merge_parameters,
+    refuse_excluded,
+)
+from mlebench_console.foundation.files import reading_untrusted
+from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:
     import pandas as pd

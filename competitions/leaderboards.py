@@ -10,9 +10,9 @@ from functools import lru_cache
 from operator import neg
 from pathlib import Path
 
-from competitions.model import Competition
-from foundation.files import read_csv
-from foundation.problems import DataProblem
+from mlebench_console.competitions.model import Competition
+from mlebench_console.foundation.files import read_csv
+from mlebench_console.foundation.problems import DataProblem
 
 # One line per team with its score alone, under the heading that MLE-bench's readers look for.
 SCORE = "score"

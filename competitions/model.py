@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from foundation.fields import Bounds
-from foundation.problems import UsageProblem
+from mlebench_console.foundation.fields import Bounds
+from mlebench_console.foundation.problems import UsageProblem
 
 Edition = Literal["v1", "corrected"]
 EDITIONS: tuple[Edition, ...] = ("v1", "corrected")

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any, Literal, Protocol, Self, TypeVar, cast, runtime_checkable
 
-from foundation.problems import DataProblem
+from mlebench_console.foundation.problems import DataProblem
 
 
 class RawDataProblem(DataProblem):

@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from competitions.model import CONTENT, Competition
-from foundation.fields import FieldError, read_fields
-from foundation.problems import DataProblem
+from mlebench_console.competitions.model import CONTENT, Competition
+from mlebench_console.foundation.fields import FieldError, read_fields
+from mlebench_console.foundation.problems import DataProblem
 
 DERIVED = ("folder", "thresholds.is_lower_better")
 """Fields of the records that are derived and must not be written in the file."""

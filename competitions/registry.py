@@ -17,9 +17,9 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from competitions.model import Competition
-from competitions.reading import read_competition
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console.competitions.model import Competition
+from mlebench_console.competitions.reading import read_competition
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 OWN_VARIABLE = "MLEBENCH_COMPETITIONS"
 """The environment variable that lists users' own folders of competitions, separated as in PATH."""
@@ -29,7 +29,7 @@ ENTRY_POINTS = "mlebench_console.competitions"
 
 _HOME = Path(__file__).parent
 _BENCHMARK = "benchmark"
-_TASKS = "competitions.tasks"  # the package name under which task modules are loaded
+_TASKS = "mlebench_console.competitions.tasks"  # the package name under which task modules are loaded
 _ALIASES = {"lite": "low", "all": "split75"}
 _UNION = ("low", "medium", "high")
 # A name is suggested from this similarity on, if it is at most so much below the best one, and at most so many.

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from competitions.task import OTHER_SEPARATORS
-from foundation.files import TooLarge, reading_untrusted
-from foundation.problems import LFS_POINTER, DataProblem
+from mlebench_console.competitions.task import OTHER_SEPARATORS
+from mlebench_console.foundation.files import TooLarge, reading_untrusted
+from mlebench_console.foundation.problems import LFS_POINTER, DataProblem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +115,7 @@ class SubmissionFile:
             TooLargeToRead: it has more bytes, lines or columns than allowed.
             NotCsv: it is not text, or not a table; the message says what and where.
         """
-        from competitions.kit import tables
+        from mlebench_console.competitions.kit import tables
 
         with self._open() as stream:
             self._scan(stream)

@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from competitions.model import Competition, Edition, Parameter
-from competitions.raw import RawDataProblem, RawPath
-from foundation.problems import UsageProblem
+from mlebench_console.competitions.model import Competition, Edition, Parameter
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +123,7 @@ class PublicData(_Job):
         self, name: str, *, text: tuple[str, ...] | None = None, columns: tuple[str, ...] | None = None
     ) -> pd.DataFrame:
         """Read a public table or some of its columns, those in `text` verbatim (all with an empty tuple)."""
-        from competitions.kit import tables
+        from mlebench_console.competitions.kit import tables
 
         return tables.read_csv(self.public / name, text=text, columns=columns)
 
@@ -169,7 +169,7 @@ class Grading(_Job):
         self, *, text: tuple[str, ...] | None = None, columns: tuple[str, ...] | None = None
     ) -> pd.DataFrame:
         """Read the answers or some of their columns, those in `text` verbatim (all with an empty tuple)."""
-        from competitions.kit import tables
+        from mlebench_console.competitions.kit import tables
 
         if self.stand_in is not None:  # the task has made its columns as `grade` reads them
             return self.stand_in if columns is None else self.stand_in[list(columns)]

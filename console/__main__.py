@@ -1,4 +1,4 @@
-"""The program's entry point, for `mlebench-console` and `python -m console`."""
+"""The program's entry point, for `mlebench-console` and `python -m mlebench_console.console`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    from console.cli.program import run
+    from mlebench_console.console.cli.program import run
 
     sys.exit(run(sys.argv[1:]))
 

@@ -7,21 +7,21 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from foundation.text import plural
-from state.lifecycle import FailureClass, Outcome
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
-    from competitions.model import Thresholds
-    from engine.control import EngineStatus
-    from engine.options.sweep import Launch
-    from engine.runs.budgets import BudgetStanding
-    from engine.scoreboard import Cell, Interim
-    from engine.scoreboard.timeline import ExpectedEnd
-    from engine.sweeps.forecast import Forecast, JobsForecast
-    from engine.sweeps.waiting import Waiting
-    from environment.gateway.records import OpenCall
-    from state.records import Acknowledgement, Attempt, KaggleState, Run, Sweep
-    from state.usage.outages import ProviderOutage
+    from mlebench_console.competitions.model import Thresholds
+    from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.engine.options.sweep import Launch
+    from mlebench_console.engine.runs.budgets import BudgetStanding
+    from mlebench_console.engine.scoreboard import Cell, Interim
+    from mlebench_console.engine.scoreboard.timeline import ExpectedEnd
+    from mlebench_console.engine.sweeps.forecast import Forecast, JobsForecast
+    from mlebench_console.engine.sweeps.waiting import Waiting
+    from mlebench_console.environment.gateway.records import OpenCall
+    from mlebench_console.state.records import Acknowledgement, Attempt, KaggleState, Run, Sweep
+    from mlebench_console.state.usage.outages import ProviderOutage
 
 UNKNOWN = "-"
 
@@ -165,7 +165,7 @@ def _soon(moment: float, now: float) -> str:
 
 def placed(attempt: Attempt, now: float) -> str:
     """Write where a batch system runs an attempt, or why it waits; empty for one on the engine's own host."""
-    from state.records import HERE  # the first frame needs no record
+    from mlebench_console.state.records import HERE  # the first frame needs no record
 
     if attempt.placement == HERE:
         return ""

@@ -9,16 +9,16 @@ import secrets
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from engine.agents import IGNORED, Agent, folder_version, get_agent
-from engine.places import agents_folders
-from foundation import files, folders
-from foundation.clock import Clock
-from foundation.daemon_log import Log
-from foundation.files import PARTIAL_SUFFIX
-from foundation.problems import DataProblem, EnvironmentProblem
-from state import sweeps
-from state.database import Database
-from state.records import Sweep
+from mlebench_console.engine.agents import IGNORED, Agent, folder_version, get_agent
+from mlebench_console.engine.places import agents_folders
+from mlebench_console.foundation import files, folders
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.files import PARTIAL_SUFFIX
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.state import sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Sweep
 
 FOLDER = "agents"
 MOST_BYTES = 1 << 30

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foundation.folders import content_digest
-from foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
+from mlebench_console.foundation.folders import content_digest
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
 
 CONFIG_NAME = "config.yaml"
 ANCHORS = frozenset({"vars", "defaults", "kwargs_common"})

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from competitions.grader import grade
-from competitions.model import Competition
-from engine.datasets.prepared import checksums, verification
-from engine.grading.grader import report_on, request_for
-from engine.layout import dataset_folder
-from foundation.problems import Problem
+from mlebench_console.competitions.grader import grade
+from mlebench_console.competitions.model import Competition
+from mlebench_console.engine.datasets.prepared import checksums, verification
+from mlebench_console.engine.grading.grader import report_on, request_for
+from mlebench_console.engine.layout import dataset_folder
+from mlebench_console.foundation.problems import Problem
 
 _PACKAGES = ("mlebench-console", "numpy", "pandas")
 

@@ -21,20 +21,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from competitions import registry
-from competitions.authoring.drafts import TODO
-from competitions.authoring.hostile import hostile_forms
-from competitions.authoring.linting import example_of, faults_of
-from competitions.descriptions import description, obfuscated_description
-from competitions.judging import GradeRequest, Judgement, judge
-from competitions.model import EDITIONS, Competition, Edition, Parameter
-from competitions.task import line_at_fault
-from engine.datasets.plans import Options
-from engine.datasets.preparing import prepare
-from engine.grading.report import SCORE_DECIMALS
-from engine.images.building import PACKAGES_OF_THE_GRADER
-from foundation.problems import DataProblem, Problem, UsageProblem
-from foundation.workers import Ended, ReportProgress, WorkerPool
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.authoring.drafts import TODO
+from mlebench_console.competitions.authoring.hostile import hostile_forms
+from mlebench_console.competitions.authoring.linting import example_of, faults_of
+from mlebench_console.competitions.descriptions import description, obfuscated_description
+from mlebench_console.competitions.judging import GradeRequest, Judgement, judge
+from mlebench_console.competitions.model import EDITIONS, Competition, Edition, Parameter
+from mlebench_console.competitions.task import line_at_fault
+from mlebench_console.engine.datasets.plans import Options
+from mlebench_console.engine.datasets.preparing import prepare
+from mlebench_console.engine.grading.report import SCORE_DECIMALS
+from mlebench_console.engine.images.building import PACKAGES_OF_THE_GRADER
+from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
+from mlebench_console.foundation.workers import Ended, ReportProgress, WorkerPool
 
 Health = Literal["ok", "warn", "fail"]
 
@@ -93,7 +93,10 @@ def check(
     # another hash seed, so that sets have another order than in this process
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     again = WorkerPool(
-        preload=("engine.datasets.preparing", "competitions.kit.tables.labelled_table"),
+        preload=(
+            "mlebench_console.engine.datasets.preparing",
+            "mlebench_console.competitions.kit.tables.labelled_table",
+        ),
         environment={**os.environ, "PYTHONHASHSEED": seed},
         capture_output=True,
     )
@@ -144,7 +147,7 @@ def _check_files(competition: Competition) -> Iterator[Finding]:
 
 def _absent_in_containers(competition: Competition) -> list[str]:
     """Return the libraries that the task's modules import when they are loaded, and that grading containers lack."""
-    present = {*sys.stdlib_module_names, *PACKAGES_OF_THE_GRADER, "competitions", "foundation"}
+    present = {*sys.stdlib_module_names, *PACKAGES_OF_THE_GRADER, "mlebench_console"}
     imported: set[str] = set()
     for path in competition.folder.glob("*.py"):
         try:
@@ -308,7 +311,7 @@ class _EditionCheck:
         yield self._check_speed(perfect)
 
     def _check_speed(self, submission: Path) -> Finding:
-        from competitions.kit import tables
+        from mlebench_console.competitions.kit import tables
 
         began = time.perf_counter()
         self._judge(submission)
@@ -369,7 +372,8 @@ class _EditionCheck:
         else:
             body = f"data.sample().assign({', '.join(f'{name}=0' for name in more)})"
         return (
-            f"Write into {self.competition.task_path}, and import PublicData from competitions.task:\n\n"
+            f"Write into {self.competition.task_path}, and import PublicData from"
+            " mlebench_console.competitions.task:\n\n"
             "def stand_in_answers(data: PublicData) -> pd.DataFrame:\n"
             '    """Return the columns of the answers, made from public data, to validate submissions."""\n'
             f"    return {body}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from foundation.problems import Problem
+from mlebench_console.foundation.problems import Problem
 
 
 class Mend(StrEnum):

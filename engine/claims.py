@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine.space import naming_full_disks
-from foundation.problems import StateProblem
+from mlebench_console.engine.space import naming_full_disks
+from mlebench_console.foundation.problems import StateProblem
 
 BEAT_SECONDS = 15.0
 _STALE_SECONDS = 180.0

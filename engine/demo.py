@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 from contextlib import closing
 
-from engine.control import RefusedRequest, ask, ensure_running, stop
-from engine.demo_data import DEMO_COMPETITIONS
-from engine.places import Places
-from foundation.problems import StateProblem
-from state import database, sweeps
+from mlebench_console.engine.control import RefusedRequest, ask, ensure_running, stop
+from mlebench_console.engine.demo_data import DEMO_COMPETITIONS
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import StateProblem
+from mlebench_console.state import database, sweeps
 
 DUMMY = "demo-dummy"
 BASELINE = "demo-baseline"

@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from competitions.model import Competition, Edition
-from foundation import manifests
-from foundation.files import PARTIAL_SUFFIX
-from foundation.problems import DataProblem, reading
+from mlebench_console.competitions.model import Competition, Edition
+from mlebench_console.foundation import manifests
+from mlebench_console.foundation.files import PARTIAL_SUFFIX
+from mlebench_console.foundation.problems import DataProblem, reading
 
 MARKER = ".complete.json"
 MANIFEST = manifests.NAME

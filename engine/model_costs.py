@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from environment.gateway.dialects import Usage
-from environment.gateway.prices import PriceTable, Tier, TokenPrice, added, price_table
-from state.records import SweepSpec
-from state.usage.model_calls import ModelUse
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.prices import PriceTable, Tier, TokenPrice, added, price_table
+from mlebench_console.state.records import SweepSpec
+from mlebench_console.state.usage.model_calls import ModelUse
 
 CURRENCY = "USD"
 _TOKENS = tuple(field.name for field in fields(Usage))

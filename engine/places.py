@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.settings import PlaceSettings, read_table
-from foundation.problems import UsageProblem
+from mlebench_console.engine.settings import PlaceSettings, read_table
+from mlebench_console.foundation.problems import UsageProblem
 
 STATE_VARIABLE = "MLEBENCH_STATE_DIR"
 DATA_VARIABLE = "MLEBENCH_DATA_DIR"
@@ -148,6 +148,6 @@ def agents_folders(agents_dir: str) -> tuple[Path, ...]:
 
 def own_agents_folder() -> Path:
     """Return the folder of the agents that come with this project."""
-    import environment
+    from mlebench_console import environment
 
-    return Path(environment.__path__[0]) / "agents"
+    return Path(environment.__path__[0]).resolve() / "agents"

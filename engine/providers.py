@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from engine.settings import read_values
-from environment.gateway.dialects import Dialect
-from environment.gateway.prices import LONG_PROMPTS, PriceTable, TokenPrice, price_table
-from environment.runner import layout
-from environment.runner.protocol import ModelProvider
-from foundation.fields import Bounds, FieldError, read_fields
-from foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.engine.settings import read_values
+from mlebench_console.environment.gateway.dialects import Dialect
+from mlebench_console.environment.gateway.prices import LONG_PROMPTS, PriceTable, TokenPrice, price_table
+from mlebench_console.environment.runner import layout
+from mlebench_console.environment.runner.protocol import ModelProvider
+from mlebench_console.foundation.fields import Bounds, FieldError, read_fields
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 TABLE = "providers"
 PRICES = "model_prices"

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from environment.container.trees import open_file, walk
-from environment.runner import protocol
-from foundation.clock import run_group_stamp
-from foundation.files import csv_text, read_csv, reading_untrusted, write_json, write_text
-from foundation.problems import DataProblem, reading, refuse_pointer, writing
+from mlebench_console.environment.container.trees import open_file, walk
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.clock import run_group_stamp
+from mlebench_console.foundation.files import csv_text, read_csv, reading_untrusted, write_json, write_text
+from mlebench_console.foundation.problems import DataProblem, reading, refuse_pointer, writing
 
 METADATA = "metadata.json"
 MAPPING_NAME = "run_group_experiments.csv"

@@ -12,9 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
-from foundation import files
-from foundation.fields import Bounds, FieldError, read_fields
-from foundation.problems import UsageProblem
+from mlebench_console.foundation import files
+from mlebench_console.foundation.fields import Bounds, FieldError, read_fields
+from mlebench_console.foundation.problems import UsageProblem
 
 Value = str | bool | int | float | list[str] | None
 _Positive = Annotated[float, Bounds("a number above 0", above=0)]

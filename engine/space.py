@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from foundation.problems import EnvironmentProblem
-from foundation.text import gigabytes
+from mlebench_console.foundation.problems import EnvironmentProblem
+from mlebench_console.foundation.text import gigabytes
 
 _USUAL_GROWTH = 1.6
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from foundation.clock import iso
+from mlebench_console.foundation.clock import iso
 
 # Writes an event to the log, with its exception if there was one.
 Log = Callable[[str, BaseException | None], None]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from foundation.problems import DataProblem, reading, refuse_pointer
+from mlebench_console.foundation.problems import DataProblem, reading, refuse_pointer
 
 PARTIAL_SUFFIX = ".partial"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

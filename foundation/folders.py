@@ -8,7 +8,7 @@ import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 
 _PIECE_BYTES = 1 << 20
 _READABLE = 0o555

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foundation import files
-from foundation.problems import DataProblem
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import DataProblem
 
 _MAX_READ = 4 << 20
 

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from foundation.problems import DataProblem
+from mlebench_console.foundation.problems import DataProblem
 
 NAME = "manifest.jsonl"
 FORMAT = 1

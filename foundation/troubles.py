@@ -6,7 +6,7 @@ from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from foundation.clock import Clock
+from mlebench_console.foundation.clock import Clock
 
 FIRST_WAIT_SECONDS = 5.0
 LONGEST_WAIT_SECONDS = 60.0

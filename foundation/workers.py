@@ -1,10 +1,10 @@
 """Run functions in child processes with limits, forked from one server process that has the heavy libraries loaded.
 
-A function that crashes, runs out of memory or never ends affects only its own job. `python -m foundation.workers`
-is the server: it reads jobs from standard input and writes events to standard output, both as JSON lines. It loads
-the libraries before its first job, so that every child has them. A child may run several jobs in turn, each with its
-own limits, if the owner allows it: a fork takes as long as a short job. When the owner exits (end of input), the
-server kills all jobs; when the server is killed, the kernel kills them.
+A function that crashes, runs out of memory or never ends affects only its own job. `python -m
+mlebench_console.foundation.workers` is the server: it reads jobs from standard input and writes events to standard
+output, both as JSON lines. It loads the libraries before its first job, so that every child has them. A child may
+run several jobs in turn, each with its own limits, if the owner allows it: a fork takes as long as a short job. When
+the owner exits (end of input), the server kills all jobs; when the server is killed, the kernel kills them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from foundation import problems
-from foundation.problems import DataProblem, EnvironmentProblem, Problem
+from mlebench_console.foundation import problems
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
 
 ReportProgress = Callable[[str, str, int, int], None]
 """Called with the step, the item in it, how much is done and how much there is (0: unknown)."""
@@ -226,7 +226,14 @@ class WorkerPool:
         environment = os.environ if self._environment is None else self._environment
         server = subprocess.Popen(
             # -P keeps the working directory off the import path, as an agent may have put modules there
-            [*self._wrapper, sys.executable, "-P", "-m", "foundation.workers", json.dumps(self._options)],
+            [
+                *self._wrapper,
+                sys.executable,
+                "-P",
+                "-m",
+                "mlebench_console.foundation.workers",
+                json.dumps(self._options),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if self._options["capture_output"] else None,

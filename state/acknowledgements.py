@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from state import events
-from state.database import Database
-from state.records import Acknowledgement
+from mlebench_console.state import events
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Acknowledgement
 
 
 def all_acknowledgements(database: Database) -> dict[str, Acknowledgement]:

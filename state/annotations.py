@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from foundation.problems import UsageProblem
-from state import events, runs, sweeps
-from state.database import Database
-from state.records import Run, Sweep, Tag
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state import events, runs, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Run, Sweep, Tag
 
 LONGEST_NOTE = 2000
 MOST_TAGS = 20

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from state.lifecycle import FailureClass
+from mlebench_console.state.lifecycle import FailureClass
 
 LONGEST_CAUSE = 160
 UNGRADABLE = "ungradable"

@@ -13,9 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from foundation.problems import StateProblem, UsageProblem
-from state.causes import cause_of
-from state.lifecycle import FailureClass
+from mlebench_console.foundation.problems import StateProblem, UsageProblem
+from mlebench_console.state.causes import cause_of
+from mlebench_console.state.lifecycle import FailureClass
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -263,7 +263,7 @@ def migrate(connection: sqlite3.Connection) -> None:
 
     @steps(name="0001-first-schema")
     def _first_schema(database: Database) -> None:
-        for statement in files("state").joinpath("schema.sql").read_text().split(";"):
+        for statement in files("mlebench_console.state").joinpath("schema.sql").read_text().split(";"):
             if statement.strip():
                 database.conn.execute(statement)
         database.conn.execute("PRAGMA user_version = 1")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from state import events
-from state.database import Database
-from state.records import Dataset, DatasetState, DatasetStep, KaggleState, StepState
+from mlebench_console.state import events
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Dataset, DatasetState, DatasetStep, KaggleState, StepState
 
 # The text of an event for a dataset that has reached a state.
 _SAID = {

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from state.database import Database, to_json
-from state.records import Attempt, Event, Run
+from mlebench_console.state.database import Database, to_json
+from mlebench_console.state.records import Attempt, Event, Run
 
 
 def append(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from state import events
-from state.database import Database
-from state.records import Experiment
+from mlebench_console.state import events
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Experiment
 
 
 def assign(database: Database, experiment_id: str, sweep_id: str, *, now: float, note: str = "") -> None:

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from state import events, runs
-from state.database import Database, read_all
+from mlebench_console.state import events, runs
+from mlebench_console.state.database import Database, read_all
 
 
 class Layer(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from foundation.problems import StateProblem
+from mlebench_console.foundation.problems import StateProblem
 
 # The author of failure classes that were not set by hand.
 ENGINE = "engine"

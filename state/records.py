@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from foundation.hardware import Hardware
-from foundation.text import plural
-from state.lifecycle import ENDED, LIVE, FailureClass, Outcome, RunState, SweepState
+from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import ENDED, LIVE, FailureClass, Outcome, RunState, SweepState
 
 
 class RequestState(StrEnum):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from state.database import Database, to_json
-from state.records import Request, RequestState
+from mlebench_console.state.database import Database, to_json
+from mlebench_console.state.records import Request, RequestState
 
 
 def file(

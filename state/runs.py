@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 
-from foundation.problems import UsageProblem
-from state.causes import group_of
-from state.database import Database
-from state.lifecycle import ENGINE, LIVE, OCCUPYING, FailureClass, RunState, SweepState
-from state.records import HERE, Attempt, Run
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state.causes import group_of
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import ENGINE, LIVE, OCCUPYING, FailureClass, RunState, SweepState
+from mlebench_console.state.records import HERE, Attempt, Run
 
 
 @dataclass(frozen=True)

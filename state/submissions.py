@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from foundation.problems import StateProblem
-from state import events, runs
-from state.database import Database, to_json
-from state.records import Grade, Submission
+from mlebench_console.foundation.problems import StateProblem
+from mlebench_console.state import events, runs
+from mlebench_console.state.database import Database, to_json
+from mlebench_console.state.records import Grade, Submission
 
 _WITH_GRADES = (
     "SELECT submissions.*, graded_at, edition, grades.score, grades.valid, grades.standing, message"

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from foundation.problems import UsageProblem
-from state import events, runs
-from state.database import Database, read_all, to_json
-from state.lifecycle import ENDED, LIVE, MEDALS, RunState, SweepState
-from state.records import Sweep, SweepCounts, SweepSpec
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state import events, runs
+from mlebench_console.state.database import Database, read_all, to_json
+from mlebench_console.state.lifecycle import ENDED, LIVE, MEDALS, RunState, SweepState
+from mlebench_console.state.records import Sweep, SweepCounts, SweepSpec
 
 
 def create(

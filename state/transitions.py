@@ -6,13 +6,13 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from foundation.hardware import Hardware
-from foundation.problems import StateProblem
-from state import events, runs
-from state.causes import cause_key, cause_of, group_of, ungradable_key
-from state.database import Database, to_json
-from state.lifecycle import ENDED, ENGINE, FailureClass, Outcome, RunState, require_allowed
-from state.records import HERE, Attempt, Run
+from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.problems import StateProblem
+from mlebench_console.state import events, runs
+from mlebench_console.state.causes import cause_key, cause_of, group_of, ungradable_key
+from mlebench_console.state.database import Database, to_json
+from mlebench_console.state.lifecycle import ENDED, ENGINE, FailureClass, Outcome, RunState, require_allowed
+from mlebench_console.state.records import HERE, Attempt, Run
 
 _TOKEN_BYTES = 6
 _GRADING_WORKS = {"grading_problem": "", "grading_fails_since": None, "grading_retry_at": None}

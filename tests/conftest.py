@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -19,7 +20,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-from engine.places import Places
+from mlebench_console.engine.places import Places
 from tests import failures, shared
 from tests.keywords import may_hold, sought_names
 from tests.leftovers import wait_for_none
@@ -236,6 +237,14 @@ def nothing_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     yield
     left = wait_for_none(tmp_path_factory.getbasetemp(), patience=_PATIENCE_WITH_LEFTOVERS)
     assert not left, "tests left processes behind: " + "; ".join(process.command for process in left)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_root() -> Iterator[None]:
+    """Fail tests that import one of our packages by its folder's name, as it is a second module beside the real one."""
+    yield
+    folders = {"competitions", "console", "engine", "environment", "foundation", "state"}
+    assert not folders & set(sys.modules)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from console.cli.program import PROGRAM, root_command
+from mlebench_console.console.cli.program import PROGRAM, root_command
 from tools.reference import WRITERS, subcommands
 
 ROOT = Path(__file__).parent.parent

@@ -25,11 +25,14 @@ HEAVY = {"pandas", "numpy", "sklearn", "scipy", "docker", "kaggle", "textual", "
 
 
 def imports_of(path: Path) -> Iterator[str]:
+    """Yield the first part of each imported module's name, without the root of our own."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = []
         if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
+            names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            yield node.module.partition(".")[0]
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        yield from (name.removeprefix("mlebench_console.").partition(".")[0] for name in names)
 
 
 @pytest.mark.parametrize("package", FLOORS)
@@ -73,10 +76,10 @@ def modules_after(code: str) -> set[str]:
 @pytest.mark.parametrize(
     "code",
     [
-        "from console.cli.program import run; run(['--help'])",
-        "from console.cli.program import run; run(['sweep', '--help'])",
-        "from console.cli.program import run; run(['grade-sample', '--help'])",
-        "import engine, competitions.registry, engine.places, engine.control.status",
+        "from mlebench_console.console.cli.program import run; run(['--help'])",
+        "from mlebench_console.console.cli.program import run; run(['sweep', '--help'])",
+        "from mlebench_console.console.cli.program import run; run(['grade-sample', '--help'])",
+        "import mlebench_console, mlebench_console.competitions.registry, mlebench_console.engine.control.status",
     ],
     ids=["help", "help of a group", "help of a command", "packages"],
 )
@@ -86,17 +89,26 @@ def test_starting_up_loads_nothing_heavy(code: str) -> None:
 
 def test_the_first_frame_needs_no_state_and_no_engine() -> None:
     loaded = subprocess.run(
-        [sys.executable, "-c", "import console.tui.run, sys; sys.stdout.write(' '.join(sys.modules))"],
+        [
+            sys.executable,
+            "-c",
+            "import mlebench_console.console.tui.run, sys; sys.stdout.write(' '.join(sys.modules))",
+        ],
         capture_output=True,
         text=True,
         check=True,
         cwd=ROOT,
     ).stdout.split()
-    assert not {"sqlite3", "state.records", "engine.control", "competitions.model"} & set(loaded)
+    assert not {
+        "sqlite3",
+        "mlebench_console.state.records",
+        "mlebench_console.engine.control",
+        "mlebench_console.competitions.model",
+    } & set(loaded)
 
 
 def test_help_loads_no_command() -> None:
-    code = "from console.cli.program import run; run(['--help'])"
+    code = "from mlebench_console.console.cli.program import run; run(['--help'])"
     told = subprocess.run(
         [sys.executable, "-c", f"{code}\nimport sys; sys.stderr.write(' '.join(sys.modules))"],
         capture_output=True,
@@ -104,11 +116,11 @@ def test_help_loads_no_command() -> None:
         check=True,
         cwd=ROOT,
     )
-    loaded = {name for name in told.stderr.split() if name.startswith(("console.", "engine", "state"))}
+    loaded = {name for name in told.stderr.split() if name.startswith("mlebench_console.")}
     assert loaded == {
-        "console.cli",
-        "console.cli.common",
-        "console.cli.output",
-        "console.cli.program",
-        "console.tables",
+        "mlebench_console.console.cli",
+        "mlebench_console.console.cli.common",
+        "mlebench_console.console.cli.output",
+        "mlebench_console.console.cli.program",
+        "mlebench_console.console.tables",
     }

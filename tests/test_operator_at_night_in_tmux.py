@@ -18,17 +18,17 @@ from typing import Any
 
 import pytest
 
-from competitions import registry
-from engine.places import Places
-from environment.runner import protocol
-from environment.runner.code_snapshots import CodeSnapshots
-from foundation import locks
-from foundation.clock import SystemClock
-from state import acknowledgements, runs, submissions, sweeps, transitions
-from state.database import Database, open_for_reading, open_for_writing
-from state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from state.records import Grade, Run, SweepSpec
-from state.transitions import Failure
+from mlebench_console.competitions import registry
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
+from mlebench_console.foundation import locks
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.state import acknowledgements, runs, submissions, sweeps, transitions
+from mlebench_console.state.database import Database, open_for_reading, open_for_writing
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
+from mlebench_console.state.records import Grade, Run, SweepSpec
+from mlebench_console.state.transitions import Failure
 from tests.engine.conftest import prepared_data
 from tests.engine.harness import WAIT_FOR_GO, Harness, eventually
 from tests.terminal import Terminal
@@ -224,7 +224,8 @@ def test_a_night_takes_forty_keys_from_the_first_look_to_the_row(
     operator, places = Operator(terminal), night.places
     try:
         terminal.type(
-            f"cd {shlex.quote(str(tmp_path))}; PYTHONPATH={shlex.quote(str(ROOT))} {sys.executable} -m console"
+            f"cd {shlex.quote(str(tmp_path))}; PYTHONPATH={shlex.quote(str(ROOT / 'src'))}"
+            f" {sys.executable} -m mlebench_console.console"
             f" --state-dir={places.state_dir} --data-dir={places.data_dir} --config={places.config_file}"
         )
         terminal.wait_for("engine ok", "96 % full", "GPU lost", "×17", "the fold has no rows", "KeyError")

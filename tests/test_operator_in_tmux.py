@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.control import status, stop
-from engine.places import Places
+from mlebench_console.engine.control import status, stop
+from mlebench_console.engine.places import Places
 from tests.conformance.trees import VECTORS, Vector
 from tests.terminal import Terminal
 
@@ -55,7 +55,7 @@ def program(places: Places, terminal: Terminal) -> Iterator[str]:
     """The program as it is typed here; whatever engine it started is stopped at the end."""
     places.config_file.touch()
     name = (
-        f"{sys.executable} -m console --state-dir={places.state_dir} --data-dir={places.data_dir}"
+        f"{sys.executable} -m mlebench_console.console --state-dir={places.state_dir} --data-dir={places.data_dir}"
         f" --config={places.config_file}"
     )
     terminal.type(

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks import console_world
-from engine.places import Places
-from environment.runner import protocol
-from state import requests, runs, transitions
-from state.database import open_for_reading, open_for_writing
-from state.lifecycle import FailureClass
-from state.transitions import Failure
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state import requests, runs, transitions
+from mlebench_console.state.database import open_for_reading, open_for_writing
+from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.transitions import Failure
 from tests.terminal import Terminal
 
 ROOT = Path(__file__).parent.parent
@@ -74,7 +74,7 @@ def test_a_failed_seed_of_225_runs_is_found_read_and_relaunched_on_a_terminal_th
     terminal: Terminal, places: Places, failed: int
 ) -> None:
     terminal.type(
-        f"cd {shlex.quote(str(ROOT))}; {sys.executable} -m console --state-dir={places.state_dir}"
+        f"cd {shlex.quote(str(ROOT))}; {sys.executable} -m mlebench_console.console --state-dir={places.state_dir}"
         f" --data-dir={places.data_dir} --config={places.config_file} --screen sweep:{console_world.PLAYED}"
     )
     terminal.wait_for("engine ok", "64 running", "seed 1")

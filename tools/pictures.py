@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from console.tui.app import ConsoleApp
-from console.tui.config import Settings
-from console.tui.theme import PALETTE_NAMES
-from engine.control.status import lock_path
-from engine.places import Places
-from foundation.locks import FileLock
+from mlebench_console.console.tui.app import ConsoleApp
+from mlebench_console.console.tui.config import Settings
+from mlebench_console.console.tui.theme import PALETTE_NAMES
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.locks import FileLock
 from tests.console import worlds
 from tests.console.world import FrozenClock, World
 

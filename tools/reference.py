@@ -11,27 +11,35 @@ from typing import Any
 
 import msgspec
 
-from competitions.model import Competition
-from competitions.reading import DERIVED
-from console.cli.program import PROGRAM, root_command
-from console.tui.keys import TABLE
-from console.views.code import DiffLine, FileChange, Hunk, SettingChange
-from engine.agreement import Agreement, AgreementReport, Graded, SumOf
-from engine.authoring import Finding
-from engine.control import Answer, EngineStatus
-from engine.grading.report import Report
-from engine.model_costs import ModelTotal
-from engine.rungroups import SubmissionLine
-from engine.scoreboard import Comparison, Difference, Duel, Row, Side
-from engine.scoreboard.insight import Detectable, Effort, EndingsOfSplit, Flag, PassAtK, Stability, TimePoint
-from engine.scoreboard.model import Interim, Standing
-from engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, Timeline
-from environment.gateway.records import ModelCall
-from environment.runner.code_snapshots import KeptFile, LeftOut
-from foundation.fields import fields_of
-from state.records import Attempt, Event, Run, Submission, Sweep, SweepCounts, SweepSpec
-from state.usage.model_calls import ModelUse
-from state.usage.network_use import NetworkUse
+from mlebench_console.competitions.model import Competition
+from mlebench_console.competitions.reading import DERIVED
+from mlebench_console.console.cli.program import PROGRAM, root_command
+from mlebench_console.console.tui.keys import TABLE
+from mlebench_console.console.views.code import DiffLine, FileChange, Hunk, SettingChange
+from mlebench_console.engine.agreement import Agreement, AgreementReport, Graded, SumOf
+from mlebench_console.engine.authoring import Finding
+from mlebench_console.engine.control import Answer, EngineStatus
+from mlebench_console.engine.grading.report import Report
+from mlebench_console.engine.model_costs import ModelTotal
+from mlebench_console.engine.rungroups import SubmissionLine
+from mlebench_console.engine.scoreboard import Comparison, Difference, Duel, Row, Side
+from mlebench_console.engine.scoreboard.insight import (
+    Detectable,
+    Effort,
+    EndingsOfSplit,
+    Flag,
+    PassAtK,
+    Stability,
+    TimePoint,
+)
+from mlebench_console.engine.scoreboard.model import Interim, Standing
+from mlebench_console.engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, Timeline
+from mlebench_console.environment.gateway.records import ModelCall
+from mlebench_console.environment.runner.code_snapshots import KeptFile, LeftOut
+from mlebench_console.foundation.fields import fields_of
+from mlebench_console.state.records import Attempt, Event, Run, Submission, Sweep, SweepCounts, SweepSpec
+from mlebench_console.state.usage.model_calls import ModelUse
+from mlebench_console.state.usage.network_use import NetworkUse
 
 DOCS = Path(__file__).parent.parent / "docs"
 WIDTH = 100

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from foundation.problems import DataProblem, Problem
 from mlebench.registry import registry
 from mlebench.utils import get_logger
+from mlebench_console.foundation.problems import DataProblem, Problem
 
 logger = get_logger(__name__)
 
@@ -106,7 +106,7 @@ def _each(ids: Sequence[str]) -> list[str]:
 
 
 def _console(*arguments: str) -> int:
-    from console.cli.program import run
+    from mlebench_console.console.cli.program import run
 
     return run(arguments)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from competitions import registry as known
-from engine import layout
 from mlebench.registry import NO_LEADERBOARD, Competition
 from mlebench.utils import get_logger
+from mlebench_console.competitions import registry as known
+from mlebench_console.engine import layout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ def download_and_prepare_dataset(
     Raises:
         RuntimeError: it can't be prepared; the reason was written to standard error.
     """
-    from console.cli.program import run
+    from mlebench_console.console.cli.program import run
 
     flags = {
         "--keep-raw": keep_raw,
@@ -56,8 +56,8 @@ def ensure_leaderboard_exists(competition: Competition, force: bool = False) -> 
     Raises:
         Problem: it can't be downloaded, or only a part of it.
     """
-    from competitions.leaderboards import path_of
-    from engine.datasets.facts import refresh_leaderboard
+    from mlebench_console.competitions.leaderboards import path_of
+    from mlebench_console.engine.datasets.facts import refresh_leaderboard
 
     if not force:
         return competition.leaderboard

@@ -16,7 +16,7 @@ from mlebench.registry import registry as DEFAULT_REGISTRY  # noqa: N812  # MLE-
 from mlebench.utils import get_logger, purple
 
 if TYPE_CHECKING:
-    from engine.grading.report import Report
+    from mlebench_console.engine.grading.report import Report
 
 logger = get_logger(__name__)
 
@@ -27,7 +27,7 @@ def grade_csv(path_to_submission: Path, competition: Competition) -> Competition
     Raises:
         ValueError: the dataset is not prepared.
     """
-    from engine import grade_submission
+    from mlebench_console import grade_submission
 
     _require_prepared(competition)
     report = grade_submission(path_to_submission, competition.id, data_dir=_data_dir(competition))
@@ -47,8 +47,8 @@ def grade_jsonl(path_to_submissions: Path, output_dir: Path, registry: Registry 
         ValueError: a dataset is not prepared.
         Problem: the list can't be read, or the report not be written.
     """
-    from engine.grading.batch import grade_many, write_batch_report
-    from engine.rungroups import read_submissions
+    from mlebench_console.engine.grading.batch import grade_many, write_batch_report
+    from mlebench_console.engine.rungroups import read_submissions
 
     lines = read_submissions(path_to_submissions)
     for competition_id in dict.fromkeys(line.competition_id for line in lines):
@@ -66,8 +66,8 @@ def validate_submission(submission: Path, competition: Competition) -> tuple[boo
     Raises:
         ValueError: the dataset is not prepared.
     """
-    from competitions import grader
-    from engine.grading.grader import form_request_for
+    from mlebench_console.competitions import grader
+    from mlebench_console.engine.grading.grader import form_request_for
 
     if not submission.is_file():
         return False, f"Submission invalid! Submission file {submission} does not exist."

@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from competitions import registry
 from mlebench.utils import get_logger
+from mlebench_console.competitions import registry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ class Grader:
         Raises:
             InvalidSubmissionError: it can't be scored.
         """
-        from engine import grade_submission
+        from mlebench_console import grade_submission
 
         with tempfile.TemporaryDirectory(prefix="mlebench-") as folder:
             handed_in = Path(folder, "submission.csv")

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import competitions
-from competitions import descriptions, leaderboards, model
-from competitions import registry as known
-from competitions.task import Preparation
-from engine.layout import dataset_folder
-from engine.places import find_places
 from mlebench.grade_helpers import Grader
+from mlebench_console import competitions
+from mlebench_console.competitions import descriptions, leaderboards, model
+from mlebench_console.competitions import registry as known
+from mlebench_console.competitions.task import Preparation
+from mlebench_console.engine.layout import dataset_folder
+from mlebench_console.engine.places import find_places
 
 NO_LEADERBOARD = Path(__file__).parent / "no_leaderboard.csv"
 """An empty table with a leaderboard's column, where only the cut-offs are known."""

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foundation.clock import run_group_stamp
+from mlebench_console.foundation.clock import run_group_stamp
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,7 @@ def purple(text: str) -> str:
 
 def read_csv(path: Path | str) -> pd.DataFrame:
     """Read a table as MLE-bench does: numbers become the nearest double, an empty file an empty table."""
-    from competitions.kit import tables
+    from mlebench_console.competitions.kit import tables
 
     return tables.read_csv(Path(path))
 

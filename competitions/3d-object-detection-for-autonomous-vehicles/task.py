@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import metrics, placing, splits, tables
-from competitions.kit.checks import detections
-from competitions.kit.formats import json_files
-from competitions.kit.metrics import geometry, matching
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import metrics, placing, splits, tables
+from mlebench_console.competitions.kit.checks import detections
+from mlebench_console.competitions.kit.formats import json_files
+from mlebench_console.competitions.kit.metrics import geometry, matching
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 Records = list[dict[str, Any]]
 Numbers = npt.NDArray[np.float64]

@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, placing, tables
-from competitions.kit.formats import json_files
-from competitions.kit.tables import labelled_table
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, InvalidSubmission, Preparation
+from mlebench_console.competitions.kit import checks, placing, tables
+from mlebench_console.competitions.kit.formats import json_files
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
 
 LARGEST_SHARE = 0.15  # of all notebooks; the 20,000 of the real data are fewer
 

@@ -1,9 +1,9 @@
 """Aerial Cactus Identification: a row split with images from zip to zip, scored by ROC AUC."""
 
-from competitions.kit import archives
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import archives
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:

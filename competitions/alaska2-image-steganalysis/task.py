@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, splits
-from competitions.kit.tables import labelled_table
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, metrics, placing, splits
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Grading, Preparation
 
 COVER, HIDING = "Cover", ["JMiPOD", "JUNIWARD", "UERD"]
 

@@ -1,9 +1,9 @@
 """APTOS 2019: a row split of eye photographs, scored by quadratic weighted kappa."""
 
-from competitions.kit import checks, metrics, placing
-from competitions.kit.splits import duplicates
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, metrics, placing
+from mlebench_console.competitions.kit.splits import duplicates
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 GRADES = range(5)
 

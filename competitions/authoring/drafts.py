@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from foundation.problems import UsageProblem
+from mlebench_console.foundation.problems import UsageProblem
 
 TODO = "TODO"
 """Marks what the author still has to write."""
@@ -187,10 +187,12 @@ def _task(draft: Draft) -> str:
     kit += ["placing"] if draft.images else []
     needed = "ID, TARGET, GROUP" if draft.group else "ID, TARGET"
     divided = "job, table, table[GROUP]" if draft.group else "job, table"
-    imports = [f"from competitions.kit import {', '.join(kit)}"] if kit else []
-    imports += ["from competitions.kit.tables import labelled_table"]
-    imports += ["from competitions.kit.tasks import graders"] if "graders." in scoring.grade else []
-    imports += ["from competitions.task import Grading, Preparation"]
+    imports = [f"from mlebench_console.competitions.kit import {', '.join(kit)}"] if kit else []
+    imports += ["from mlebench_console.competitions.kit.tables import labelled_table"]
+    imports += (
+        ["from mlebench_console.competitions.kit.tasks import graders"] if "graders." in scoring.grade else []
+    )
+    imports += ["from mlebench_console.competitions.task import Grading, Preparation"]
     constants = {"ID": draft.id_column, "TARGET": draft.target, "GROUP": draft.group, "IMAGES": draft.images}
     what = "whole groups" if draft.group else "rows"
     title = draft.name.replace("\\", "/").replace('"', "'")  # as a docstring can hold it

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from competitions.model import Competition
+from mlebench_console.competitions.model import Competition
 
 _SECTIONS = ("Files", "Metric", "Submission")
 _CODE = re.compile(r"`([^`\n]+)`")

@@ -9,10 +9,10 @@ from typing import IO
 import numpy as np
 import pandas as pd
 
-from competitions.kit import archives, checks, tables
-from competitions.kit.metrics.texts import edit_distances
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
+from mlebench_console.competitions.kit import archives, checks, tables
+from mlebench_console.competitions.kit.metrics.texts import edit_distances
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation, PublicData
 
 TRAIN, TEST = "train_v2.txt", "test_v2.txt"
 HEADER = b'"id","sentence"\n'

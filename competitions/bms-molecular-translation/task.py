@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from competitions.kit import checks, placing
-from competitions.kit.metrics.texts import edit_distances
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, placing
+from mlebench_console.competitions.kit.metrics.texts import edit_distances
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 EXTRA = "extra_approved_InChIs.csv"
 WATER = "InChI=1S/H2O/h1H2"

@@ -1,11 +1,11 @@
 """Cassava Leaf Disease: a split of TFRecord files and of the photos in them, scored by accuracy."""
 
-from competitions.kit import placing, splits
-from competitions.kit.formats import tfrecords
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import placing, splits
+from mlebench_console.competitions.kit.formats import tfrecords
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, Preparation
 
 DISEASES = "label_num_to_disease_map.json"
 SHOWN = ("image", "image_name")

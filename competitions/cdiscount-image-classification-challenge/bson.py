@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Preparation
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Preparation
 
 _SIZE = struct.Struct("<i")
 # The sizes of values by element type, as in the BSON specification.

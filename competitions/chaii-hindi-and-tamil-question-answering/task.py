@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from competitions.kit import checks
-from competitions.kit.metrics.texts import word_jaccard
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks
+from mlebench_console.competitions.kit.metrics.texts import word_jaccard
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 TARGET = "PredictionString"
 TEXT = ["id", "context", "question", "answer_text", "language"]

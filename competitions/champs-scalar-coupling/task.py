@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, placing, splits, tables
-from competitions.kit.metrics.regression import mean_log_error
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation, PublicData
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import checks, placing, splits, tables
+from mlebench_console.competitions.kit.metrics.regression import mean_log_error
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
+from mlebench_console.foundation.problems import DataProblem
 
 MOLECULE, TARGET = "molecule_name", "scalar_coupling_constant"
 STRUCTURES = "structures.csv"

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 import numpy as np
 import numpy.typing as npt
 
-from competitions.kit import archives, checks, metrics, splits
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import archives, checks, metrics, splits
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, Preparation
 
 DIRTY, CLEAN = "train", "train_cleaned"
 

@@ -6,11 +6,11 @@ decided and whose rows have an id; edition v1 uses the earlier test set.
 
 import pandas as pd
 
-from competitions.kit import placing, tables
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import placing, tables
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 COLUMNS = ["Insult", "Date", "Comment"]
 SAMPLE = "sample_submission_null.csv"

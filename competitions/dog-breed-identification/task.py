@@ -1,9 +1,9 @@
 """Dog Breed Identification: a row split of photographs, scored by log loss over 120 breeds."""
 
-from competitions.kit import placing, tables
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import placing, tables
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:

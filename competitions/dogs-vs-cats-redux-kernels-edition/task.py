@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from competitions.kit import archives, checks, metrics, splits
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import archives, checks, metrics, splits
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:

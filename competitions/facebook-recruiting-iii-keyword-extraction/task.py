@@ -1,9 +1,9 @@
 """Keyword Extraction: a split of tagged questions, scored by F1 over sets of tags."""
 
-from competitions.kit import checks, metrics
-from competitions.kit.checks import labels
-from competitions.kit.tables import labelled_table, large_tables
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, metrics
+from mlebench_console.competitions.kit.checks import labels
+from mlebench_console.competitions.kit.tables import labelled_table, large_tables
+from mlebench_console.competitions.task import Grading, Preparation
 
 COLUMNS = dict.fromkeys(["Id", "Title", "Body", "Tags"], "str")
 GUESS = "javascript c# python php java"

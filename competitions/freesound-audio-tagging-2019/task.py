@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from competitions.kit import checks, placing, tables
-from competitions.kit.metrics.ranking import label_ranking_precision
-from competitions.kit.placing import pseudonyms
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import checks, placing, tables
+from mlebench_console.competitions.kit.metrics.ranking import label_ranking_precision
+from mlebench_console.competitions.kit.placing import pseudonyms
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 ID, SAMPLE = "fname", "sample_submission.csv"
 LABELS, LABELS_TABLE = "FSDKaggle2019.meta", "test_post_competition.csv"

@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, splits, tables
-from competitions.kit.metrics.regression import spearman
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import checks, splits, tables
+from mlebench_console.competitions.kit.metrics.regression import spearman
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 RARE = "question_type_spelling"
 COLUMNS = 41

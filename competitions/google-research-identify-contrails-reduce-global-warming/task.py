@@ -4,10 +4,10 @@ import random
 
 import pandas as pd
 
-from competitions.kit import checks, placing, splits
-from competitions.kit.formats import json_files, npy, run_lengths
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, placing, splits
+from mlebench_console.competitions.kit.formats import json_files, npy, run_lengths
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 BANDS = [f"band_{number:02d}.npy" for number in range(8, 17)]
 TRUTH = "human_pixel_masks.npy"

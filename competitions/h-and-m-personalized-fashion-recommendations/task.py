@@ -4,11 +4,11 @@ from datetime import date, timedelta
 
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, tables
-from competitions.kit.placing import checksummed
-from competitions.kit.tables import labelled_table, large_tables
-from competitions.task import Grading, InvalidSubmission, Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import checks, metrics, placing, tables
+from mlebench_console.competitions.kit.placing import checksummed
+from mlebench_console.competitions.kit.tables import labelled_table, large_tables
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 PURCHASES = "transactions_train.csv"
 COLUMNS = {

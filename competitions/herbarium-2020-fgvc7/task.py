@@ -1,11 +1,11 @@
 """Herbarium 2020: a split of plant sheets species by species, scored by macro F1."""
 
-from competitions.kit import placing
-from competitions.kit.placing import pseudonyms
-from competitions.kit.tasks import annotated_images, graders
-from competitions.kit.tasks.annotated_images import Collection
-from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import placing
+from mlebench_console.competitions.kit.placing import pseudonyms
+from mlebench_console.competitions.kit.tasks import annotated_images, graders
+from mlebench_console.competitions.kit.tasks.annotated_images import Collection
+from mlebench_console.competitions.task import Grading, Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 BASE = "nybg2020/"
 FIELDS = {"annotations", "categories", "images", "info", "licenses", "regions"}

@@ -1,8 +1,8 @@
 """Herbarium 2021: a split of plant sheets species by species, scored by macro F1."""
 
-from competitions.kit import placing
-from competitions.kit.tasks import annotated_images, graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import placing
+from mlebench_console.competitions.kit.tasks import annotated_images, graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 MOST = 10  # test sheets of a species on Kaggle
 

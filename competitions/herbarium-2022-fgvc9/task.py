@@ -3,11 +3,11 @@
 import itertools
 from collections.abc import Sequence
 
-from competitions.kit import placing
-from competitions.kit.formats import json_files
-from competitions.kit.tasks import annotated_images, graders
-from competitions.kit.tasks.annotated_images import Labelled
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import placing
+from mlebench_console.competitions.kit.formats import json_files
+from mlebench_console.competitions.kit.tasks import annotated_images, graders
+from mlebench_console.competitions.kit.tasks.annotated_images import Labelled
+from mlebench_console.competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:

@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, placing, tables
-from competitions.kit.metrics.probability import divergences
-from competitions.kit.tables import labelled_table
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, InvalidSubmission, Preparation
+from mlebench_console.competitions.kit import checks, placing, tables
+from mlebench_console.competitions.kit.metrics.probability import divergences
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
 
 VOTES = [f"{name}_vote" for name in ("seizure", "lpd", "gpd", "lrda", "grda", "other")]
 SHOWN = ["spectrogram_id", "eeg_id", "patient_id"]

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation, PublicData
+from mlebench_console.competitions.kit import checks, metrics, placing
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
 
 DUPLICATE = "ce27d36c9147cc19.jpg"
 SAMPLE = "36363 53586 18807 64314 60181"

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, placing, tables
-from competitions.kit.formats import run_lengths
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation, PublicData
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import checks, placing, tables
+from mlebench_console.competitions.kit.formats import run_lengths
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
+from mlebench_console.foundation.problems import DataProblem
 
 INFORMATION = "HuBMAP-20-dataset_information.csv"
 IMAGE, OUTLINES, REGIONS = ".tiff", ".json", "-anatomical-structure.json"

@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, placing, splits
-from competitions.kit.tables import labelled_table, parquet
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, placing, splits
+from mlebench_console.competitions.kit.tables import labelled_table, parquet
+from mlebench_console.competitions.task import Grading, Preparation
 
 Numbers = npt.NDArray[np.float64]
 

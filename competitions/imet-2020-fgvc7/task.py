@@ -1,9 +1,9 @@
 """iMet Collection 2020: a row split of artworks with several attributes each, scored by pooled F1."""
 
-from competitions.kit import checks, metrics, placing
-from competitions.kit.checks import labels
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation
+from mlebench_console.competitions.kit import checks, metrics, placing
+from mlebench_console.competitions.kit.checks import labels
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
 
 
 def prepare(job: Preparation) -> None:

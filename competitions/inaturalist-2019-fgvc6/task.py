@@ -5,14 +5,14 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing
-from competitions.kit.archives import tars
-from competitions.kit.archives.tars import Destination
-from competitions.kit.formats import json_files
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import annotated_images
-from competitions.kit.tasks.annotated_images import Labelled, Record
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, metrics, placing
+from mlebench_console.competitions.kit.archives import tars
+from mlebench_console.competitions.kit.archives.tars import Destination
+from mlebench_console.competitions.kit.formats import json_files
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import annotated_images
+from mlebench_console.competitions.kit.tasks.annotated_images import Labelled, Record
+from mlebench_console.competitions.task import Grading, Preparation
 
 PHOTOS = "train_val2019"
 DUMMY = 654

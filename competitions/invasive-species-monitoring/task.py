@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from competitions.kit import archives, tables
-from competitions.kit.archives import sevenzip
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation, PublicData
+from mlebench_console.competitions.kit import archives, tables
+from mlebench_console.competitions.kit.archives import sevenzip
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
 
 LABELS, SAMPLE = "train_labels.csv", "sample_submission.csv"
 

@@ -1,9 +1,9 @@
 """iWildCam 2019: camera-trap photos of a zip split by camera into two zips, scored by macro F1."""
 
-from competitions.kit import archives, splits, tables
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import archives, splits, tables
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import placing, splits
-from competitions.kit.formats import json_files
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import placing, splits
+from mlebench_console.competitions.kit.formats import json_files
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 TRAIN = "iwildcam2020_train_annotations.json"
 TEST = "iwildcam2020_test_information.json"

@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, metrics, tables
-from competitions.kit.checks.ids import pair_up
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import checks, metrics, tables
+from mlebench_console.competitions.kit.checks.ids import pair_up
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 LABELS = ["toxic", "severe_toxic", "obscene", "threat", "insult", "identity_hate"]
 COLUMNS = {

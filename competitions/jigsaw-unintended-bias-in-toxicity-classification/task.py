@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, tables
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
+from mlebench_console.competitions.kit import checks, metrics, placing, tables
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation, PublicData
 
 IDENTITIES = [
     *("male", "female", "homosexual_gay_or_lesbian", "christian", "jewish", "muslim"),

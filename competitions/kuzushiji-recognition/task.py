@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from competitions.kit import archives, placing, tables
-from competitions.kit.checks import detections
-from competitions.kit.metrics import matching
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation, PublicData
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import archives, placing, tables
+from mlebench_console.competitions.kit.checks import detections
+from mlebench_console.competitions.kit.metrics import matching
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
+from mlebench_console.foundation.problems import DataProblem
 
 PAGES = "train_images.zip"
 POINTS = detections.Form(("code", "x", "y"), name=0, single_blanks=True, missing_ok=True)

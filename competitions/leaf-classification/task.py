@@ -1,9 +1,9 @@
 """Leaf Classification: a row split with images by id, scored by log loss over 99 species."""
 
-from competitions.kit import archives, tables
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import archives, tables
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:

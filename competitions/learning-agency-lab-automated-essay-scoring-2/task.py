@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from competitions.kit import checks, metrics
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, metrics
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 GRADES = range(1, 7)
 

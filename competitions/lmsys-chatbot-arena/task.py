@@ -1,9 +1,9 @@
 """LMSYS Chatbot Arena: a row split of paired conversations, scored by log loss over who is preferred."""
 
-from competitions.kit import tables
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import tables
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 OUTCOMES = ["winner_model_a", "winner_model_b", "winner_tie"]
 HIDDEN = ["model_a", "model_b", *OUTCOMES]

@@ -4,13 +4,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import splits
-from competitions.kit.formats import npy
-from competitions.kit.formats.npy import NpyFile
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import splits
+from mlebench_console.competitions.kit.formats import npy
+from mlebench_console.competitions.kit.formats.npy import NpyFile
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, Preparation
 
 FOLDER = "timit_11/timit_11"
 FRAMES = 11  # in a window; the next window of an utterance begins one frame later

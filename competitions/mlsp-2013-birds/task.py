@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from competitions.kit import archives, tables
-from competitions.kit.tasks import graders
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import archives, tables
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, Preparation
 
 ARCHIVE = "mlsp_contest_dataset.zip"
 FOLDS = "essential_data/CVfolds_2.txt"

@@ -1,9 +1,9 @@
 """Movie Review Sentiment: a split of phrases cut from sentences, scored by accuracy."""
 
-from competitions.kit import archives, tables
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import archives, tables
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 COLUMNS = ["PhraseId", "SentenceId", "Phrase", "Sentiment"]
 

@@ -8,12 +8,12 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from competitions.kit import archives, checks, placing
-from competitions.kit.archives import tars
-from competitions.kit.metrics.texts import sequence_distances
-from competitions.kit.tables import labelled_table
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import archives, checks, placing
+from mlebench_console.competitions.kit.archives import tars
+from mlebench_console.competitions.kit.metrics.texts import sequence_distances
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Grading, Preparation
 
 from . import matlab
 

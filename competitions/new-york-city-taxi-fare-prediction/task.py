@@ -1,8 +1,8 @@
 """New York City Taxi Fare: a row split of rides with a fixed number of test rows, scored by RMSE."""
 
-from competitions.kit import checks, metrics, placing
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, metrics, placing
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 PLACES = ("pickup_longitude", "pickup_latitude", "dropoff_longitude", "dropoff_latitude")
 COLUMNS = {

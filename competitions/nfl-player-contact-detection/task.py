@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from competitions.kit import checks, placing, tables
-from competitions.kit.metrics.classification import matthews_correlation
-from competitions.kit.tables import labelled_table, pandas2
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, placing, tables
+from mlebench_console.competitions.kit.metrics.classification import matthews_correlation
+from mlebench_console.competitions.kit.tables import labelled_table, pandas2
+from mlebench_console.competitions.task import Grading, Preparation
 
 PLAY, TARGET = "game_play", "contact"
 VIEWS = ("All29", "Endzone", "Sideline")

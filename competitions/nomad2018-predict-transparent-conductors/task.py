@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from competitions.kit import archives, checks, metrics
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import archives, checks, metrics
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 TARGETS = ["formation_energy_ev_natom", "bandgap_energy_ev"]
 

@@ -1,9 +1,9 @@
 """Paddy Doctor: a row split of rice leaf photos in class folders, scored by accuracy of class names."""
 
-from competitions.kit import placing
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import placing
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from competitions.kit import checks, metrics, placing
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, metrics, placing
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 LOWEST, HIGHEST = 1, 100
 

@@ -1,8 +1,8 @@
 """Plant Pathology 2020: a row split of renamed leaf photos, scored by the mean ROC AUC of four states."""
 
-from competitions.kit import checks, metrics, placing, tables
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, metrics, placing, tables
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 STATES = ["healthy", "multiple_diseases", "rust", "scab"]
 

@@ -1,9 +1,9 @@
 """Plant Pathology 2021: a row split of leaf photos with several diseases each, scored by F1."""
 
-from competitions.kit import checks, metrics, placing
-from competitions.kit.checks import labels
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, metrics, placing
+from mlebench_console.competitions.kit.checks import labels
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 TARGETS = ["EC1", "EC2"]
 LABELS = [f"EC{number}" for number in range(1, 7)]

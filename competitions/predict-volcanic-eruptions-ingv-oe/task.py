@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from competitions.kit import checks, metrics, placing
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation
+from mlebench_console.competitions.kit import checks, metrics, placing
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
 
 ID, TARGET = "segment_id", "time_to_eruption"
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import pandas as pd
 
-from competitions.kit import archives, splits
-from competitions.kit.formats import json_files
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import archives, splits
+from mlebench_console.competitions.kit.formats import json_files
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 ID, TARGET = "request_id", "requester_received_pizza"
 GIVER = "giver_username_if_known"  # anything but N/A in it means that a pizza was given

@@ -1,9 +1,9 @@
 """RANZCR CLiP: a row split of chest X-rays with exclusive and other findings, scored by mean ROC AUC."""
 
-from competitions.kit import placing, tables
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import placing, tables
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 FINDINGS = [
     *("ETT - Abnormal", "ETT - Borderline", "ETT - Normal"),

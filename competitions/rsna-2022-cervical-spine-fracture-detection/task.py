@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, splits, tables
-from competitions.kit.placing import pseudonyms
-from competitions.kit.tables import labelled_table
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, Preparation, PublicData
+from mlebench_console.competitions.kit import checks, metrics, placing, splits, tables
+from mlebench_console.competitions.kit.placing import pseudonyms
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
 
 TARGETS = ["patient_overall", *(f"C{number}" for number in range(1, 8))]
 CLIP = 1e-15

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
+from mlebench_console.competitions.kit import checks, metrics, placing
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation, PublicData
 
 SHOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
 

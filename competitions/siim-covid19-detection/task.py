@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import metrics, placing, tables
-from competitions.kit.checks import detections
-from competitions.kit.metrics import detection, matching
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation
+from mlebench_console.competitions.kit import metrics, placing, tables
+from mlebench_console.competitions.kit.checks import detections
+from mlebench_console.competitions.kit.metrics import detection, matching
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
 
 STUDY_LABELS = ("negative", "typical", "indeterminate", "atypical")
 STUDY = "_study"

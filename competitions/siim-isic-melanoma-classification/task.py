@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from competitions.kit import placing
-from competitions.kit.formats import tfrecords
-from competitions.kit.splits import duplicates
-from competitions.kit.tables import labelled_table, pandas2
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import placing
+from mlebench_console.competitions.kit.formats import tfrecords
+from mlebench_console.competitions.kit.splits import duplicates
+from mlebench_console.competitions.kit.tables import labelled_table, pandas2
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 SHOWN = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
 COLUMNS = [*SHOWN, "diagnosis", "benign_malignant", "target"]

@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, placing, splits, tables
-from competitions.kit.tables import labelled_table, pandas2
-from competitions.raw import RawDataProblem, RawPath, walk
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, placing, splits, tables
+from mlebench_console.competitions.kit.tables import labelled_table, pandas2
+from mlebench_console.competitions.raw import RawDataProblem, RawPath, walk
+from mlebench_console.competitions.task import Grading, Preparation
 
 Numbers = npt.NDArray[np.float64]
 

@@ -1,8 +1,8 @@
 """Spaceship Titanic: a row split of one table, scored by accuracy."""
 
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:

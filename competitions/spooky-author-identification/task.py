@@ -1,9 +1,9 @@
 """Spooky Author Identification: a row split of texts, scored by log loss over three authors."""
 
-from competitions.kit import checks, tables
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.task import Grading, InvalidSubmission, Preparation
+from mlebench_console.competitions.kit import checks, tables
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
 
 PRIORS = {"EAP": 0.403493538995863, "HPL": 0.287808366106543, "MWS": 0.308698094897594}
 AUTHORS = list(PRIORS)

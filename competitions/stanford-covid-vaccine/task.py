@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, metrics, tables
-from competitions.kit.formats import json_files
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, Preparation, PublicData
+from mlebench_console.competitions.kit import checks, metrics, tables
+from mlebench_console.competitions.kit.formats import json_files
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
 
 ID = "id_seqpos"
 TARGETS = ["reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C"]

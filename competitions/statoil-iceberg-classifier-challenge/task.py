@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, metrics, splits, tables
-from competitions.kit.archives import sevenzip
-from competitions.kit.splits import Split
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Grading, Preparation, PublicData
+from mlebench_console.competitions.kit import checks, metrics, splits, tables
+from mlebench_console.competitions.kit.archives import sevenzip
+from mlebench_console.competitions.kit.splits import Split
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
 
 UNKNOWN = "na"  # the word for an angle that was not recorded
 SAMPLE = "sample_submission.csv"

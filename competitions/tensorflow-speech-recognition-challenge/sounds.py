@@ -6,7 +6,7 @@ import io
 import wave
 from pathlib import Path
 
-from competitions.raw import RawDataProblem
+from mlebench_console.competitions.raw import RawDataProblem
 
 
 def cut(path: Path, folder: Path, seconds: int = 1) -> list[Path]:

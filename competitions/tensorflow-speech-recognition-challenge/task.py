@@ -5,13 +5,13 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, splits
-from competitions.kit.archives import sevenzip
-from competitions.kit.splits import Split, duplicates
-from competitions.kit.tables import labelled_table
-from competitions.raw import RawPath
-from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import checks, metrics, placing, splits
+from mlebench_console.competitions.kit.archives import sevenzip
+from mlebench_console.competitions.kit.splits import Split, duplicates
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.raw import RawPath
+from mlebench_console.competitions.task import Grading, Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 from . import sounds
 

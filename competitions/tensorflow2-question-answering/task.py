@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, splits, tables
-from competitions.kit.formats import json_files
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Grading, Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import checks, splits, tables
+from mlebench_console.competitions.kit.formats import json_files
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Grading, Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 BLOCK = 1000  # lines; each block is split separately
 ID, TARGET = "example_id", "PredictionString"

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from competitions.kit.tasks import spoken_tokens
-from competitions.task import Grading, Preparation, PublicData
+from mlebench_console.competitions.kit.tasks import spoken_tokens
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
 
 
 def prepare(job: Preparation) -> None:

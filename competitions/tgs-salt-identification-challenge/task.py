@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from competitions.kit import archives, checks, tables
-from competitions.kit.formats import run_lengths
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import archives, checks, tables
+from mlebench_console.competitions.kit.formats import run_lengths
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 PIXELS = 101 * 101
 THRESHOLDS = np.arange(0.5, 1.0, 0.05)

@@ -5,11 +5,11 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
-from competitions.kit import archives
-from competitions.kit.tables import labelled_table
-from competitions.kit.tasks import graders
-from competitions.raw import RawDataProblem
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import archives
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.task import Grading, Preparation
 
 DAYS = 4  # the first two are train
 NUMBER = re.compile(r"TRAIN\d+")

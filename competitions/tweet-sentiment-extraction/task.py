@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks
-from competitions.kit.metrics.texts import word_jaccard
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
+from mlebench_console.competitions.kit import checks
+from mlebench_console.competitions.kit.metrics.texts import word_jaccard
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation, PublicData
 
 COLUMNS = ["textID", "text", "selected_text", "sentiment"]
 

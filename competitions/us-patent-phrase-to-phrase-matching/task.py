@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from competitions.kit import checks
-from competitions.kit.metrics.regression import pearson
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, InvalidSubmission, Preparation
+from mlebench_console.competitions.kit import checks
+from mlebench_console.competitions.kit.metrics.regression import pearson
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation
 
 WORDS = ["id", "anchor", "target", "context"]
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import ndimage
 
-from competitions.kit import checks, placing, splits
-from competitions.kit.formats import run_lengths
-from competitions.kit.tables import labelled_table
-from competitions.raw import RawPath
-from competitions.task import Grading, InvalidSubmission, Preparation, PublicData
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import checks, placing, splits
+from mlebench_console.competitions.kit.formats import run_lengths
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.raw import RawPath
+from mlebench_console.competitions.task import Grading, InvalidSubmission, Preparation, PublicData
+from mlebench_console.foundation.problems import DataProblem
 
 KEYS = ["id", "class"]
 DAYS_KEPT = 4  # the first days of a train patient; later ones are test

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from competitions.kit import checks, metrics, splits, tables
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation, PublicData
+from mlebench_console.competitions.kit import checks, metrics, splits, tables
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
 
 COLUMNS = ["id", "breath_id", "R", "C", "time_step", "u_in", "u_out", "pressure"]
 

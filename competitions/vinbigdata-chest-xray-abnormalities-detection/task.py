@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, splits, tables
-from competitions.kit.checks import detections
-from competitions.kit.metrics import detection, geometry, matching
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation, PublicData
+from mlebench_console.competitions.kit import checks, metrics, placing, splits, tables
+from mlebench_console.competitions.kit.checks import detections
+from mlebench_console.competitions.kit.metrics import detection, geometry, matching
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
 
 COORDINATES = ["x_min", "y_min", "x_max", "y_max"]
 COLUMNS = ["image_id", "class_id", "class_name", "rad_id", *COORDINATES]

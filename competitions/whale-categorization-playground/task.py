@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks, metrics, placing, splits
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, metrics, placing, splits
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 NEW = "new_whale"
 GUESSES = 5

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foundation.problems import UsageProblem
-from foundation.text import plural
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.foundation.text import plural
 
 
 class NotApplicable(UsageProblem):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from competitions import registry
-from competitions.model import edition_named
-from console import wording
-from console.actions.action import Action, Affected, NotApplicable, Question, Request
-from console.views.datasets import DatasetRow
-from console.views.splits import competition
-from engine.datasets.prepared.pruning import PARTIAL, PARTS, RAW, ZIP, Part, parts_of
-from engine.datasets.sources.access import AccessState
-from foundation.text import plural
-from state.records import DatasetState, VerificationKind
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import edition_named
+from mlebench_console.console import wording
+from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question, Request
+from mlebench_console.console.views.datasets import DatasetRow
+from mlebench_console.console.views.splits import competition
+from mlebench_console.engine.datasets.prepared.pruning import PARTIAL, PARTS, RAW, ZIP, Part, parts_of
+from mlebench_console.engine.datasets.sources.access import AccessState
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.records import DatasetState, VerificationKind
 
 _NONE_PREPARED = "none of these is prepared"
 _CANNOT_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
@@ -34,7 +34,7 @@ def prepare_raw(competition_ids: Sequence[str], raw: Path, edition: str = "v1") 
     Raises:
         Problem: the raw data are missing.
     """
-    from engine.datasets.plans import require_raw
+    from mlebench_console.engine.datasets.plans import require_raw
 
     place = raw.expanduser().absolute()
     require_raw(place, competition_ids)

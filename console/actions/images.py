@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict
 
-from engine.control import ask
-from engine.images import Image, completed, follow_build
-from engine.options.requests import BuildImages
-from engine.places import Places
+from mlebench_console.engine.control import ask
+from mlebench_console.engine.images import Image, completed, follow_build
+from mlebench_console.engine.options.requests import BuildImages
+from mlebench_console.engine.places import Places
 
 
 def start_build(places: Places, order: BuildImages) -> None:

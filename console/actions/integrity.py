@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from console.actions.action import Action, NotApplicable, Request
-from engine.options.requests import ReviewFinding
+from mlebench_console.console.actions.action import Action, NotApplicable, Request
+from mlebench_console.engine.options.requests import ReviewFinding
 
 
 def review(run_id: int, finding: str, *, cleared: bool, reason: str) -> Action:

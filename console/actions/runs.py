@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
-from console import wording
-from console.actions.action import Action, Affected, NotApplicable, Question, Request
-from engine.options.requests import Annotate, ShownRun
-from foundation.text import plural
-from state.lifecycle import FailureClass, RunState
-from state.records import Run
-from state.transitions import is_reroll
+from mlebench_console.console import wording
+from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question, Request
+from mlebench_console.engine.options.requests import Annotate, ShownRun
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import FailureClass, RunState
+from mlebench_console.state.records import Run
+from mlebench_console.state.transitions import is_reroll
 
 
 def relaunch(

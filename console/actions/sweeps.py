@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from console.actions.action import Action, Affected, Question, Request
-from engine.options.requests import Annotate
-from state.lifecycle import SweepState
+from mlebench_console.console.actions.action import Action, Affected, Question, Request
+from mlebench_console.engine.options.requests import Annotate
+from mlebench_console.state.lifecycle import SweepState
 
 if TYPE_CHECKING:
-    from engine.options.sweep import Launch
-    from engine.sweeps.removal import Loss
-    from state.records import Sweep
-    from state.usage.budgets import BudgetScope
+    from mlebench_console.engine.options.sweep import Launch
+    from mlebench_console.engine.sweeps.removal import Loss
+    from mlebench_console.state.records import Sweep
+    from mlebench_console.state.usage.budgets import BudgetScope
 
 
 def launch(wanted: Launch) -> Action:

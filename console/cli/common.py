@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from console.cli.output import complain, say, say_answer
-from foundation.problems import EnvironmentProblem, StateProblem, UsageProblem
+from mlebench_console.console.cli.output import complain, say, say_answer
+from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from console.actions.action import Action
-    from engine.places import Places
-    from state.database import Database
+    from mlebench_console.console.actions.action import Action
+    from mlebench_console.engine.places import Places
+    from mlebench_console.state.database import Database
 
 
 def new_app(help: str = "", **settings: Any) -> typer.Typer:
@@ -88,8 +88,8 @@ class Invocation:
     @cached_property
     def own_places(self) -> Places:
         """The paths of the user's own configuration, data and state."""
-        from engine.places import find_places
-        from engine.settings import unknown_settings
+        from mlebench_console.engine.places import find_places
+        from mlebench_console.engine.settings import unknown_settings
 
         places = find_places(state_dir=self.state_dir, data_dir=self.data_dir, config_file=self.config)
         for text in unknown_settings(places.config_file):
@@ -101,7 +101,7 @@ class Invocation:
         """The paths to work with: the user's own, or the demo's."""
         if not self.demo:
             return self.own_places
-        from engine.demo import demo_places
+        from mlebench_console.engine.demo import demo_places
 
         return demo_places(self.own_places)
 
@@ -125,7 +125,7 @@ def invocation_of(context: typer.Context) -> Invocation:
 @contextmanager
 def reading_state(context: typer.Context) -> Iterator[Database]:
     """Open the state for reading, and close it again."""
-    from state.database import exists, open_for_reading
+    from mlebench_console.state.database import exists, open_for_reading
 
     folder = places_of(context).state_dir
     if invocation_of(context).demo and not exists(folder):
@@ -157,7 +157,7 @@ def perform(
         UsageProblem: there is something to ask, and no terminal.
         Abort: the answer was no.
     """
-    from engine.control import ask, ensure_running, status
+    from mlebench_console.engine.control import ask, ensure_running, status
 
     places = places_of(context)
     question = action.question
@@ -192,7 +192,7 @@ def require_terminal() -> None:
 def open_console(places: Places, appearance: Appearance, *, demo: bool = False) -> None:
     """Open the console and leave with its exit code."""
     require_terminal()
-    from console.tui.run import run_console
+    from mlebench_console.console.tui.run import run_console
 
     code = run_console(places, demo=demo, **asdict(appearance))
     if code:

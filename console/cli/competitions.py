@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from console import wording
-from console.cli.common import CompetitionId, Json, new_group
-from console.cli.output import complain, say, say_json, say_table
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import CompetitionId, Json, new_group
+from mlebench_console.console.cli.output import complain, say, say_json, say_table
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from competitions.authoring.drafts import CutOffs
-    from competitions.model import Competition, Defect, Parameter
+    from mlebench_console.competitions.authoring.drafts import CutOffs
+    from mlebench_console.competitions.model import Competition, Defect, Parameter
 
 app = new_group("Show competitions and their defects; create and check your own.")
 
@@ -40,7 +40,7 @@ Parameters = Annotated[
 @app.command("list")
 def list_(split: Split = "", json: Json = False) -> None:
     """List the competitions, of one split or all, and where each comes from."""
-    from competitions.registry import source_of
+    from mlebench_console.competitions.registry import source_of
 
     members, problems = _members(split)
     if json:
@@ -69,7 +69,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one competition: metric, cut-offs, files, checksums, and known defects in each edition."""
-    from competitions import registry
+    from mlebench_console.competitions import registry
 
     competition = registry.get(competition_id)
     if json:
@@ -175,8 +175,8 @@ def new(
     json: Json = False,
 ) -> None:
     """Create the folder of a new competition: facts, task and description, with notes on what is left to write."""
-    from competitions import registry
-    from competitions.authoring.drafts import TODO, Draft, write_draft
+    from mlebench_console.competitions import registry
+    from mlebench_console.competitions.authoring.drafts import TODO, Draft, write_draft
 
     own = os.environ.get(registry.OWN_VARIABLE, "").split(os.pathsep)[0]
     if to is None and not own:
@@ -213,7 +213,7 @@ def _cut_offs(text: str) -> CutOffs | None:
     Raises:
         UsageProblem: they are not four numbers.
     """
-    from competitions.authoring.drafts import CutOffs
+    from mlebench_console.competitions.authoring.drafts import CutOffs
 
     if not text:
         return None
@@ -235,7 +235,7 @@ def check(
 
     Exit code 1 when something is wrong.
     """
-    from engine.authoring import check as findings_of
+    from mlebench_console.engine.authoring import check as findings_of
 
     findings = []
     for finding in findings_of(competition_id, raw, _parameters(parameter)):
@@ -261,7 +261,7 @@ def vectors(
     json: Json = False,
 ) -> None:
     """Write conformance vectors: small raw data, the prepared files, submissions and their scores."""
-    from engine.authoring import write_vectors
+    from mlebench_console.engine.authoring import write_vectors
 
     folder = write_vectors(competition_id, raw, to, _parameters(parameter))
     if json:
@@ -290,7 +290,7 @@ def _parameters(given: list[str] | None) -> Mapping[str, Parameter]:
 
 def _members(split: str) -> tuple[list[Competition], list[DataProblem]]:
     """Return the competitions of a split, and the problems of those whose facts can't be read."""
-    from competitions import registry
+    from mlebench_console.competitions import registry
 
     members, problems = registry.readable(registry.read_split(split) if split else registry.all_ids())
     return members, list(problems.values())
@@ -330,7 +330,7 @@ def _treatment(defect: Defect) -> str:
 
 
 def _facts(competition: Competition) -> dict[str, Any]:
-    from competitions import registry
+    from mlebench_console.competitions import registry
 
     cut = competition.thresholds
     return {

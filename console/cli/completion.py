@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from console.cli.common import new_app
+from mlebench_console.console.cli.common import new_app
 
 app = new_app()
 
@@ -20,7 +20,7 @@ def completion(
 
     For bash, put into ~/.bashrc: eval "$(mlebench-console completion bash)"
     """
-    from console.cli.program import COMPLETE_VARIABLE, answer_shell, root_command
+    from mlebench_console.console.cli.program import COMPLETE_VARIABLE, answer_shell, root_command
 
     # The root command prints the script when it is asked as shells ask for completions.
     os.environ[COMPLETE_VARIABLE] = f"source_{shell}"

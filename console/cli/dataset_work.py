@@ -17,18 +17,18 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from console import wording
-from console.cli.output import complain, say
-from console.sanitize import plain
-from console.views.datasets import DatasetRow, dataset_board
-from console.views.rates import Rates
-from engine.control import EngineGone, answer_to, ask, ensure_running, status
-from engine.datasets.prepared.pruning import Part
-from engine.places import Places
-from foundation.problems import EnvironmentProblem
-from state import events
-from state.database import exists, open_for_reading
-from state.records import DatasetState, DatasetStep, Event, VerificationKind
+from mlebench_console.console import wording
+from mlebench_console.console.cli.output import complain, say
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.views.datasets import DatasetRow, dataset_board
+from mlebench_console.console.views.rates import Rates
+from mlebench_console.engine.control import EngineGone, answer_to, ask, ensure_running, status
+from mlebench_console.engine.datasets.prepared.pruning import Part
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import EnvironmentProblem
+from mlebench_console.state import events
+from mlebench_console.state.database import exists, open_for_reading
+from mlebench_console.state.records import DatasetState, DatasetStep, Event, VerificationKind
 
 _LOOK_SECONDS = 0.25
 _STARTED_AGAIN = "The engine has ended; it is started again, and continues."

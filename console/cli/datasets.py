@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from console import wording
-from console.cli.common import (
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import (
     CompetitionId,
     CompetitionIds,
     DataDir,
@@ -23,18 +23,18 @@ from console.cli.common import (
     places_of,
     reading_state,
 )
-from console.cli.competitions import Split
-from console.cli.output import complain, say, say_answer, say_json, say_table, show_count
-from foundation.problems import DataProblem, UsageProblem
-from foundation.text import plural
+from mlebench_console.console.cli.competitions import Split
+from mlebench_console.console.cli.output import complain, say, say_answer, say_json, say_table, show_count
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
-    from competitions.model import Edition
-    from console.views.datasets import DatasetRow
-    from engine.agreement import Agreement
-    from engine.datasets.prepared.mirrors import Mirrored
-    from engine.datasets.prepared.pruning import Part
-    from engine.places import Places
+    from mlebench_console.competitions.model import Edition
+    from mlebench_console.console.views.datasets import DatasetRow
+    from mlebench_console.engine.agreement import Agreement
+    from mlebench_console.engine.datasets.prepared.mirrors import Mirrored
+    from mlebench_console.engine.datasets.prepared.pruning import Part
+    from mlebench_console.engine.places import Places
 
 app = new_group("List, check, verify, examine, copy, stop and prune datasets.")
 
@@ -51,9 +51,9 @@ def list_datasets(
     json: Json = False,
 ) -> None:
     """List the datasets: those in the data directory, and those that the engine is preparing."""
-    from competitions import registry
-    from engine.datasets.sources.access import AccessState
-    from engine.layout import dataset_folder, is_demo, is_prepared
+    from mlebench_console.competitions import registry
+    from mlebench_console.engine.datasets.sources.access import AccessState
+    from mlebench_console.engine.layout import dataset_folder, is_demo, is_prepared
 
     base = data_dir_of(context, data_dir)
     known = _known_datasets(context, base, edition)
@@ -113,9 +113,9 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one dataset: its steps, its size on the disk by part, and its folder."""
-    from competitions import registry
-    from engine.datasets.prepared.pruning import parts_of
-    from engine.layout import dataset_folder, is_demo, is_prepared, prepared_with
+    from mlebench_console.competitions import registry
+    from mlebench_console.engine.datasets.prepared.pruning import parts_of
+    from mlebench_console.engine.layout import dataset_folder, is_demo, is_prepared, prepared_with
 
     competition = registry.get(competition_id)
     base = data_dir_of(context, data_dir)
@@ -182,11 +182,11 @@ def verify(
     Files are compared by name and size, tables and the description by content; with --deep every file is. What
     MLE-bench or an older version prepared has no manifest until --record writes one.
     """
-    from competitions import registry
-    from console.cli.dataset_work import progress_display, show_nothing, verify_and_watch
-    from console.cli.engine import engine_for
-    from engine.layout import dataset_folder, is_prepared, require_prepared
-    from state.records import VerificationKind
+    from mlebench_console.competitions import registry
+    from mlebench_console.console.cli.dataset_work import progress_display, show_nothing, verify_and_watch
+    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.engine.layout import dataset_folder, is_prepared, require_prepared
+    from mlebench_console.state.records import VerificationKind
 
     kind = VerificationKind.DEEP if deep else VerificationKind.QUICK
     if record:
@@ -248,10 +248,10 @@ def doctor(
 
     Exit code 3 when something differs or can't be had; docs/verification.md tells where to share the report.
     """
-    from competitions import registry
-    from engine.agreement import examine, report_of
-    from engine.layout import dataset_folder, is_prepared
-    from foundation.files import write_json
+    from mlebench_console.competitions import registry
+    from mlebench_console.engine.agreement import examine, report_of
+    from mlebench_console.engine.layout import dataset_folder, is_prepared
+    from mlebench_console.foundation.files import write_json
 
     base = data_dir_of(context, data_dir)
     chosen = [registry.get(one) for one in registry.choose(competition_ids)]
@@ -274,8 +274,8 @@ def doctor(
 
 def _prepare_unverified(places: Places, base: Path, missing: Sequence[str], *, json: bool) -> None:
     """Have datasets prepared even if a checksum differs: the differences are reported."""
-    from console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
-    from console.cli.engine import engine_for
+    from mlebench_console.console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
+    from mlebench_console.console.cli.engine import engine_for
 
     lines = PlainLines().show
     with (
@@ -302,9 +302,9 @@ def _say_agreement(one: Agreement) -> None:
 @app.command()
 def rules(competition_id: CompetitionIds = None, split: Split = "", json: Json = False) -> None:
     """Ask Kaggle which competitions' data we may download, and show where to accept the rules of the others."""
-    from competitions import registry
-    from engine.datasets.sources.access import AccessState, ask_access
-    from engine.kaggle.credentials import require_credentials
+    from mlebench_console.competitions import registry
+    from mlebench_console.engine.datasets.sources.access import AccessState, ask_access
+    from mlebench_console.engine.kaggle.credentials import require_credentials
 
     chosen = [
         registry.get(one) for one in _chosen_ids(competition_id, split or ("" if competition_id else "all"))
@@ -342,9 +342,9 @@ def stop(
     json: Json = False,
 ) -> None:
     """Stop preparing datasets; what is downloaded stays and is resumed by the next request."""
-    from console.actions import datasets
-    from console.views.datasets import dataset_board
-    from engine.control import Answer
+    from mlebench_console.console.actions import datasets
+    from mlebench_console.console.views.datasets import dataset_board
+    from mlebench_console.engine.control import Answer
 
     if bool(competition_id) == all_:
         raise UsageProblem("which datasets to stop is not clear", "", "Give one of -c ID, --all.")
@@ -372,8 +372,8 @@ def priority(
     json: Json = False,
 ) -> None:
     """Change the order in which waiting datasets are prepared."""
-    from console.actions import datasets
-    from console.views.datasets import dataset_board
+    from mlebench_console.console.actions import datasets
+    from mlebench_console.console.views.datasets import dataset_board
 
     chosen = _chosen_ids(competition_id, "") if competition_id else ()
     if not chosen:
@@ -413,11 +413,11 @@ def import_datasets(
 
     The engine does the work as for prepare: what is interrupted goes on, and a dataset appears whole or not at all.
     """
-    from competitions import registry
-    from console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
-    from console.cli.engine import engine_for
-    from engine.datasets.prepared import mirrors, stores
-    from engine.layout import dataset_folder, is_prepared
+    from mlebench_console.competitions import registry
+    from mlebench_console.console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
+    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.engine.datasets.prepared import mirrors, stores
+    from mlebench_console.engine.layout import dataset_folder, is_prepared
 
     base = data_dir_of(context, data_dir)
     wanted = _chosen_ids(competition_id, split)
@@ -478,7 +478,7 @@ def export(
     json: Json = False,
 ) -> None:
     """Write prepared datasets into one tar archive, answers included; 'datasets import' reads it."""
-    from engine.datasets.prepared import mirrors
+    from mlebench_console.engine.datasets.prepared import mirrors
 
     base = data_dir_of(context, data_dir)
     chosen, left_out = _with_manifests(base, competition_id, split, edition)
@@ -513,7 +513,7 @@ def mirror(
     A folder can be served by any web server, copied with rsync, or used as a data directory. What is there already is
     not copied again; what was interrupted goes on with the same command.
     """
-    from engine.datasets.prepared import mirrors
+    from mlebench_console.engine.datasets.prepared import mirrors
 
     base = data_dir_of(context, data_dir)
     chosen, left_out = _with_manifests(base, competition_id, split, edition)
@@ -554,11 +554,11 @@ def prune(
     json: Json = False,
 ) -> None:
     """Remove data that are no longer needed: list them, ask, and remove; what sweeps still need stays."""
-    from console.actions.datasets import parts_to_prune
-    from console.cli.dataset_work import prune_and_wait
-    from console.cli.engine import engine_for
-    from engine.datasets.prepared.pruning import CORRECTED, PREPARED
-    from state import sweeps
+    from mlebench_console.console.actions.datasets import parts_to_prune
+    from mlebench_console.console.cli.dataset_work import prune_and_wait
+    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.engine.datasets.prepared.pruning import CORRECTED, PREPARED
+    from mlebench_console.state import sweeps
 
     base = data_dir_of(context, data_dir)
     if sweep:
@@ -599,7 +599,7 @@ def _chosen_ids(named: list[str] | None, split: str) -> tuple[str, ...]:
     Raises:
         UsageProblem: both are given, or there is no such competition or split.
     """
-    from competitions import registry
+    from mlebench_console.competitions import registry
 
     if named and split:
         raise UsageProblem("both -c and --split were given", "", "Give one of -c ID, --split.")
@@ -616,10 +616,10 @@ def _with_manifests(
     Raises:
         DataProblem: one that was named is not prepared, or there is none.
     """
-    from competitions import registry
-    from competitions.model import EDITIONS
-    from engine.datasets.prepared import mirrors
-    from engine.layout import dataset_folder, is_prepared, require_prepared
+    from mlebench_console.competitions import registry
+    from mlebench_console.competitions.model import EDITIONS
+    from mlebench_console.engine.datasets.prepared import mirrors
+    from mlebench_console.engine.layout import dataset_folder, is_prepared, require_prepared
 
     wanted, problems = registry.readable(_chosen_ids(named, split))
     for problem in problems.values():
@@ -657,8 +657,8 @@ def _say_left_out(names: Sequence[str]) -> None:
 
 def _known_datasets(context: typer.Context, base: Path, edition: Edition) -> dict[str, DatasetRow]:
     """Return the state's records of the datasets of an edition; none for a data directory that is not its own."""
-    from console.views.datasets import dataset_board
-    from state import database
+    from mlebench_console.console.views.datasets import dataset_board
+    from mlebench_console.state import database
 
     places = places_of(context)
     if base != places.data_dir or not database.exists(places.state_dir):
@@ -670,7 +670,7 @@ def _known_datasets(context: typer.Context, base: Path, edition: Edition) -> dic
 
 def _state(prepared: bool, known: DatasetRow | None) -> str:
     """Return the state of a dataset; whether it is prepared is read from the disk."""
-    from state.records import DatasetState
+    from mlebench_console.state.records import DatasetState
 
     if prepared:
         return DatasetState.PREPARED.value
@@ -722,9 +722,9 @@ def _list_parts(parts: Sequence[Part], needed: dict[str, str]) -> None:
 
 def _needed(context: typer.Context, chosen: Sequence[str]) -> dict[str, str]:
     """Return the competitions that sweeps still need, each with its sweep."""
-    from competitions.model import EDITIONS
-    from engine.datasets.requests import sweep_in_need_of
-    from state import database
+    from mlebench_console.competitions.model import EDITIONS
+    from mlebench_console.engine.datasets.requests import sweep_in_need_of
+    from mlebench_console.state import database
 
     if not database.exists(places_of(context).state_dir):
         return {}

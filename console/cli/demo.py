@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from console.cli.common import invocation_of, new_app, open_console, require_terminal
-from console.cli.output import say
+from mlebench_console.console.cli.common import invocation_of, new_app, open_console, require_terminal
+from mlebench_console.console.cli.output import say
 
 app = new_app()
 
@@ -25,7 +25,7 @@ def demo(
     """Open the console on a demo sweep with synthetic data; a second call resumes it."""
     if not no_console:
         require_terminal()
-    from engine.demo import demo_places, ensure_demo, reset_demo
+    from mlebench_console.engine.demo import demo_places, ensure_demo, reset_demo
 
     invocation = invocation_of(context)
     if reset:

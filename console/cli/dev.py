@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console.cli.common import CompetitionIds, Json, new_group
-from console.cli.output import complain, say, say_json
-from foundation.problems import DataProblem, Problem, UsageProblem
+from mlebench_console.console.cli.common import CompetitionIds, Json, new_group
+from mlebench_console.console.cli.output import complain, say, say_json
+from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
 
 if TYPE_CHECKING:
-    from engine.datasets.facts import KnownLeaderboard
+    from mlebench_console.engine.datasets.facts import KnownLeaderboard
 
 app = new_group("Keep the benchmark's own facts up to date.")
 
@@ -29,8 +29,8 @@ def download_leaderboard(
     json: Json = False,
 ) -> None:
     """Download leaderboards from Kaggle, with every team's score, and take their medal cut-offs."""
-    from competitions import registry
-    from engine.datasets.facts import refresh_leaderboard
+    from mlebench_console.competitions import registry
+    from mlebench_console.engine.datasets.facts import refresh_leaderboard
 
     if bool(competition_id) == all_:
         raise UsageProblem("which leaderboards is not clear", "", "Give one of -c ID, --all.")
@@ -48,8 +48,8 @@ def import_leaderboards(
     json: Json = False,
 ) -> None:
     """Import whole leaderboards, as MLE-bench keeps them, and take their medal cut-offs."""
-    from competitions import registry
-    from engine.datasets.facts import import_leaderboard
+    from mlebench_console.competitions import registry
+    from mlebench_console.engine.datasets.facts import import_leaderboard
 
     chosen = [registry.get(one).id for one in competition_id or []]
     if path.is_dir():

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console import wording
-from console.cli.common import Json, new_app, places_of
-from console.cli.output import say, say_json, say_wrapped
-from engine.space import existing, free_bytes
-from foundation.problems import EnvironmentProblem, UsageProblem
-from foundation.text import plural
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import Json, new_app, places_of
+from mlebench_console.console.cli.output import say, say_json, say_wrapped
+from mlebench_console.engine.space import existing, free_bytes
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
-    from engine.placements.survey import SurveyedNodes
-    from engine.places import Places
-    from environment.runner.survey import HostOffer
+    from mlebench_console.engine.placements.survey import SurveyedNodes
+    from mlebench_console.engine.places import Places
+    from mlebench_console.environment.runner.survey import HostOffer
 
 app = new_app()
 
@@ -108,8 +108,8 @@ def _say_check(check: Check) -> None:
 
 def _of_nodes(places: Places, placement: str, wait: float, *, fresh: bool, json: bool) -> None:
     """Print what each kind of node of a placement offers."""
-    from engine.placements.slurm import profile_named
-    from engine.placements.survey import require_node, survey_nodes
+    from mlebench_console.engine.placements.slurm import profile_named
+    from mlebench_console.engine.placements.survey import require_node, survey_nodes
 
     found = survey_nodes(places, placement, wait_seconds=wait, fresh=fresh)
     staging = profile_named(placement, places.config_file).staging
@@ -188,7 +188,7 @@ def check_offer(offer: HostOffer) -> Iterator[Check]:
 
 def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
     """Run all checks, one after the other; with `online` also those that use the network."""
-    from engine.control import status
+    from mlebench_console.engine.control import status
 
     # The package can't be installed into a Python that is too old.
     yield Check("python", Health.OK, f"{platform.python_version()} in {sys.prefix}")
@@ -214,8 +214,8 @@ def all_checks(places: Places, *, online: bool = False) -> Iterator[Check]:
 
 def check_config(places: Places) -> Iterator[Check]:
     """Check config.toml for values that can't be used and names that nothing reads."""
-    from console.tui.config import require_usable
-    from engine.settings import unknown_settings
+    from mlebench_console.console.tui.config import require_usable
+    from mlebench_console.engine.settings import unknown_settings
 
     unknown = unknown_settings(places.config_file)
     for text in unknown:
@@ -235,7 +235,7 @@ def check_config(places: Places) -> Iterator[Check]:
 
 def check_state(places: Places) -> Check:
     """Check whether the state directory is on a writable, local file system."""
-    from state.database import NETWORK_FILE_SYSTEMS, file_system_of
+    from mlebench_console.state.database import NETWORK_FILE_SYSTEMS, file_system_of
 
     base = existing(places.state_dir)
     kind = file_system_of(base)
@@ -266,7 +266,7 @@ def check_disk(name: str, path: Path, *, needs: int, wants: int, free: int | Non
 
 def check_bubblewrap() -> Check:
     """Check whether agents that run as processes can be isolated."""
-    from environment.runner.process.bubblewrap import why_unavailable
+    from mlebench_console.environment.runner.process.bubblewrap import why_unavailable
 
     reason = why_unavailable()
     if not reason:
@@ -281,8 +281,8 @@ def check_bubblewrap() -> Check:
 
 def check_limits() -> Check:
     """Check what enforces the limits of agents that run as processes: memory, processes and processors."""
-    from environment.runner import protocol, runtimes
-    from environment.runner.process.containment import held_limits
+    from mlebench_console.environment.runner import protocol, runtimes
+    from mlebench_console.environment.runner.process.containment import held_limits
 
     held = held_limits(isolated=runtimes.resolve(runtimes.PROCESS) == protocol.BUBBLEWRAP)
     if not held.not_held() and not held.is_watched:
@@ -297,8 +297,8 @@ def check_limits() -> Check:
 
 def check_runtimes(places: Places) -> Iterator[Check]:
     """Check which runtimes run exported images here without a daemon."""
-    from environment.runner import protocol
-    from environment.runner.survey import survey
+    from mlebench_console.environment.runner import protocol
+    from mlebench_console.environment.runner.survey import survey
 
     offer = survey(existing(places.state_dir))
     working = [one for one in offer.runtimes if not one.why_not and one.name in protocol.OF_AN_IMAGE_FILE]
@@ -317,8 +317,8 @@ def check_runtimes(places: Places) -> Iterator[Check]:
 
 def check_docker(uid: int) -> Iterator[Check]:
     """Check whether a Docker engine, or Podman in its place, answers, and whether it would endanger long runs."""
-    from engine.images import connect
-    from environment.runner.docker.daemon import daemon_problems, is_podman
+    from mlebench_console.engine.images import connect
+    from mlebench_console.environment.runner.docker.daemon import daemon_problems, is_podman
 
     try:
         with closing(connect(_DOCKER_PATIENCE_SECONDS)) as client, daemon_problems():
@@ -368,7 +368,7 @@ def check_gpu() -> Check:
 
 def check_kaggle(environment: Mapping[str, str], home: Path) -> Iterator[Check]:
     """Check whether there are Kaggle credentials that can be used, without showing them or asking Kaggle."""
-    from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
+    from mlebench_console.engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
 
     found = find_credentials(environment, home)
     if not found:
@@ -388,9 +388,9 @@ def check_kaggle(environment: Mapping[str, str], home: Path) -> Iterator[Check]:
 
 def check_kaggle_online() -> Iterator[Check]:
     """Ask Kaggle whether it accepts the credentials, each of those that could be used."""
-    from engine.datasets.sources.access import try_credentials
-    from engine.kaggle import CredentialsRefused
-    from engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
+    from mlebench_console.engine.datasets.sources.access import try_credentials
+    from mlebench_console.engine.kaggle import CredentialsRefused
+    from mlebench_console.engine.kaggle.credentials import NO_CREDENTIALS_STEP, find_credentials
 
     for one, problem in try_credentials(find_credentials()):
         if problem is None:

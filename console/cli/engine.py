@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console import wording
-from console.cli.common import Following, Json, Lines, new_group, places_of
-from console.cli.output import say, say_json, say_log
-from engine.places import Places
-from foundation.problems import DataProblem
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import Following, Json, Lines, new_group, places_of
+from mlebench_console.console.cli.output import say, say_json, say_log
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:
-    from engine.control import EngineStatus
+    from mlebench_console.engine.control import EngineStatus
 
 app = new_group("Start, stop and watch the engine that does the work.")
 
@@ -28,7 +28,7 @@ app = new_group("Start, stop and watch the engine that does the work.")
 @app.command()
 def start(context: typer.Context, json: Json = False) -> None:
     """Start the engine in the background; it goes on when you log out."""
-    from engine.control import start
+    from mlebench_console.engine.control import start
 
     _tell(start(places_of(context)), json=json)
 
@@ -40,7 +40,7 @@ def stop(
     json: Json = False,
 ) -> None:
     """Stop the engine; live runs go on until their deadline, unless --with-runs is given."""
-    from engine.control import status, stop
+    from mlebench_console.engine.control import status, stop
 
     places = places_of(context)
     before = status(places)
@@ -58,7 +58,7 @@ def stop(
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the status of the engine and its host; exit code 1 when it is not running."""
-    from engine.control import status
+    from mlebench_console.engine.control import status
 
     current = status(places_of(context))
     _tell(current, json=json)
@@ -69,7 +69,7 @@ def status(context: typer.Context, json: Json = False) -> None:
 @app.command()
 def logs(context: typer.Context, lines: Lines = 50, following: Following = False, json: Json = False) -> None:
     """Print the end of the engine's log."""
-    from console.logs.reader import LogFile, one_part
+    from mlebench_console.console.logs.reader import LogFile, one_part
 
     log = places_of(context).engine_log
     if not log.exists():
@@ -80,7 +80,7 @@ def logs(context: typer.Context, lines: Lines = 50, following: Following = False
 @app.command()
 def unit(context: typer.Context) -> None:
     """Print a systemd user unit that keeps the engine running."""
-    from engine.control import unit_text
+    from mlebench_console.engine.control import unit_text
 
     say(unit_text(places_of(context)).rstrip("\n"))
 
@@ -90,7 +90,7 @@ def run(context: typer.Context) -> None:
     """Run the engine in the foreground until interrupted."""
     import os
 
-    from engine.control.client import engine_command
+    from mlebench_console.engine.control.client import engine_command
 
     command = engine_command(places_of(context))
     os.execv(command[0], command)  # noqa: S606  # this process becomes the engine
@@ -126,9 +126,9 @@ def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
 
     An interrupted command leaves the user's own engine at work.
     """
-    from engine.control import ensure_running, status, stop
-    from engine.control.status import owner_path
-    from foundation.locks import FileLock
+    from mlebench_console.engine.control import ensure_running, status, stop
+    from mlebench_console.engine.control.status import owner_path
+    from mlebench_console.foundation.locks import FileLock
 
     if data_dir == places.data_dir:
         was_running = status(places).running
@@ -160,7 +160,7 @@ def engine_for(places: Places, data_dir: Path) -> Iterator[Places]:
 
 def _keep_tracebacks(log: Path, places: Places) -> None:
     """Append a temporary engine's log to that of the user's own engine, if it contains an error."""
-    from foundation.daemon_log import open_log
+    from mlebench_console.foundation.daemon_log import open_log
 
     content = log.read_bytes() if log.exists() else b""
     if b"Traceback" in content:
@@ -170,7 +170,7 @@ def _keep_tracebacks(log: Path, places: Places) -> None:
 
 
 def _is_idle(places: Places) -> bool:
-    from state import database, datasets, runs
+    from mlebench_console.state import database, datasets, runs
 
     with closing(database.open_for_reading(places.state_dir)) as opened:
         live = sum(runs.live_counts(opened).values()) + runs.queued_count(opened) + len(runs.to_retry(opened))

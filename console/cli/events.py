@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console import wording
-from console.cli.common import Json, Lines, new_app, reading_state
-from console.cli.output import say, say_json, say_table
-from foundation.problems import UsageProblem
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import Json, Lines, new_app, reading_state
+from mlebench_console.console.cli.output import say, say_json, say_table
+from mlebench_console.foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
-    from console.views.events import ListedEvent
+    from mlebench_console.console.views.events import ListedEvent
 
 _COMPETITION_WIDTH = 56
 app = new_app()
@@ -36,7 +36,7 @@ def events(
     json: Json = False,
 ) -> None:
     """List what happened, newest last, filtered as on the Events screen."""
-    from console.views.events import FILTER_FIELDS, listed_events, parse_event_filter
+    from mlebench_console.console.views.events import FILTER_FIELDS, listed_events, parse_event_filter
 
     chosen = parse_event_filter(" ".join(words or ()))
     if chosen.unknown:

@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 
-from console.cli.common import Json, new_app, new_group, places_of, reading_state
-from console.cli.output import complain, copy_to_clipboard, say, say_json
-from console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
-from engine.scoreboard import Row, RowFormat, disclose, row_of, row_text
-from engine.scoreboard.export import Shortcoming, row_document, shortcomings
-from foundation.problems import UsageProblem, writing
-from foundation.text import plural
+from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
+from mlebench_console.console.cli.output import complain, copy_to_clipboard, say, say_json
+from mlebench_console.console.cli.scoreboard import ExperimentId, Pad, Source, evidence_for
+from mlebench_console.engine.scoreboard import Row, RowFormat, disclose, row_of, row_text
+from mlebench_console.engine.scoreboard.export import Shortcoming, row_document, shortcomings
+from mlebench_console.foundation.problems import UsageProblem, writing
+from mlebench_console.foundation.text import plural
 
 export_app = new_group("Export a row, its bundle, MLE-bench run groups, or plots.")
 report_app = new_app()
@@ -63,7 +63,7 @@ def export_row(
     json: Json = False,
 ) -> None:
     """Write a row with the leaderboard's headings, and the conditions behind it."""
-    from competitions import registry
+    from mlebench_console.competitions import registry
 
     evidence = evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
     splits = {name: registry.read_split(name) for name in split or []}
@@ -109,7 +109,7 @@ def export_bundle(
     json: Json = False,
 ) -> None:
     """Write reports by seed, the row, checksums, and of own runs audit trails and submissions into a new folder."""
-    from engine.scoreboard.export import write_bundle
+    from mlebench_console.engine.scoreboard.export import write_bundle
 
     evidence = evidence_for(context, [source], experiment_id).labelled(agent=agent, llms=llms, hours=hours)
     if with_files and evidence.table != "own":
@@ -135,7 +135,7 @@ def export_runs(
     json: Json = False,
 ) -> None:
     """Write own runs as MLE-bench's run groups: one for each seed, with submissions, logs, code and reports."""
-    from engine.scoreboard.export import write_runs
+    from mlebench_console.engine.scoreboard.export import write_runs
 
     evidence = evidence_for(context, [source], experiment_id)
     if evidence.table != "own":
@@ -163,7 +163,7 @@ def export_plots(
     json: Json = False,
 ) -> None:
     """Draw all plots for which there is data, as files."""
-    from engine.scoreboard.plots import picture, plots_of
+    from mlebench_console.engine.scoreboard.plots import picture, plots_of
 
     evidence = evidence_for(context, [source], experiment_id)
     if evidence.conflict:
@@ -187,11 +187,11 @@ def report(
     json: Json = False,
 ) -> None:
     """Write one self-contained HTML page of an experiment: tables, plots, every run."""
-    from engine.scoreboard import published_rows
-    from engine.scoreboard.page import page_of
-    from engine.scoreboard.timeline import read_timeline
-    from engine.settings import Prices, read_table
-    from state import sweeps
+    from mlebench_console.engine.scoreboard import published_rows
+    from mlebench_console.engine.scoreboard.page import page_of
+    from mlebench_console.engine.scoreboard.timeline import read_timeline
+    from mlebench_console.engine.settings import Prices, read_table
+    from mlebench_console.state import sweeps
 
     evidence = evidence_for(context, [source], experiment_id)
     row = row_of(evidence, pad_missing=pad)
@@ -231,7 +231,7 @@ def _complain_of(lacking: Sequence[Shortcoming]) -> None:
 
 
 def _write_file(path: Path, content: str | bytes) -> None:
-    from foundation.files import write_bytes
+    from mlebench_console.foundation.files import write_bytes
 
     with writing(path):
         write_bytes(path, content.encode() if isinstance(content, str) else content)

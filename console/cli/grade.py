@@ -11,15 +11,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console import wording
-from console.cli.common import CompetitionId, DataDir, EditionFlag, Json, data_dir_of, new_app
-from console.cli.output import complain, say, say_json, say_wrapped
-from foundation.problems import DataProblem
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import (
+    CompetitionId,
+    DataDir,
+    EditionFlag,
+    Json,
+    data_dir_of,
+    new_app,
+)
+from mlebench_console.console.cli.output import complain, say, say_json, say_wrapped
+from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:
-    from competitions.model import Edition
-    from engine.grading.batch import BatchReport, GradedLine
-    from engine.grading.report import Report
+    from mlebench_console.competitions.model import Edition
+    from mlebench_console.engine.grading.batch import BatchReport, GradedLine
+    from mlebench_console.engine.grading.report import Report
 
 app = new_app()
 make_submission_app = new_app()
@@ -48,7 +55,7 @@ def _on_one_file(command: Callable[[Path, str, Path, Edition, bool], None]) -> C
 @_on_one_file
 def grade_sample(submission: Path, competition_id: str, data_dir: Path, edition: Edition, json: bool) -> None:
     """Grade one submission file. An invalid or missing one is a result too: exit code 0."""
-    from engine import grade_submission
+    from mlebench_console import grade_submission
 
     _require_readable(submission, missing_ok=True)
     report = grade_submission(submission, competition_id, data_dir=data_dir, edition=edition)
@@ -63,8 +70,8 @@ def grade_sample(submission: Path, competition_id: str, data_dir: Path, edition:
 @_on_one_file
 def validate(submission: Path, competition_id: str, data_dir: Path, edition: Edition, json: bool) -> None:
     """Check whether a submission has the right form, as agents can while they work; exit code 1 if not."""
-    from competitions import grader
-    from engine.grading.grader import form_request_for
+    from mlebench_console.competitions import grader
+    from mlebench_console.engine.grading.grader import form_request_for
 
     _require_readable(submission)
     found = grader.grade(form_request_for(submission, competition_id, data_dir=data_dir, edition=edition))
@@ -93,8 +100,8 @@ def grade(
     json: Json = False,
 ) -> None:
     """Grade many submissions, listed in a JSONL file; one that can't be graded (code 3) does not stop the others."""
-    from engine.grading.batch import grade_many, write_batch_report
-    from engine.rungroups import read_submissions
+    from mlebench_console.engine.grading.batch import grade_many, write_batch_report
+    from mlebench_console.engine.rungroups import read_submissions
 
     batch = grade_many(
         read_submissions(submission),
@@ -193,7 +200,7 @@ def make_submission(
     json: Json = False,
 ) -> None:
     """List a run group's submissions in a JSONL file for 'grade'; missing files of a run are null."""
-    from engine.rungroups import read_group, submissions_of, write_submissions
+    from mlebench_console.engine.rungroups import read_group, submissions_of, write_submissions
 
     lines = submissions_of(read_group(metadata), log=rel_log_path, code=rel_code_path)
     write_submissions(output, lines)

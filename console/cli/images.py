@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console import wording
-from console.cli.common import Json, new_group, places_of
-from console.cli.output import complain, say, say_json, say_table
-from foundation.problems import EnvironmentProblem
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import Json, new_group, places_of
+from mlebench_console.console.cli.output import complain, say, say_json, say_table
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
-    from engine.images import Image
-    from environment.runner.protocol import ImageFile
+    from mlebench_console.engine.images import Image
+    from mlebench_console.environment.runner.protocol import ImageFile
 
 app = new_group("Build, list and check container images.")
 
@@ -60,9 +60,9 @@ def build(
     json: Json = False,
 ) -> None:
     """Build images, in order, and print their digests."""
-    from console.actions.images import build_images
-    from console.cli.engine import engine_for
-    from engine.options.requests import BuildImages
+    from mlebench_console.console.actions.images import build_images
+    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.engine.options.requests import BuildImages
 
     own = places_of(context)
     with engine_for(own, own.data_dir) as places:
@@ -87,7 +87,7 @@ def base(
     json: Json = False,
 ) -> None:
     """Make a base image of this machine's own Debian or Ubuntu packages, as root, for hosts that reach no registry."""
-    from engine import images
+    from mlebench_console.engine import images
 
     _say_images([images.make_base(images.connect(), name, complain)], json=json)
     complain(f"build on it: mlebench-console images build --base-image {name}")
@@ -96,7 +96,7 @@ def base(
 @app.command("list")
 def list_(json: Json = False) -> None:
     """List the images built on this machine."""
-    from engine import images
+    from mlebench_console.engine import images
 
     _say_images(images.list_images(images.connect()), json=json)
 
@@ -109,11 +109,11 @@ def check(
     json: Json = False,
 ) -> None:
     """Check an agent's image from inside, as a run would use it: user, folders, Python, grader, GPUs."""
-    from engine import images
-    from engine.agents import get_agent
-    from engine.places import agents_folders
-    from environment.runner.docker.daemon import build_command
-    from environment.runner.host.readings import read_nvidia
+    from mlebench_console.engine import images
+    from mlebench_console.engine.agents import get_agent
+    from mlebench_console.engine.places import agents_folders
+    from mlebench_console.environment.runner.docker.daemon import build_command
+    from mlebench_console.environment.runner.host.readings import read_nvidia
 
     found = get_agent(agent, agents_folders(str(agents_dir or "")))
     devices = tuple(gpu.uuid for gpu in read_nvidia()[:gpus]) if gpus else ()
@@ -165,9 +165,9 @@ def export_(
     json: Json = False,
 ) -> None:
     """Write an agent's image into one file, for hosts without Docker: --runtime auto, rootfs, apptainer, podman."""
-    from engine import images
-    from engine.agents import get_agent
-    from engine.places import agents_folders, images_folder
+    from mlebench_console.engine import images
+    from mlebench_console.engine.agents import get_agent
+    from mlebench_console.engine.places import agents_folders, images_folder
 
     found = get_agent(agent, agents_folders(str(agents_dir or "")))
     client = images.connect()
@@ -186,8 +186,8 @@ def import_(
     json: Json = False,
 ) -> None:
     """Copy an image that was exported elsewhere to where launches look for it; its digest is checked."""
-    from engine import images
-    from engine.places import images_folder
+    from mlebench_console.engine import images
+    from mlebench_console.engine.places import images_folder
 
     _say_files([images.bring(file, images_folder(places_of(context)))], json=json)
 
@@ -195,8 +195,8 @@ def import_(
 @app.command()
 def files(context: typer.Context, json: Json = False) -> None:
     """List the images that were exported to or imported as a file."""
-    from engine import images
-    from engine.places import images_folder
+    from mlebench_console.engine import images
+    from mlebench_console.engine.places import images_folder
 
     _say_files(images.exported(images_folder(places_of(context))), json=json)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console.cli.common import (
+from mlebench_console.console.cli.common import (
     CompetitionIds,
     DataDir,
     EditionFlag,
@@ -24,20 +24,20 @@ from console.cli.common import (
     places_of,
     reading_state,
 )
-from console.cli.output import complain, say, say_json, say_table, show_count
-from foundation.problems import UsageProblem
-from foundation.text import plural
-from state.integrity import Layer
+from mlebench_console.console.cli.output import complain, say, say_json, say_table, show_count
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.integrity import Layer
 
 if TYPE_CHECKING:
-    from engine.integrity.endpoint import Endpoint
-    from engine.integrity.judged_runs import DetectorRow
-    from engine.integrity.material import Subject
-    from engine.options.requests import LookedAt
-    from engine.places import Places
-    from state.database import Database
-    from state.integrity import RunIntegrity
-    from state.records import Run
+    from mlebench_console.engine.integrity.endpoint import Endpoint
+    from mlebench_console.engine.integrity.judged_runs import DetectorRow
+    from mlebench_console.engine.integrity.material import Subject
+    from mlebench_console.engine.options.requests import LookedAt
+    from mlebench_console.engine.places import Places
+    from mlebench_console.state.database import Database
+    from mlebench_console.state.integrity import RunIntegrity
+    from mlebench_console.state.records import Run
 
 app = new_group("Search runs for signs that scores were not earned, show and review them.")
 kernels_app = new_group("Fetch the public kernels that code is compared with, and list them.")
@@ -85,12 +85,12 @@ def look(
     json: Json = False,
 ) -> None:
     """Search runs for signs of cheating; may be interrupted, as runs searched before are skipped."""
-    from console.cli.engine import engine_for
-    from engine.integrity import facts, plagiarism
-    from engine.integrity.material import subjects
-    from foundation.clock import SystemClock
-    from state import integrity
-    from state.database import open_for_reading
+    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.engine.integrity import facts, plagiarism
+    from mlebench_console.engine.integrity.material import subjects
+    from mlebench_console.foundation.clock import SystemClock
+    from mlebench_console.state import integrity
+    from mlebench_console.state.database import open_for_reading
 
     own = places_of(context)
     layers = layer or [Layer.FACTS, Layer.PLAGIARISM]
@@ -145,13 +145,13 @@ def judge(
     What rules find is read first, every answer must quote what it read, and what goes wrong counts as unsure. Answers
     are kept: the same command goes on where it was interrupted, or where a budget was used up.
     """
-    from console.cli.engine import engine_for
-    from engine.integrity import judged_runs
-    from engine.integrity.judge import QUESTIONS, read_questions
-    from engine.integrity.material import subjects
-    from foundation.clock import SystemClock
-    from state import integrity
-    from state.database import open_for_reading
+    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.engine.integrity import judged_runs
+    from mlebench_console.engine.integrity.judge import QUESTIONS, read_questions
+    from mlebench_console.engine.integrity.material import subjects
+    from mlebench_console.foundation.clock import SystemClock
+    from mlebench_console.state import integrity
+    from mlebench_console.state.database import open_for_reading
 
     own = places_of(context)
     endpoint = _endpoint(context, model, budget, jobs)
@@ -221,12 +221,12 @@ def familiarity(
     It is the mean probability of the true tokens at sampled places, as MLE-bench measures it. A server with completions
     is needed that tells the probabilities of a prompt (vLLM's prompt_logprobs, or echo), or else of the next token.
     """
-    from competitions import registry
-    from competitions.model import edition_named
-    from console.cli.scoreboard import evidence_for
-    from engine.integrity import familiarity as measuring
-    from engine.scoreboard import plots
-    from foundation.problems import writing
+    from mlebench_console.competitions import registry
+    from mlebench_console.competitions.model import edition_named
+    from mlebench_console.console.cli.scoreboard import evidence_for
+    from mlebench_console.engine.integrity import familiarity as measuring
+    from mlebench_console.engine.scoreboard import plots
+    from mlebench_console.foundation.problems import writing
 
     if experiment is None and not competition_id:
         raise UsageProblem("which competitions?", "", "Give --experiment, or -c ID for single ones.")
@@ -302,9 +302,9 @@ def familiarity(
 
 def _endpoint(context: typer.Context, model: str, budget: float | None, jobs: int) -> Endpoint:
     """Return the endpoint that a command names, with the operator's key."""
-    from engine.integrity.endpoint import Endpoint, model_named
-    from engine.integrity.judged_runs import ANSWERS
-    from engine.providers import model_prices
+    from mlebench_console.engine.integrity.endpoint import Endpoint, model_named
+    from mlebench_console.engine.integrity.judged_runs import ANSWERS
+    from mlebench_console.engine.providers import model_prices
 
     if not model:
         raise UsageProblem("which model?", "", "Give --model PROVIDER/MODEL, such as openai/gpt-4o-mini.")
@@ -341,9 +341,9 @@ def _say_spent(endpoint: Endpoint) -> None:
 
 def _detector_rows(database: Database, run_ids: Collection[int]) -> list[DetectorRow]:
     """Return runs as MLE-bench's detector lists them, by competition and seed."""
-    from engine.integrity.judged_runs import DetectorRow
-    from engine.integrity.material import subjects
-    from state import integrity
+    from mlebench_console.engine.integrity.judged_runs import DetectorRow
+    from mlebench_console.engine.integrity.material import subjects
+    from mlebench_console.state import integrity
 
     known = integrity.of_runs(database, run_ids)
     found = sorted(subjects(database, run_ids), key=lambda one: (one.run.competition_id, one.run.seed))
@@ -381,7 +381,7 @@ def review(
     json: Json = False,
 ) -> None:
     """Clear or confirm a finding, with a reason that is kept and disclosed."""
-    from console.actions import integrity
+    from mlebench_console.console.actions import integrity
 
     action = integrity.review(run_id, finding, cleared=cleared, reason=reason)
     perform(context, action, json=json, starting=True)
@@ -398,11 +398,11 @@ def import_dolos(
     json: Json = False,
 ) -> None:
     """Import Dolos' report on runs; it must have read their code in the attempts' own directories."""
-    from console.cli.engine import engine_for
-    from engine.integrity import plagiarism
-    from engine.integrity.material import subjects
-    from foundation.clock import SystemClock
-    from state.database import open_for_reading
+    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.engine.integrity import plagiarism
+    from mlebench_console.engine.integrity.material import subjects
+    from mlebench_console.foundation.clock import SystemClock
+    from mlebench_console.state.database import open_for_reading
 
     own = places_of(context)
     pairs = plagiarism.read_dolos(report)
@@ -431,8 +431,8 @@ def fetch_kernels(
     """Download public kernels with your own Kaggle account; those already here are skipped."""
     from collections import Counter
 
-    from engine.integrity.kernels import fetch, known_kernels
-    from engine.kaggle.client import Kaggle
+    from mlebench_console.engine.integrity.kernels import fetch, known_kernels
+    from mlebench_console.engine.kaggle.client import Kaggle
 
     folder = _kernels_dir(context, kernels_dir)
     wanted = _competitions_with_kernels(competition_id)
@@ -458,7 +458,7 @@ def list_kernels(
     json: Json = False,
 ) -> None:
     """List how many kernels of each competition are known, and how many are downloaded."""
-    from engine.integrity.kernels import fetched, known_kernels
+    from mlebench_console.engine.integrity.kernels import fetched, known_kernels
 
     folder = _kernels_dir(context, kernels_dir)
     rows = [
@@ -477,7 +477,7 @@ def list_kernels(
 
 
 def _kernels_dir(context: typer.Context, given: Path | None) -> Path:
-    from engine.integrity.kernels import FOLDER
+    from mlebench_console.engine.integrity.kernels import FOLDER
 
     return given.expanduser().absolute() if given is not None else places_of(context).data_dir / FOLDER
 
@@ -488,7 +488,7 @@ def _competitions_with_kernels(chosen: Collection[str] | None) -> list[str]:
     Raises:
         UsageProblem: of one of them none is known.
     """
-    from engine.integrity.kernels import known_kernels
+    from mlebench_console.engine.integrity.kernels import known_kernels
 
     for name in chosen or ():
         if name not in known_kernels():
@@ -502,7 +502,7 @@ def _competitions_with_kernels(chosen: Collection[str] | None) -> list[str]:
 
 def _others(database: Database, chosen: Collection[Subject]) -> list[int]:
     """Return the ended runs of the same competitions that are not among the chosen."""
-    from state import runs
+    from mlebench_console.state import runs
 
     names = {one.run.competition_id for one in chosen}
     own = {one.run.id for one in chosen}
@@ -519,8 +519,8 @@ def run_ids_of(database: Database, experiment: str | None, runs: Collection[int]
     Raises:
         UsageProblem: it names none, or one that has not ended.
     """
-    from engine.scoreboard import find_evidence
-    from state import runs as all_runs
+    from mlebench_console.engine.scoreboard import find_evidence
+    from mlebench_console.state import runs as all_runs
 
     if (experiment is None) == (not runs):
         raise UsageProblem(
@@ -539,8 +539,8 @@ def take_in(
     places: Places, looked_at: Iterable[LookedAt], total: int, layer: Layer, *, at_once: int = _AT_ONCE
 ) -> None:
     """Have the engine store the findings, some runs at a time, and show the progress."""
-    from engine.control import ask
-    from engine.options.requests import RecordIntegrity
+    from mlebench_console.engine.control import ask
+    from mlebench_console.engine.options.requests import RecordIntegrity
 
     tell = show_count(f"{layer}")
     waiting = iter(looked_at)
@@ -553,7 +553,7 @@ def take_in(
 
 
 def _say_all(database: Database, run_ids: Collection[int], *, json: bool) -> None:
-    from state import integrity, runs
+    from mlebench_console.state import integrity, runs
 
     known = integrity.of_runs(database, run_ids)
     found = sorted(known.values(), key=lambda one: (-one.severity.rank, one.run_id))

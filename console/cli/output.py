@@ -13,13 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from console.tables import Row, TextColumn
-from foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.console.tables import Row, TextColumn
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from console.logs.reader import LogFile, LogLine
-    from engine.checks import Check
-    from engine.control import Answer
+    from mlebench_console.console.logs.reader import LogFile, LogLine
+    from mlebench_console.engine.checks import Check
+    from mlebench_console.engine.control import Answer
 
 # Terminals ignore a longer clipboard sequence without a word.
 _LONGEST_CLIPBOARD = 74_994
@@ -48,14 +48,14 @@ _NOTHING = ("", "-", "0")
 
 def say(text: str = "") -> None:
     """Write text to standard output, sanitised line by line."""
-    from console.sanitize import plain_lines
+    from mlebench_console.console.sanitize import plain_lines
 
     sys.stdout.write("\n".join(plain_lines(text)) + "\n")
 
 
 def say_wrapped(text: str, *, indent: str = "", more: int = _BELOW) -> None:
     """Write one line of text; in a terminal it is wrapped, with further lines indented by `more` cells more."""
-    from console.sanitize import plain
+    from mlebench_console.console.sanitize import plain
 
     line = indent + plain(text)
     if sys.stdout.isatty():
@@ -67,7 +67,7 @@ def say_wrapped(text: str, *, indent: str = "", more: int = _BELOW) -> None:
 
 def complain(text: str) -> None:
     """Write text to standard error, sanitised line by line."""
-    from console.sanitize import plain_lines
+    from mlebench_console.console.sanitize import plain_lines
 
     sys.stderr.write("\n".join(plain_lines(text)) + "\n")
 
@@ -113,7 +113,7 @@ def say_table(
     """
     from rich.cells import cell_len, set_cell_size
 
-    from console.sanitize import plain
+    from mlebench_console.console.sanitize import plain
 
     texts = {
         heading: [plain(text(row), limit=(limits or {}).get(heading)) for row in rows]

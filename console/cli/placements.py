@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from console import wording
-from console.cli.common import Json, new_group, places_of
-from console.cli.output import say, say_checks, say_json, say_table
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import Json, new_group, places_of
+from mlebench_console.console.cli.output import say, say_checks, say_json, say_table
 
 app = new_group("List and check placements: this host, and the profiles of a batch system.")
 
@@ -17,7 +17,7 @@ app = new_group("List and check placements: this host, and the profiles of a bat
 @app.command("list")
 def list_(context: typer.Context, json: Json = False) -> None:
     """List this host and every profile of config.toml, with our runs there; asks Slurm once."""
-    from engine.placements.checks import known_placements
+    from mlebench_console.engine.placements.checks import known_placements
 
     found = known_placements(places_of(context))
     if json:
@@ -56,7 +56,7 @@ def check(
     json: Json = False,
 ) -> None:
     """Check everything that jobs of a placement need, without submitting one; exit code 1 if something is missing."""
-    from engine.placements.checks import check_placement
+    from mlebench_console.engine.placements.checks import check_placement
 
     found = tuple(check_placement(places_of(context), placement))
     is_good = all(one.good for one in found)

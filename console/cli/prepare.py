@@ -10,16 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console import wording
-from console.cli.common import CompetitionIds, DataDir, EditionFlag, Json, data_dir_of, new_app, places_of
-from console.cli.output import complain, say, say_json, say_table, show_count
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import (
+    CompetitionIds,
+    DataDir,
+    EditionFlag,
+    Json,
+    data_dir_of,
+    new_app,
+    places_of,
+)
+from mlebench_console.console.cli.output import complain, say, say_json, say_table, show_count
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 if TYPE_CHECKING:
-    from competitions.model import Edition
-    from engine.datasets.estimates import Throughput
-    from engine.layout import DatasetFolder
-    from engine.places import Places
+    from mlebench_console.competitions.model import Edition
+    from mlebench_console.engine.datasets.estimates import Throughput
+    from mlebench_console.engine.layout import DatasetFolder
+    from mlebench_console.engine.places import Places
 
 app = new_app()
 
@@ -119,24 +127,24 @@ def prepare(
     """
     chosen = _chosen(competition_id or [], all_, lite, list_)
     base = data_dir_of(context, data_dir)
-    from engine.datasets.plans import require_raw
+    from mlebench_console.engine.datasets.plans import require_raw
 
     if raw is not None and len(chosen) > 1:
         require_raw(raw, chosen)
     if canary:
-        from engine.datasets.prepared.canaries import refuse_in
+        from mlebench_console.engine.datasets.prepared.canaries import refuse_in
 
         refuse_in(edition)
     if dry_run:
         _say_estimate(places_of(context), chosen, base, edition, raw=raw, again=again, json=json)
         return
     if overwrite_leaderboard:
-        from engine.datasets.facts import refresh_leaderboard
+        from mlebench_console.engine.datasets.facts import refresh_leaderboard
 
         for one in chosen:
             refresh_leaderboard(one, force=True)
     if descriptions is not None:
-        from engine.datasets.prepared.descriptions import check_choice
+        from mlebench_console.engine.datasets.prepared.descriptions import check_choice
 
         descriptions = check_choice(
             descriptions
@@ -154,7 +162,7 @@ def prepare(
     }
     outcomes = _prepare(places_of(context), base, chosen, edition, wanted, json, verify=verify)
     if overwrite_checksums:
-        from engine.datasets.facts import take_checksums
+        from mlebench_console.engine.datasets.facts import take_checksums
 
         for outcome in outcomes:
             if outcome.state == "prepared":
@@ -179,9 +187,9 @@ def _say_estimate(
     json: bool,
 ) -> None:
     """Print what preparing would need; Kaggle is asked if there are credentials."""
-    from competitions import registry
-    from engine.datasets.estimates import ToDo, estimate, known_sizes, peak_bytes, usual_peak
-    from engine.space import free_bytes
+    from mlebench_console.competitions import registry
+    from mlebench_console.engine.datasets.estimates import ToDo, estimate, known_sizes, peak_bytes, usual_peak
+    from mlebench_console.engine.space import free_bytes
 
     found = sorted(
         estimate(
@@ -245,8 +253,8 @@ def _say_estimate(
 
 def _measured_rates(places: Places) -> Throughput:
     """Return the rates of earlier preparations, if the state has any."""
-    from console.views.datasets import DatasetBoard, dataset_board
-    from state import database
+    from mlebench_console.console.views.datasets import DatasetBoard, dataset_board
+    from mlebench_console.state import database
 
     if not database.exists(places.state_dir):
         return DatasetBoard().throughput
@@ -264,10 +272,10 @@ def _prepare(
     *,
     verify: bool,
 ) -> list[PreparationResult]:
-    from competitions import registry
-    from console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
-    from console.cli.engine import engine_for
-    from engine.layout import dataset_folder, is_prepared
+    from mlebench_console.competitions import registry
+    from mlebench_console.console.cli.dataset_work import PlainLines, prepare_and_watch, progress_display
+    from mlebench_console.console.cli.engine import engine_for
+    from mlebench_console.engine.layout import dataset_folder, is_prepared
 
     folders = {one: dataset_folder(registry.get(one), base, edition) for one in chosen}
     there = {one for one in chosen if not wanted["again"] and is_prepared(registry.get(one), folders[one])}
@@ -302,7 +310,7 @@ def _prepare(
 
 
 def _what_goes_on(places: Places) -> str:
-    from engine.control import status
+    from mlebench_console.engine.control import status
 
     if status(places).running:
         return "The engine continues; 'mlebench-console datasets stop --all' stops it."
@@ -311,8 +319,8 @@ def _what_goes_on(places: Places) -> str:
 
 def _say_unknown_variables(places: Places) -> None:
     """Print which credentials are set here, but not in the running engine."""
-    from engine.control import variables_unknown_to_engine
-    from engine.kaggle.credentials import VARIABLES
+    from mlebench_console.engine.control import variables_unknown_to_engine
+    from mlebench_console.engine.kaggle.credentials import VARIABLES
 
     unknown = variables_unknown_to_engine(places, VARIABLES)
     if unknown:
@@ -326,8 +334,8 @@ def _how_it_differs(
     folder: DatasetFolder, competition_id: str, wanted: dict[str, Any], verify: bool, json: bool
 ) -> str:
     """Compare prepared datasets with their manifests and with the request."""
-    from competitions import registry
-    from engine.datasets.prepared.verification import check
+    from mlebench_console.competitions import registry
+    from mlebench_console.engine.datasets.prepared.verification import check
 
     show = show_count(f"reading {competition_id}", wording.size)
 
@@ -353,9 +361,9 @@ def _how_it_differs(
 
 def _say_other_edition(missing: Sequence[str], base: Path, edition: Edition) -> None:
     """Print which of the datasets are already prepared in the other edition."""
-    from competitions import registry
-    from competitions.model import EDITIONS
-    from engine.layout import dataset_folder, is_prepared
+    from mlebench_console.competitions import registry
+    from mlebench_console.competitions.model import EDITIONS
+    from mlebench_console.engine.layout import dataset_folder, is_prepared
 
     for one in map(registry.get, missing):
         for other in EDITIONS:
@@ -367,10 +375,10 @@ def _say_other_edition(missing: Sequence[str], base: Path, edition: Edition) -> 
 
 def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
     """Print the documented size of the downloads, if it is large."""
-    from competitions import registry
-    from engine.datasets.estimates import known_sizes, usual_peak
-    from engine.layout import dataset_folder
-    from engine.space import free_bytes
+    from mlebench_console.competitions import registry
+    from mlebench_console.engine.datasets.estimates import known_sizes, usual_peak
+    from mlebench_console.engine.layout import dataset_folder
+    from mlebench_console.engine.space import free_bytes
 
     competitions = map(registry.get, missing)
     to_load = [one for one in competitions if not dataset_folder(one, base, edition).has_raw_data]
@@ -386,7 +394,7 @@ def _say_sizes(missing: Sequence[str], base: Path, edition: Edition) -> None:
 
 
 def _chosen(named: Sequence[str], all_: bool, lite: bool, list_: Path | None) -> tuple[str, ...]:
-    from competitions import registry
+    from mlebench_console.competitions import registry
 
     ways = [bool(named), all_, lite, list_ is not None]
     if sum(ways) != 1:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from console.cli.common import Json, new_group, places_of, reading_state
-from console.cli.output import say, say_json, say_table
+from mlebench_console.console.cli.common import Json, new_group, places_of, reading_state
+from mlebench_console.console.cli.output import say, say_json, say_table
 
 app = new_group("Check the prices of models.")
 
@@ -13,9 +13,9 @@ app = new_group("Check the prices of models.")
 @app.command()
 def check(context: typer.Context, json: Json = False) -> None:
     """List the models that runs have used and that have no price; exit code 1 if there are any."""
-    from engine.model_costs import spending_of
-    from engine.providers import model_prices
-    from state.usage import model_calls
+    from mlebench_console.engine.model_costs import spending_of
+    from mlebench_console.engine.providers import model_prices
+    from mlebench_console.state.usage import model_calls
 
     prices = model_prices(places_of(context).config_file)
     with reading_state(context) as database:

@@ -19,9 +19,9 @@ import typer
 import typer.core
 import typer.main
 
-from console.cli.common import Appearance, Invocation, new_app, open_console
-from console.cli.output import complain
-from foundation.problems import Problem
+from mlebench_console.console.cli.common import Appearance, Invocation, new_app, open_console
+from mlebench_console.console.cli.output import complain
+from mlebench_console.foundation.problems import Problem
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -127,7 +127,7 @@ class Root(typer.core.TyperGroup):
         if entry is None:
             return None
         module, _, app_name = entry.place.partition(":")
-        found = importlib.import_module(f"console.cli.{module}")
+        found = importlib.import_module(f"mlebench_console.console.cli.{module}")
         command = typer.main.get_command(getattr(found, app_name or "app"))
         command.name = cmd_name
         _name_numbers(command)
@@ -204,7 +204,7 @@ def root(
 ) -> None:
     """Handle the flags before the command; without a command, open the console."""
     if theme is not None:
-        from console.tui.config import theme_named
+        from mlebench_console.console.tui.config import theme_named
 
         theme_named(theme)
     appearance = Appearance(screen, readonly, ascii_only, theme)
@@ -298,7 +298,7 @@ def _unexpected(invocation: Invocation) -> str:
     import time
     import traceback
 
-    from foundation.daemon_log import open_log
+    from mlebench_console.foundation.daemon_log import open_log
 
     trace = traceback.format_exc()
     message = f"unexpected error: {trace.strip().splitlines()[-1]}"

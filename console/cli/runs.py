@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from console import wording
-from console.cli.common import (
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import (
     Following,
     Json,
     Lines,
@@ -25,22 +25,22 @@ from console.cli.common import (
     places_of,
     reading_state,
 )
-from console.cli.output import complain, say, say_json, say_log, say_table
-from foundation.problems import DataProblem, UsageProblem
-from foundation.text import plural
-from state.lifecycle import FailureClass, RunState
-from state.records import HERE
+from mlebench_console.console.cli.output import complain, say, say_json, say_log, say_table
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import FailureClass, RunState
+from mlebench_console.state.records import HERE
 
 if TYPE_CHECKING:
-    from console.actions.action import Action
-    from console.logs.reader import LogFile
-    from console.views.calls import RunCalls
-    from console.views.code import Version, VersionCode, VersionDifference
-    from engine.runs.causes import CauseGroup
-    from engine.scoreboard.audit import RunAudit
-    from environment.runner.code_snapshots import KeptFile
-    from state.database import Database
-    from state.records import Attempt, Run, Submission, Sweep
+    from mlebench_console.console.actions.action import Action
+    from mlebench_console.console.logs.reader import LogFile
+    from mlebench_console.console.views.calls import RunCalls
+    from mlebench_console.console.views.code import Version, VersionCode, VersionDifference
+    from mlebench_console.engine.runs.causes import CauseGroup
+    from mlebench_console.engine.scoreboard.audit import RunAudit
+    from mlebench_console.environment.runner.code_snapshots import KeptFile
+    from mlebench_console.state.database import Database
+    from mlebench_console.state.records import Attempt, Run, Submission, Sweep
 
 # How often a log that is followed is looked for in a new attempt.
 _RENEWED_SECONDS = 2.0
@@ -82,10 +82,10 @@ def list_(
     json: Json = False,
 ) -> None:
     """List the runs, of one sweep or all."""
-    from console.views.splits import split_of
-    from console.views.sweep import checked_filter
-    from engine.settings import read_filters
-    from state import runs, sweeps
+    from mlebench_console.console.views.splits import split_of
+    from mlebench_console.console.views.sweep import checked_filter
+    from mlebench_console.engine.settings import read_filters
+    from mlebench_console.state import runs, sweeps
 
     saved = read_filters(places_of(context).config_file)
     wanted = checked_filter(saved.get(filter_.strip(), filter_))
@@ -118,8 +118,8 @@ def filters(
     json: Json = False,
 ) -> None:
     """List saved filters of runs, save one, or remove one; they are stored in config.toml, as [filters]."""
-    from console.views.sweep import checked_filter
-    from engine.settings import read_filters, save_filter
+    from mlebench_console.console.views.sweep import checked_filter
+    from mlebench_console.engine.settings import read_filters, save_filter
 
     config_file = places_of(context).config_file
     known = read_filters(config_file)
@@ -146,14 +146,14 @@ def filters(
 @app.command()
 def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show one run: its attempts, its submissions, what happened."""
-    from console.views.run import best_of, read_validations
-    from console.views.splits import competition
-    from engine import control
-    from engine.model_costs import prices_for, spending_of
-    from engine.providers import model_prices
-    from engine.sweeps.waiting import waiting_of
-    from state import events, runs, submissions, sweeps
-    from state.usage import model_calls, network_use
+    from mlebench_console.console.views.run import best_of, read_validations
+    from mlebench_console.console.views.splits import competition
+    from mlebench_console.engine import control
+    from mlebench_console.engine.model_costs import prices_for, spending_of
+    from mlebench_console.engine.providers import model_prices
+    from mlebench_console.engine.sweeps.waiting import waiting_of
+    from mlebench_console.state import events, runs, submissions, sweeps
+    from mlebench_console.state.usage import model_calls, network_use
 
     with reading_state(context) as database:
         found = find_run(database, run)
@@ -196,7 +196,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     if waiting is not None:
         say(wording.waiting(waiting, engine, time.time()))
     if uses:
-        from console.views.calls import in_words
+        from mlebench_console.console.views.calls import in_words
 
         say(in_words(spending))
     for use in traffic:
@@ -243,7 +243,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
 @app.command()
 def audit(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show everything that led to a run's outcome, with hashes; exit code 1 if files and records differ."""
-    from engine.scoreboard.audit import audit_of
+    from mlebench_console.engine.scoreboard.audit import audit_of
 
     with reading_state(context) as database:
         found = audit_of(database, find_run(database, run).id)
@@ -266,8 +266,8 @@ def calls(
     json: Json = False,
 ) -> None:
     """Show a run's model calls, as its gateway counted them: tokens, cost, times, errors."""
-    from console.views.calls import calls_of
-    from engine.providers import model_prices
+    from mlebench_console.console.views.calls import calls_of
+    from mlebench_console.engine.providers import model_prices
 
     places = places_of(context)
     prices = model_prices(places.config_file)
@@ -292,7 +292,7 @@ def calls(
 
 
 def _say_calls(found: RunCalls) -> None:
-    from console.views.calls import cost_in_words
+    from mlebench_console.console.views.calls import cost_in_words
 
     say_table(
         found.calls,
@@ -354,8 +354,8 @@ def logs(
     json: Json = False,
 ) -> None:
     """Print the end of a run's log; the logs of several runs are merged by time."""
-    from console.logs.merged import MergedLog, Source, sources
-    from console.logs.reader import LogFile
+    from mlebench_console.console.logs.merged import MergedLog, Source, sources
+    from mlebench_console.console.logs.reader import LogFile
 
     with reading_state(context) as database:
         found = [find_run(database, name) for name in run]
@@ -415,7 +415,7 @@ def code(
     json: Json = False,
 ) -> None:
     """Show the agent's code as it was at a submission: its files, one of them, or all in a folder."""
-    from console.views.code import code_of
+    from mlebench_console.console.views.code import code_of
 
     found = code_of(_version(context, f"{run}@{submission}" if submission else run))
     chosen = [found.file(file)] if file else list(found.files)
@@ -498,7 +498,7 @@ def diff(
 
     A run without a submission means the one with the best score.
     """
-    from console.views.code import compare, unified
+    from mlebench_console.console.views.code import compare, unified
 
     found = compare(_version(context, left), _version(context, right))
     if json:
@@ -568,7 +568,7 @@ def version_facts(version: Version) -> dict[str, Any]:
 
 def _version(context: typer.Context, text: str) -> Version:
     """Find the version that `17`, `17.1`, `17@3` or `sweep/competition/1@best` names."""
-    from console.views.code import Wanted, split_name, version_of
+    from mlebench_console.console.views.code import Wanted, split_name, version_of
 
     name, attempt, submission = split_name(text)
     with reading_state(context) as database:
@@ -583,9 +583,9 @@ def causes(
     json: Json = False,
 ) -> None:
     """List the runs that need you, grouped by cause: infrastructure first, agents' own failures last."""
-    from console.views.concerns import cause_document
-    from engine.runs.causes import read_causes
-    from state import sweeps
+    from mlebench_console.console.views.concerns import cause_document
+    from mlebench_console.engine.runs.causes import read_causes
+    from mlebench_console.state import sweeps
 
     now = time.time()
     with reading_state(context) as database:
@@ -618,9 +618,9 @@ def acknowledge(
     json: Json = False,
 ) -> None:
     """Acknowledge a group of runs with one cause, with a reason; it is no longer shown as needing you."""
-    from console.actions import causes
-    from engine.options.sweep import read_duration
-    from state import acknowledgements
+    from mlebench_console.console.actions import causes
+    from mlebench_console.engine.options.sweep import read_duration
+    from mlebench_console.state import acknowledgements
 
     if undo and (reason or snooze):
         raise UsageProblem("--undo takes neither --reason nor --snooze")
@@ -650,7 +650,7 @@ def retry(
     json: Json = False,
 ) -> None:
     """Queue ended runs again; ask before re-rolling a seed whose agent itself failed."""
-    from console.actions import runs
+    from mlebench_console.console.actions import runs
 
     if bool(run) == bool(cause):
         raise UsageProblem("give either runs or a --cause")
@@ -666,7 +666,7 @@ def retry(
 @app.command()
 def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
     """Stop runs: live ones are ended, queued ones never start."""
-    from console.actions import runs
+    from mlebench_console.console.actions import runs
 
     perform(context, runs.stop(_found(context, run), all_or_none=True), json=json)
 
@@ -674,7 +674,7 @@ def stop(context: typer.Context, run: RunNames, json: Json = False) -> None:
 @app.command()
 def regrade(context: typer.Context, run: RunNames, json: Json = False) -> None:
     """Grade runs whose grading has failed again at once; no agent runs again."""
-    from console.actions import runs
+    from mlebench_console.console.actions import runs
 
     perform(context, runs.regrade(_found(context, run), all_or_none=True), json=json)
 
@@ -688,7 +688,7 @@ def classify(
     json: Json = False,
 ) -> None:
     """Correct the failure class of failed runs by hand."""
-    from console.actions import runs
+    from mlebench_console.console.actions import runs
 
     perform(context, runs.classify(_found(context, run), failure_class, note), json=json)
 
@@ -702,7 +702,7 @@ def note(
     json: Json = False,
 ) -> None:
     """Write a note on a run, in place of an earlier one; without a text, show it."""
-    from console.actions import runs
+    from mlebench_console.console.actions import runs
 
     found = _found(context, [run])
     write_note(context, found[0], partial(runs.annotate, found), text, remove=remove, json=json)
@@ -717,7 +717,7 @@ def tag(
     json: Json = False,
 ) -> None:
     """Put tags on runs, for filters; without a tag, show them."""
-    from console.actions import runs
+    from mlebench_console.console.actions import runs
 
     found = _found(context, run.split(","))
     put_tags(context, found, partial(runs.annotate, found), tags or [], remove=remove, json=json)
@@ -746,11 +746,11 @@ def shell(
     ] = None,
 ) -> None:
     """Open a shell in a container as an agent finds it; nothing in it is kept, and secrets are not set."""
-    from competitions import registry
-    from engine.runs.launching import agent_of
-    from engine.runs.shell import open_shell, variables
-    from state import sweeps
-    from state.records import SweepSpec
+    from mlebench_console.competitions import registry
+    from mlebench_console.engine.runs.launching import agent_of
+    from mlebench_console.engine.runs.shell import open_shell, variables
+    from mlebench_console.state import sweeps
+    from mlebench_console.state.records import SweepSpec
 
     if bool(run) == bool(competition):
         raise UsageProblem("give either a run or a --competition")
@@ -958,8 +958,8 @@ def find_run(database: Database, text: str) -> Run:
     Raises:
         UsageProblem: there is none, or the name is neither.
     """
-    from competitions.registry import resembling
-    from state import runs, sweeps
+    from mlebench_console.competitions.registry import resembling
+    from mlebench_console.state import runs, sweeps
 
     if text.isdecimal():
         return runs.get(database, int(text))
@@ -984,7 +984,7 @@ def find_cause(database: Database, text: str) -> CauseGroup:
     Raises:
         UsageProblem: no group has such a key, or several have.
     """
-    from engine.runs.causes import read_causes
+    from mlebench_console.engine.runs.causes import read_causes
 
     groups = read_causes(database, time.time())
     found = [group for group in groups if group.key == text] or [
@@ -1001,7 +1001,7 @@ def find_cause(database: Database, text: str) -> CauseGroup:
 
 
 def _say_causes(groups: Sequence[CauseGroup], now: float) -> None:
-    from console.views.concerns import group_text, splits_of
+    from mlebench_console.console.views.concerns import group_text, splits_of
 
     def said(group: CauseGroup) -> str:
         known = group.acknowledgement

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from console.cli.common import Json, new_app, new_group, places_of, reading_state
-from console.cli.output import complain, say, say_columns, say_json, say_table, say_wrapped
-from foundation.problems import UsageProblem
+from mlebench_console.console.cli.common import Json, new_app, new_group, places_of, reading_state
+from mlebench_console.console.cli.output import complain, say, say_columns, say_json, say_table, say_wrapped
+from mlebench_console.foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from engine.scoreboard import Cell, Evidence, Measure, Row
-    from engine.scoreboard.model import Costs
+    from mlebench_console.engine.scoreboard import Cell, Evidence, Measure, Row
+    from mlebench_console.engine.scoreboard.model import Costs
 
 scoreboard_app = new_app()
 aggregate_app = new_app()
@@ -56,8 +56,8 @@ def evidence_for(
     context: typer.Context, sources: Sequence[str], experiment_id: str | None = None
 ) -> Evidence:
     """Load the evidence that the sources of a command name."""
-    from engine.providers import model_prices
-    from engine.scoreboard import load_evidence
+    from mlebench_console.engine.providers import model_prices
+    from mlebench_console.engine.scoreboard import load_evidence
 
     places = places_of(context)
     prices = model_prices(places.config_file)
@@ -79,11 +79,17 @@ def scoreboard(
     json: Json = False,
 ) -> None:
     """Show own experiments beside the published rows: any-medal % as mean ± SEM over seeds."""
-    from competitions import registry
-    from console.views import scoreboard as view
-    from engine.providers import model_prices
-    from engine.scoreboard import COLUMNS, imported_evidence, own_evidence, published_rows, row_of
-    from state import database
+    from mlebench_console.competitions import registry
+    from mlebench_console.console.views import scoreboard as view
+    from mlebench_console.engine.providers import model_prices
+    from mlebench_console.engine.scoreboard import (
+        COLUMNS,
+        imported_evidence,
+        own_evidence,
+        published_rows,
+        row_of,
+    )
+    from mlebench_console.state import database
 
     places = places_of(context)
     state_dir = places.state_dir
@@ -154,9 +160,9 @@ def aggregate(
     json: Json = False,
 ) -> None:
     """Aggregate runs, grading reports or a table of outcomes: percentages as mean ± SEM over seeds."""
-    from console.views.scoreboard import COSTS
-    from engine.scoreboard import MEASURES_BY_INTEREST
-    from engine.scoreboard.export import measures_document
+    from mlebench_console.console.views.scoreboard import COSTS
+    from mlebench_console.engine.scoreboard import MEASURES_BY_INTEREST
+    from mlebench_console.engine.scoreboard.export import measures_document
 
     evidence = evidence_for(context, sources, experiment_id)
     lines = _aggregated(evidence, split, by, pad=pad, seeds=num_seeds)
@@ -204,8 +210,13 @@ def _aggregated(
     evidence: Evidence, split: list[str] | None, by: By, *, pad: bool, seeds: int
 ) -> list[tuple[str, str, Mapping[Measure, Cell], Costs | None]]:
     """Return the columns: names, numbers of runs, measures, and by competition the costs of model calls."""
-    from competitions import registry
-    from engine.scoreboard.aggregation import by_category, by_competition, measures_on, row_of
+    from mlebench_console.competitions import registry
+    from mlebench_console.engine.scoreboard.aggregation import (
+        by_category,
+        by_competition,
+        measures_on,
+        row_of,
+    )
 
     if evidence.conflict:
         raise UsageProblem(
@@ -247,8 +258,8 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare two experiments by competition, with an exact permutation test and the competitions that decide."""
-    from console.views import scoreboard as view
-    from engine import scoreboard
+    from mlebench_console.console.views import scoreboard as view
+    from mlebench_console.engine import scoreboard
 
     if measure not in list(scoreboard.Measure):
         raise UsageProblem(
@@ -300,8 +311,8 @@ def insight(
     json: Json = False,
 ) -> None:
     """Show what an experiment says beyond its row: pass@k, shorter limits, endings, noise, effort, flags."""
-    from engine.scoreboard.insight import insight_of
-    from engine.settings import Prices, read_table
+    from mlebench_console.engine.scoreboard.insight import insight_of
+    from mlebench_console.engine.settings import Prices, read_table
 
     evidence = evidence_for(context, sources, experiment_id)
     known = read_table(places_of(context).config_file, Prices)
@@ -349,7 +360,7 @@ def import_reports(
     json: Json = False,
 ) -> None:
     """Put an experiment on the scoreboard from its grading reports, which are copied."""
-    from engine.scoreboard import reports
+    from mlebench_console.engine.scoreboard import reports
 
     found = reports.report_files(paths, experiment_id)
     about = reports.About(name, agent, llms, hours, hardware)
@@ -373,7 +384,7 @@ def remove_import(
     json: Json = False,
 ) -> None:
     """Remove an imported experiment from the scoreboard; own runs are not changed."""
-    from engine.scoreboard import reports
+    from mlebench_console.engine.scoreboard import reports
 
     reports.remove_import(places_of(context).state_dir, name)
     if json:
@@ -389,7 +400,7 @@ def import_published(
     json: Json = False,
 ) -> None:
     """Replace the built-in table of published rows by a newer one."""
-    from engine.scoreboard.published import update_published
+    from mlebench_console.engine.scoreboard.published import update_published
 
     rows = update_published(places_of(context).state_dir, path)
     newest = max(row.date for row in rows)

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import typer
 
-from console.cli.common import invocation_of, new_app
-from console.cli.output import say
-from foundation.problems import EnvironmentProblem
+from mlebench_console.console.cli.common import invocation_of, new_app
+from mlebench_console.console.cli.output import say
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 app = new_app()
 
@@ -24,8 +24,8 @@ def serve(
 ) -> None:
     """Show the console in a browser, on this machine only, at an address with a secret token."""
     try:
-        from console.tui.serve import GuardedServer
-        from console.tui.serve import serve as serve_until_ended
+        from mlebench_console.console.tui.serve import GuardedServer
+        from mlebench_console.console.tui.serve import serve as serve_until_ended
     except ImportError as error:
         raise EnvironmentProblem(
             "the console in a browser needs textual-serve",

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from console import wording
-from console.cli.common import Json, new_app, places_of, reading_state
-from console.cli.engine import engine_text
-from console.cli.output import say, say_json, say_table
-from foundation.text import plural
-from state.records import IMPORTED
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import Json, new_app, places_of, reading_state
+from mlebench_console.console.cli.engine import engine_text
+from mlebench_console.console.cli.output import say, say_json, say_table
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.records import IMPORTED
 
 if TYPE_CHECKING:
-    from console.views.datasets import Totals
-    from console.views.overview import SweepLine
-    from engine.control import EngineStatus
-    from engine.runs.causes import CauseGroup
-    from state.records import Sweep
+    from mlebench_console.console.views.datasets import Totals
+    from mlebench_console.console.views.overview import SweepLine
+    from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.engine.runs.causes import CauseGroup
+    from mlebench_console.state.records import Sweep
 
 # More of them no page holds.
 _MOST_CAUSES = 8
@@ -32,16 +32,16 @@ app = new_app()
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show the state of the engine, the sweeps and the disks."""
-    from console.views.concerns import cause_document, group_text
-    from console.views.datasets import totals_of
-    from console.views.overview import sweep_lines
-    from console.views.sweep import listed_sweeps
-    from engine.control import status
-    from engine.runs.causes import CauseKind, read_causes
-    from state import database, datasets
-    from state.records import KaggleState
-    from state.usage import outages
-    from state.usage.outages import ProviderOutage
+    from mlebench_console.console.views.concerns import cause_document, group_text
+    from mlebench_console.console.views.datasets import totals_of
+    from mlebench_console.console.views.overview import sweep_lines
+    from mlebench_console.console.views.sweep import listed_sweeps
+    from mlebench_console.engine.control import status
+    from mlebench_console.engine.runs.causes import CauseKind, read_causes
+    from mlebench_console.state import database, datasets
+    from mlebench_console.state.records import KaggleState
+    from mlebench_console.state.usage import outages
+    from mlebench_console.state.usage.outages import ProviderOutage
 
     places = places_of(context)
     engine = status(places)

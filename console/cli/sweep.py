@@ -14,11 +14,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from console import wording
-from console.actions import sweeps as actions
-from console.cli.common import EditionFlag, Json, invocation_of, new_group, perform, places_of, reading_state
-from console.cli.output import complain, say, say_answer, say_checks, say_json, say_table, say_wrapped
-from console.cli.runs import (
+from mlebench_console.console import wording
+from mlebench_console.console.actions import sweeps as actions
+from mlebench_console.console.cli.common import (
+    EditionFlag,
+    Json,
+    invocation_of,
+    new_group,
+    perform,
+    places_of,
+    reading_state,
+)
+from mlebench_console.console.cli.output import (
+    complain,
+    say,
+    say_answer,
+    say_checks,
+    say_json,
+    say_table,
+    say_wrapped,
+)
+from mlebench_console.console.cli.runs import (
     NoteText,
     RemoveNote,
     RemoveTags,
@@ -30,16 +46,16 @@ from console.cli.runs import (
     say_runs,
     write_note,
 )
-from console.cli.status import say_sweeps, spec_text, sweep_facts
-from engine.options.sweep import OPTIONS, Option, SweepOptions
-from foundation.problems import EnvironmentProblem, UsageProblem
-from foundation.text import plural
-from state.lifecycle import FailureClass
+from mlebench_console.console.cli.status import say_sweeps, spec_text, sweep_facts
+from mlebench_console.engine.options.sweep import OPTIONS, Option, SweepOptions
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import FailureClass
 
 if TYPE_CHECKING:
-    from engine.options.sweep import Launch
-    from engine.sweeps.forecast import Forecast
-    from state.records import Sweep
+    from mlebench_console.engine.options.sweep import Launch
+    from mlebench_console.engine.sweeps.forecast import Forecast
+    from mlebench_console.state.records import Sweep
 
 _RUNS_SHOWN = 12
 _REMOVAL_PATIENCE = 30.0
@@ -116,7 +132,7 @@ def launch(
     **flags: Any,
 ) -> None:
     """Launch a sweep: an agent on competitions, with several seeds each."""
-    from engine.options.sweep import read_toml, resolve
+    from mlebench_console.engine.options.sweep import read_toml, resolve
 
     options = SweepOptions(**dict(_given(flags)))
     launch = resolve(options if file is None else options.over(read_toml(file)), places_of(context))
@@ -127,7 +143,7 @@ def launch(
 
 
 def _dry_run(context: typer.Context, launch: Launch, *, json: bool) -> None:
-    from engine.sweeps.forecast import forecast
+    from mlebench_console.engine.sweeps.forecast import forecast
 
     found = forecast(launch, places_of(context), starts_engine=True)
     if json:
@@ -209,9 +225,9 @@ def import_groups(
     json: Json = False,
 ) -> None:
     """Import run groups of MLE-bench as a sweep: the agents' files are copied and graded again."""
-    from engine.control import ask
-    from engine.rungroups import METADATA, folders_without_metadata
-    from engine.sweeps.imports import agent_of_group, staged
+    from mlebench_console.engine.control import ask
+    from mlebench_console.engine.rungroups import METADATA, folders_without_metadata
+    from mlebench_console.engine.sweeps.imports import agent_of_group, staged
 
     places = places_of(context)
     left_out = () if (folder / METADATA).is_file() else folders_without_metadata(folder)
@@ -236,9 +252,9 @@ def import_groups(
 @app.command("list")
 def list_(context: typer.Context, json: Json = False) -> None:
     """List the sweeps, newest first."""
-    from console.views.overview import sweep_lines
-    from console.views.sweep import listed_sweeps
-    from engine.control import status
+    from mlebench_console.console.views.overview import sweep_lines
+    from mlebench_console.console.views.sweep import listed_sweeps
+    from mlebench_console.engine.control import status
 
     now = time.time()
     with reading_state(context) as database:
@@ -261,13 +277,13 @@ def show(
     json: Json = False,
 ) -> None:
     """Show one sweep: what was asked for, and every run."""
-    from console.views.calls import KnownPrices, sweep_costs
-    from console.views.overview import sweep_lines
-    from engine.control import status
-    from engine.providers import model_prices
-    from engine.runs.budgets import standings
-    from state import experiments, runs, sweeps
-    from state.usage import budgets, model_calls
+    from mlebench_console.console.views.calls import KnownPrices, sweep_costs
+    from mlebench_console.console.views.overview import sweep_lines
+    from mlebench_console.engine.control import status
+    from mlebench_console.engine.providers import model_prices
+    from mlebench_console.engine.runs.budgets import standings
+    from mlebench_console.state import experiments, runs, sweeps
+    from mlebench_console.state.usage import budgets, model_calls
 
     with reading_state(context) as database:
         sweep, now = sweeps.get(database, sweep_id), time.time()
@@ -279,9 +295,9 @@ def show(
         table = model_prices(places_of(context).config_file)
         shared = standings(database, budgets.of_sweep(database, sweep.id))
     if toml:
-        from engine.options.sweep import options_of, write_toml
-        from engine.sweeps.launch import launch_of
-        from state.usage.budgets import BudgetScope, Limits
+        from mlebench_console.engine.options.sweep import options_of, write_toml
+        from mlebench_console.engine.sweeps.launch import launch_of
+        from mlebench_console.state.usage.budgets import BudgetScope, Limits
 
         own = [one.budget.limits for one in shared if one.budget.scope is BudgetScope.SWEEP]
         say(write_toml(options_of(launch_of(sweep, rows, own[0] if own else Limits()))).rstrip("\n"))
@@ -305,7 +321,7 @@ def show(
         say(wording.shared_budget(standing))
     say_wrapped(spec_text(sweep))
     if costs is not None and costs.spending.models:
-        from console.views.calls import costs_in_words
+        from mlebench_console.console.views.calls import costs_in_words
 
         say(costs_in_words(costs))
     say()
@@ -329,7 +345,7 @@ def timeline(
     import shutil
     import sys
 
-    from console.views import timeline as view
+    from mlebench_console.console.views import timeline as view
 
     now = time.time()
     with reading_state(context) as database:
@@ -340,8 +356,8 @@ def timeline(
     if found is None or not found.lanes:
         say("nothing has been launched yet")
         return
-    from console.tui.theme import ASCII, UNICODE
-    from console.tui.widgets.gantt import gantt, laid_out, legend, summary
+    from mlebench_console.console.tui.theme import ASCII, UNICODE
+    from mlebench_console.console.tui.widgets.gantt import gantt, laid_out, legend, summary
 
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     signs = ASCII if invocation_of(context).appearance.ascii or not is_unicode else UNICODE
@@ -394,8 +410,8 @@ def retry(
     json: Json = False,
 ) -> None:
     """Queue failed runs of a sweep again; ask before re-rolling a seed whose agent itself failed."""
-    from console.actions.runs import relaunch
-    from state import runs, sweeps
+    from mlebench_console.console.actions.runs import relaunch
+    from mlebench_console.state import runs, sweeps
 
     wanted = failure_class or [FailureClass.INFRASTRUCTURE]
     with reading_state(context) as database:
@@ -446,10 +462,10 @@ def budget(
     json: Json = False,
 ) -> None:
     """Show or change the budget of model calls that runs share; 0 removes a limit, others stay."""
-    from engine.runs.budgets import standings
-    from state import sweeps
-    from state.usage import budgets
-    from state.usage.budgets import BudgetScope
+    from mlebench_console.engine.runs.budgets import standings
+    from mlebench_console.state import sweeps
+    from mlebench_console.state.usage import budgets
+    from mlebench_console.state.usage.budgets import BudgetScope
 
     scope = BudgetScope.EXPERIMENT if of_experiment else BudgetScope.SWEEP
     with reading_state(context) as database:
@@ -491,7 +507,7 @@ def tag(
 
 
 def _known(context: typer.Context, sweep_id: str) -> Sweep:
-    from state import sweeps
+    from mlebench_console.state import sweeps
 
     with reading_state(context) as database:
         return sweeps.get(database, sweep_id)
@@ -519,8 +535,8 @@ def remove(
     json: Json = False,
 ) -> None:
     """Remove a sweep: its runs, attempts, logs, code and submissions; results are kept unless you say so."""
-    from engine.sweeps.removal import loss_of, refuse_removal, wait_for_removal
-    from state import sweeps
+    from mlebench_console.engine.sweeps.removal import loss_of, refuse_removal, wait_for_removal
+    from mlebench_console.state import sweeps
 
     with reading_state(context) as database:
         known = sweeps.find(database, sweep_id)
@@ -538,7 +554,7 @@ def remove(
 
 def _change(context: typer.Context, kind: str, sweep_id: str, *, json: bool, **values: object) -> None:
     """Ask the engine to change a sweep, named in full or by a beginning."""
-    from state import sweeps
+    from mlebench_console.state import sweeps
 
     with reading_state(context) as database:
         known = sweeps.get(database, sweep_id).id

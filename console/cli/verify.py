@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from console.cli.common import DataDir, Json, data_dir_of, new_group
-from console.cli.output import complain, say, say_json
+from mlebench_console.console.cli.common import DataDir, Json, data_dir_of, new_group
+from mlebench_console.console.cli.output import complain, say, say_json
 
 app = new_group("Check a bundle: its files, its scores, its row.")
 
@@ -28,7 +28,7 @@ def bundle(
     json: Json = False,
 ) -> None:
     """Grade its submissions again with the data prepared here, and compute its row; exit code 1 on differences."""
-    from engine.scoreboard.verification import verify
+    from mlebench_console.engine.scoreboard.verification import verify
 
     found = verify(folder, data_dir_of(context, data_dir), at_once=at_once or os.cpu_count() or 1)
     if json:

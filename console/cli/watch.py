@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from console import wording
-from console.cli.common import Json, new_app, places_of
-from console.cli.output import say, say_wrapped
-from foundation.problems import Problem
-from foundation.text import plural
+from mlebench_console.console import wording
+from mlebench_console.console.cli.common import Json, new_app, places_of
+from mlebench_console.console.cli.output import say, say_wrapped
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
-    from console.views.concerns import Concern
-    from console.views.datasets import Totals
-    from console.views.overview import SweepLine
-    from engine.control import EngineStatus
-    from engine.places import Places
-    from engine.runs.causes import CauseGroup
-    from state.records import KaggleState
-    from state.usage.outages import ProviderOutage
+    from mlebench_console.console.views.concerns import Concern
+    from mlebench_console.console.views.datasets import Totals
+    from mlebench_console.console.views.overview import SweepLine
+    from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.engine.places import Places
+    from mlebench_console.engine.runs.causes import CauseGroup
+    from mlebench_console.state.records import KaggleState
+    from mlebench_console.state.usage.outages import ProviderOutage
 
 app = new_app()
 
@@ -80,13 +80,13 @@ def watch(
 
 def _look(places: Places) -> WatchReport:
     """Read the state once; a state that can't be read is reported, and read again the next time."""
-    from console.views.concerns import concerns
-    from console.views.datasets import totals_of
-    from console.views.overview import overview
-    from engine import control
-    from state import database, datasets
-    from state.records import KaggleState
-    from state.usage import outages
+    from mlebench_console.console.views.concerns import concerns
+    from mlebench_console.console.views.datasets import totals_of
+    from mlebench_console.console.views.overview import overview
+    from mlebench_console.engine import control
+    from mlebench_console.state import database, datasets
+    from mlebench_console.state.records import KaggleState
+    from mlebench_console.state.usage import outages
 
     now = time.time()
     engine, problem = None, ""
@@ -112,7 +112,7 @@ def _look(places: Places) -> WatchReport:
 
 def _say(seen: WatchReport, told: Set[str]) -> None:
     """Print a summary; ended sweeps that were `told` before are only counted."""
-    from console.cli.status import datasets_text
+    from mlebench_console.console.cli.status import datasets_text
 
     say(f"{wording.date_and_time(seen.now)}  {_engine(seen.engine)}")
     if seen.problem:
@@ -143,7 +143,7 @@ def _say(seen: WatchReport, told: Set[str]) -> None:
 
 def _group(group: CauseGroup, now: float) -> str:
     """Write a group of runs in one line; for a single run with its competition and seed."""
-    from console.views.concerns import group_text, splits_of
+    from mlebench_console.console.views.concerns import group_text, splits_of
 
     text = group_text(group, now)
     when = f"{wording.duration(max(0.0, now - group.newest))} ago"
@@ -168,7 +168,7 @@ def _engine(engine: EngineStatus | None) -> str:
 
 
 def _sweep(line: SweepLine, now: float, engine: EngineStatus | None) -> str:
-    from console.views.calls import money, short_cost
+    from mlebench_console.console.views.calls import money, short_cost
 
     counts = line.counts
     ended = counts.finished + counts.failed + counts.stopped
@@ -195,7 +195,7 @@ def _sweep(line: SweepLine, now: float, engine: EngineStatus | None) -> str:
 def _say_json(seen: WatchReport) -> None:
     import json
 
-    from console.views.concerns import cause_document
+    from mlebench_console.console.views.concerns import cause_document
 
     document = {
         "at": seen.now,

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
-from console.logs.reader import Extent, Label, LogFile, TimeIndex
-from environment.runner import protocol
-from state import runs
-from state.database import Database
-from state.records import Run
+from mlebench_console.console.logs.reader import Extent, Label, LogFile, TimeIndex
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state import runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Run
 
 # The chunks of a stretch if each log prints something each second; and how many stretches are kept in memory.
 _CHUNKS = 2048

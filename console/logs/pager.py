@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from console.logs.pattern import Pattern
-from console.logs.reader import Label, LineCount, LogFile, LogLine
-from foundation.problems import UsageProblem
+from mlebench_console.console.logs.pattern import Pattern
+from mlebench_console.console.logs.reader import Label, LineCount, LogFile, LogLine
+from mlebench_console.foundation.problems import UsageProblem
 
 log = logging.getLogger(__name__)
 

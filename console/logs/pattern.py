@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from foundation.problems import UsageProblem
+from mlebench_console.foundation.problems import UsageProblem
 
 
 @dataclass(frozen=True)

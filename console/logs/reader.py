@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from console.logs.pattern import Pattern
-from environment.container.run_log import LogPart, log_parts
+from mlebench_console.console.logs.pattern import Pattern
+from mlebench_console.environment.container.run_log import LogPart, log_parts
 
 # Longer lines are cut at multiples of this, so that the cuts are the same when reading forward and backward.
 LONGEST_LINE = 1 << 16

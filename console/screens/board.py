@@ -7,19 +7,19 @@ from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING
 
-from console import wording
-from console.sanitize import plain
-from console.tui.keys import Key, key_names
-from console.tui.list_screen import DetailedScreen
-from console.tui.painting import Line, Pieces, cut, fit, foreign, heading
-from console.tui.screen import Queries, Query
-from console.tui.session import SessionValues
-from console.tui.theme import Role, Signs
-from console.tui.widgets.line_list import TitleClicked
-from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table, column_of
-from console.tui.widgets.trial_cell import trial_text
-from console.views.lists import SortOrder, words_accept
-from console.views.scoreboard import (
+from mlebench_console.console import wording
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.list_screen import DetailedScreen
+from mlebench_console.console.tui.painting import Line, Pieces, cut, fit, foreign, heading
+from mlebench_console.console.tui.screen import Queries, Query
+from mlebench_console.console.tui.session import SessionValues
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.tui.widgets.line_list import TitleClicked
+from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table, column_of
+from mlebench_console.console.tui.widgets.trial_cell import trial_text
+from mlebench_console.console.views.lists import SortOrder, words_accept
+from mlebench_console.console.views.scoreboard import (
     ADDITIONAL,
     COSTS,
     COVERED,
@@ -42,12 +42,12 @@ from console.views.scoreboard import (
     seeds_by_competition,
     subject_of,
 )
-from engine.scoreboard import COLUMNS, Measure, Row, Standing, published_rows
-from foundation.problems import Problem
-from foundation.text import plural
+from mlebench_console.engine.scoreboard import COLUMNS, Measure, Row, Standing, published_rows
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
-    from state.database import Database
+    from mlebench_console.state.database import Database
 
 SORTS = ("name", "models", *COLUMNS, "hours", "date", "seeds")
 _MOST_MARKED = 2
@@ -178,7 +178,7 @@ class BoardScreen(DetailedScreen):
 
     def action_open(self) -> None:
         """Show the experiment of the row under the cursor, on the cursor's split."""
-        from console.screens.experiment import ExperimentScreen
+        from mlebench_console.console.screens.experiment import ExperimentScreen
 
         subject = self._with_runs()
         if subject is not None:
@@ -213,7 +213,7 @@ class BoardScreen(DetailedScreen):
 
     def action_compare(self) -> None:
         """Compare the two marked rows, or the marked one with the one under the cursor."""
-        from console.screens.compare import CompareScreen
+        from mlebench_console.console.screens.compare import CompareScreen
 
         chosen = self._marked
         if len(chosen) < _MOST_MARKED:
@@ -229,7 +229,7 @@ class BoardScreen(DetailedScreen):
 
     def action_export(self) -> None:
         """Preview the export of the row."""
-        from console.screens.export import ExportScreen
+        from mlebench_console.console.screens.export import ExportScreen
 
         subject = self._with_runs()
         if subject is not None:

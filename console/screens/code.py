@@ -9,12 +9,12 @@ from itertools import zip_longest
 from rich.cells import cell_len
 from textual.widget import Widget
 
-from console import wording
-from console.sanitize import plain
-from console.screens.logs import FileScreen
-from console.tui.keys import Key, key_names
-from console.tui.list_screen import ListScreen
-from console.tui.painting import (
+from mlebench_console.console import wording
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.screens.logs import FileScreen
+from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.list_screen import ListScreen
+from mlebench_console.console.tui.painting import (
     Line,
     Piece,
     Pieces,
@@ -27,13 +27,13 @@ from console.tui.painting import (
     spread,
     width_of,
 )
-from console.tui.screen import NOT_READ, Queries
-from console.tui.theme import Role, Signs
-from console.tui.widgets.log_view import code_pieces, lexer_for
-from console.tui.widgets.painted import Painted
-from console.tui.widgets.run_cell import outcome_role
-from console.tui.widgets.table import REST, Column, Table
-from console.views.code import (
+from mlebench_console.console.tui.screen import NOT_READ, Queries
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.tui.widgets.log_view import code_pieces, lexer_for
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.tui.widgets.run_cell import outcome_role
+from mlebench_console.console.tui.widgets.table import REST, Column, Table
+from mlebench_console.console.views.code import (
     DiffLine,
     FileChange,
     SettingChange,
@@ -47,8 +47,8 @@ from console.views.code import (
     entry_of,
     find_versions,
 )
-from environment.runner.code_snapshots import KeptFile, LeftOut
-from foundation.problems import Problem
+from mlebench_console.environment.runner.code_snapshots import KeptFile, LeftOut
+from mlebench_console.foundation.problems import Problem
 
 # From this width on there is room for two columns of code with line numbers.
 _SIDE_BY_SIDE = 120

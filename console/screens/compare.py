@@ -8,16 +8,26 @@ from textwrap import wrap
 
 from rich.cells import cell_len
 
-from competitions import registry
-from console import wording
-from console.sanitize import plain
-from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Piece, Pieces, bar, cells_of, fit, fitting, foreign, heading
-from console.tui.screen import Queries
-from console.tui.theme import Role, Signs, better_arrow
-from console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
-from console.tui.widgets.table import Cell, Column, Table, column_of
-from console.views.scoreboard import (
+from mlebench_console.competitions import registry
+from mlebench_console.console import wording
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.list_screen import ListScreen
+from mlebench_console.console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    cells_of,
+    fit,
+    fitting,
+    foreign,
+    heading,
+)
+from mlebench_console.console.tui.screen import Queries
+from mlebench_console.console.tui.theme import Role, Signs, better_arrow
+from mlebench_console.console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
+from mlebench_console.console.tui.widgets.table import Cell, Column, Table, column_of
+from mlebench_console.console.views.scoreboard import (
     DIFFERENCE_COLUMNS,
     DUEL_COLUMNS,
     DUEL_COST_COLUMNS,
@@ -27,10 +37,17 @@ from console.views.scoreboard import (
     comparison,
     differences_of,
 )
-from engine.scoreboard import MEASURES_BY_INTEREST, Comparison, Difference, Duel, Measure, Side
-from engine.scoreboard.comparison import SIGNIFICANT
-from foundation.problems import Problem
-from state.lifecycle import Outcome
+from mlebench_console.engine.scoreboard import (
+    MEASURES_BY_INTEREST,
+    Comparison,
+    Difference,
+    Duel,
+    Measure,
+    Side,
+)
+from mlebench_console.engine.scoreboard.comparison import SIGNIFICANT
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.state.lifecycle import Outcome
 
 _CAUTION = " caution: "
 # The cells of the first line that are not for names and the measure.

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from textual.widget import Widget
 
-from competitions.model import edition_named
-from console import wording
-from console.actions import datasets
-from console.actions.action import Action, applies
-from console.sanitize import plain
-from console.tui.keys import Key, key_names
-from console.tui.list_screen import DetailedScreen, ListScreen, MarkedScreen
-from console.tui.painting import (
+from mlebench_console.competitions.model import edition_named
+from mlebench_console.console import wording
+from mlebench_console.console.actions import datasets
+from mlebench_console.console.actions.action import Action, applies
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.list_screen import DetailedScreen, ListScreen, MarkedScreen
+from mlebench_console.console.tui.painting import (
     Line,
     Piece,
     Pieces,
@@ -32,11 +32,11 @@ from console.tui.painting import (
     joined,
     width_of,
 )
-from console.tui.screen import Queries
-from console.tui.theme import Role, Signs, better_arrow
-from console.tui.widgets.inputs import FilePaths, Prompt
-from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
-from console.views.datasets import (
+from mlebench_console.console.tui.screen import Queries
+from mlebench_console.console.tui.theme import Role, Signs, better_arrow
+from mlebench_console.console.tui.widgets.inputs import FilePaths, Prompt
+from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
+from mlebench_console.console.views.datasets import (
     DatasetBoard,
     DatasetDetail,
     DatasetRow,
@@ -49,14 +49,14 @@ from console.views.datasets import (
     needs,
     totals,
 )
-from console.views.lists import words_accept
-from console.views.rates import Pace, Rates
-from console.views.splits import competition
-from engine.datasets.sources.access import AccessState
-from engine.datasets.steps import DOWNLOAD
-from foundation.problems import Problem
-from state import database as state_database
-from state.records import DatasetState, DatasetStep, StepState
+from mlebench_console.console.views.lists import words_accept
+from mlebench_console.console.views.rates import Pace, Rates
+from mlebench_console.console.views.splits import competition
+from mlebench_console.engine.datasets.sources.access import AccessState
+from mlebench_console.engine.datasets.steps import DOWNLOAD
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.state import database as state_database
+from mlebench_console.state.records import DatasetState, DatasetStep, StepState
 
 _DETAIL_HEIGHT = 28
 # The lines of the details below the list besides the steps: problem, checksums, files, log.

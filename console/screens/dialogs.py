@@ -17,37 +17,45 @@ from textual.screen import ModalScreen, ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Input
 
-from console import wording
-from console.actions import runs
-from console.actions.action import NotApplicable, Question
-from console.logs.reader import last_lines
-from console.sanitize import plain
-from console.tui.keys import TABLE, Context, bindings, hidden_by, key_name, key_names, rebound_keys
-from console.tui.painting import Piece, Pieces, cells_of, foreign, width_of
-from console.tui.screen import fit_to_terminal
-from console.tui.theme import Role, Signs
-from console.tui.widgets.inputs import Prompt, TypingLine
-from console.tui.widgets.painted import Painted
-from console.tui.widgets.run_cell import (
+from mlebench_console.console import wording
+from mlebench_console.console.actions import runs
+from mlebench_console.console.actions.action import NotApplicable, Question
+from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.keys import (
+    TABLE,
+    Context,
+    bindings,
+    hidden_by,
+    key_name,
+    key_names,
+    rebound_keys,
+)
+from mlebench_console.console.tui.painting import Piece, Pieces, cells_of, foreign, width_of
+from mlebench_console.console.tui.screen import fit_to_terminal
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.tui.widgets.inputs import Prompt, TypingLine
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.tui.widgets.run_cell import (
     IDLE_LETTER,
     LATE_LETTER,
     UNGRADABLE_LETTER,
     outcome_role,
     outcome_sign,
 )
-from console.views.lists import words_accept
-from console.views.splits import split_of
-from console.views.sweep import FILTER_FIELDS, parse_filter
-from engine.runs.causes import lasting_cause
-from engine.settings import FILTERS
-from foundation.problems import Problem
-from foundation.text import plural
-from state.lifecycle import FailureClass, Outcome
+from mlebench_console.console.views.lists import words_accept
+from mlebench_console.console.views.splits import split_of
+from mlebench_console.console.views.sweep import FILTER_FIELDS, parse_filter
+from mlebench_console.engine.runs.causes import lasting_cause
+from mlebench_console.engine.settings import FILTERS
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import FailureClass, Outcome
 
 if TYPE_CHECKING:
-    from console.tui.app import ConsoleApp
-    from console.views.run import RunFacts
-    from state.records import Run
+    from mlebench_console.console.tui.app import ConsoleApp
+    from mlebench_console.console.views.run import RunFacts
+    from mlebench_console.state.records import Run
 
 # The cells of a box's border and padding, and the widest lines of a question.
 _AROUND = 6
@@ -455,7 +463,7 @@ class ClassifyScreen(Dialog[None]):
 
     def on_mount(self) -> None:
         """Draw what is known, and read how the first run ended."""
-        from console.views.run import run_facts
+        from mlebench_console.console.views.run import run_facts
 
         super().on_mount()
         wanted, config_file, now = self._failed[0].id, self.app.places.config_file, self.app.now()

@@ -6,18 +6,27 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from console import wording
-from console.sanitize import plain
-from console.tui.keys import Key, key_names
-from console.tui.list_screen import DescribedScreen
-from console.tui.painting import Line, Piece, Pieces, cut, foreign, heading, joined, told_apart
-from console.tui.reader import StateHealth
-from console.tui.screen import Queries
-from console.tui.theme import Signs
-from console.tui.widgets.event_cell import event_sign, event_words
-from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.table import Column, Forms, Table
-from console.views.events import (
+from mlebench_console.console import wording
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.list_screen import DescribedScreen
+from mlebench_console.console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    cut,
+    foreign,
+    heading,
+    joined,
+    told_apart,
+)
+from mlebench_console.console.tui.reader import StateHealth
+from mlebench_console.console.tui.screen import Queries
+from mlebench_console.console.tui.theme import Signs
+from mlebench_console.console.tui.widgets.event_cell import event_sign, event_words
+from mlebench_console.console.tui.widgets.inputs import Prompt
+from mlebench_console.console.tui.widgets.table import Column, Forms, Table
+from mlebench_console.console.views.events import (
     EventFilter,
     ListedEvent,
     Severity,
@@ -27,8 +36,8 @@ from console.views.events import (
     parse_event_filter,
     sweeps_in_words,
 )
-from engine.notifications.news import in_common
-from foundation.text import plural
+from mlebench_console.engine.notifications.news import in_common
+from mlebench_console.foundation.text import plural
 
 # The number of newest events that are filtered and drawn; more would delay keys.
 MOST_EVENTS = 5000

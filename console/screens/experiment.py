@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from statistics import stdev
 
-from competitions import registry
-from console import wording
-from console.tui.list_screen import ListScreen
-from console.tui.painting import (
+from mlebench_console.competitions import registry
+from mlebench_console.console import wording
+from mlebench_console.console.tui.list_screen import ListScreen
+from mlebench_console.console.tui.painting import (
     Line,
     Piece,
     Pieces,
@@ -23,20 +23,20 @@ from console.tui.painting import (
     joined,
     width_of,
 )
-from console.tui.screen import Queries
-from console.tui.theme import Role, Signs, better_arrow
-from console.tui.widgets.run_cell import OUTCOME_ROLES
-from console.tui.widgets.table import Column, Table
-from console.tui.widgets.trial_cell import trial_text
-from console.views.calls import many, money
-from console.views.scoreboard import Experiment, Subject, experiment
-from console.views.splits import ORDER, split_of
-from engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
-from engine.scoreboard.insight import Insight
-from engine.scoreboard.plots import Plot, Series
-from foundation.problems import Problem
-from foundation.text import plural
-from state.lifecycle import Outcome
+from mlebench_console.console.tui.screen import Queries
+from mlebench_console.console.tui.theme import Role, Signs, better_arrow
+from mlebench_console.console.tui.widgets.run_cell import OUTCOME_ROLES
+from mlebench_console.console.tui.widgets.table import Column, Table
+from mlebench_console.console.tui.widgets.trial_cell import trial_text
+from mlebench_console.console.views.calls import many, money
+from mlebench_console.console.views.scoreboard import Experiment, Subject, experiment
+from mlebench_console.console.views.splits import ORDER, split_of
+from mlebench_console.engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
+from mlebench_console.engine.scoreboard.insight import Insight
+from mlebench_console.engine.scoreboard.plots import Plot, Series
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import Outcome
 
 # A trial's sign and score.
 _CELL = 11
@@ -89,7 +89,7 @@ class _SubjectScreen(ListScreen):
 
     def action_export(self) -> None:
         """Preview the export of its row."""
-        from console.screens.export import ExportScreen
+        from mlebench_console.console.screens.export import ExportScreen
 
         self.app.push_screen(ExportScreen(self._subject))
 

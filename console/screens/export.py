@@ -9,15 +9,15 @@ from pathlib import Path
 
 from textual.widget import Widget
 
-from console.sanitize import plain, plain_lines
-from console.tui.keys import key_names
-from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign, heading
-from console.tui.theme import Role, Signs
-from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.log_view import MOST_COPIED
-from console.tui.widgets.table import Cell, Column, Table
-from console.views.scoreboard import (
+from mlebench_console.console.sanitize import plain, plain_lines
+from mlebench_console.console.tui.keys import key_names
+from mlebench_console.console.tui.list_screen import ListScreen
+from mlebench_console.console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign, heading
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.tui.widgets.inputs import Prompt
+from mlebench_console.console.tui.widgets.log_view import MOST_COPIED
+from mlebench_console.console.tui.widgets.table import Cell, Column, Table
+from mlebench_console.console.views.scoreboard import (
     ExportRequest,
     ExportResult,
     Subject,
@@ -25,10 +25,10 @@ from console.views.scoreboard import (
     or_problem,
     standing_text,
 )
-from engine.scoreboard import Row, RowFormat, Standing
-from engine.scoreboard.export import Shortcoming, write_bundle
-from foundation.problems import Problem
-from foundation.text import plural
+from mlebench_console.engine.scoreboard import Row, RowFormat, Standing
+from mlebench_console.engine.scoreboard.export import Shortcoming, write_bundle
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.text import plural
 
 _NAMES = {
     RowFormat.MARKDOWN: "Markdown",

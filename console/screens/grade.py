@@ -15,21 +15,30 @@ from textual.suggester import SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Input
 
-from competitions import registry
-from competitions.model import Competition, Edition
-from console import wording
-from console.sanitize import plain
-from console.tui.keys import Key, key_names
-from console.tui.painting import Line, Piece, Pieces, cells_of, fitting, foreign, foreign_path, heading
-from console.tui.screen import ConsoleScreen
-from console.tui.theme import Role, Signs, better_arrow
-from console.tui.widgets.inputs import Field, FilePaths, LabelledField
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.painted import Painted
-from console.tui.widgets.ruler import medal_role, ruler, to_next
-from console.tui.widgets.run_cell import outcome_role, outcome_sign
-from console.tui.widgets.table import REST, Cell, Column, Forms, Table
-from console.views.grading import (
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Competition, Edition
+from mlebench_console.console import wording
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    cells_of,
+    fitting,
+    foreign,
+    foreign_path,
+    heading,
+)
+from mlebench_console.console.tui.screen import ConsoleScreen
+from mlebench_console.console.tui.theme import Role, Signs, better_arrow
+from mlebench_console.console.tui.widgets.inputs import Field, FilePaths, LabelledField
+from mlebench_console.console.tui.widgets.line_list import LineList
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.tui.widgets.ruler import medal_role, ruler, to_next
+from mlebench_console.console.tui.widgets.run_cell import outcome_role, outcome_sign
+from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Table
+from mlebench_console.console.views.grading import (
     GradedFile,
     PastGrading,
     SubmissionRow,
@@ -40,9 +49,9 @@ from console.views.grading import (
     read_past,
     write_past,
 )
-from console.views.splits import competition
-from foundation.problems import Problem, UsageProblem
-from state.lifecycle import Outcome
+from mlebench_console.console.views.splits import competition
+from mlebench_console.foundation.problems import Problem, UsageProblem
+from mlebench_console.state.lifecycle import Outcome
 
 Signature = tuple[int, ...] | None
 

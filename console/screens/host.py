@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from console import wording
-from console.tui.keys import Key
-from console.tui.list_screen import ListScreen
-from console.tui.painting import Line, Piece, Pieces, bar, cut, foreign, heading, joined, width_of
-from console.tui.screen import Queries
-from console.tui.theme import Role, Signs
-from console.tui.widgets.chart import Series, chart
-from console.tui.widgets.table import REST, Cell, Column, Forms, Table
-from console.views.host import HISTORY_SECONDS, HostUse, LiveRun, host_use
-from engine.control import EngineStatus, GpuUse
-from engine.notifications.news import LOW_DISK_SHARE
-from engine.placements.commands import Node
-from foundation.text import plural
-from state.records import Run, UsageSample
+from mlebench_console.console import wording
+from mlebench_console.console.tui.keys import Key
+from mlebench_console.console.tui.list_screen import ListScreen
+from mlebench_console.console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    bar,
+    cut,
+    foreign,
+    heading,
+    joined,
+    width_of,
+)
+from mlebench_console.console.tui.screen import Queries
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.tui.widgets.chart import Series, chart
+from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Table
+from mlebench_console.console.views.host import HISTORY_SECONDS, HostUse, LiveRun, host_use
+from mlebench_console.engine.control import EngineStatus, GpuUse
+from mlebench_console.engine.notifications.news import LOW_DISK_SHARE
+from mlebench_console.engine.placements.commands import Node
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.records import Run, UsageSample
 
 # Older measurements are marked; this is several times the interval of measurements.
 _OLD_SECONDS = 600.0

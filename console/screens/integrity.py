@@ -8,24 +8,40 @@ from functools import partial
 from rich.cells import cell_len
 from textual.widget import Widget
 
-from console import wording
-from console.actions import integrity
-from console.sanitize import plain
-from console.screens.logs import FileScreen
-from console.tui.keys import key_names
-from console.tui.list_screen import FilteredScreen
-from console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign, foreign_path, joined, width_of
-from console.tui.screen import Queries
-from console.tui.theme import Role, Signs
-from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.painted import Painted
-from console.tui.widgets.run_cell import outcome_role, outcome_sign
-from console.tui.widgets.table import REST, Column, Table
-from console.views.integrity import IntegrityFacts, Passage, ShownFinding, integrity_facts, passages
-from console.views.lists import words_accept
-from foundation.text import plural
-from state.integrity import Severity
+from mlebench_console.console import wording
+from mlebench_console.console.actions import integrity
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.screens.logs import FileScreen
+from mlebench_console.console.tui.keys import key_names
+from mlebench_console.console.tui.list_screen import FilteredScreen
+from mlebench_console.console.tui.painting import (
+    Line,
+    Piece,
+    Pieces,
+    cells_of,
+    cut,
+    foreign,
+    foreign_path,
+    joined,
+    width_of,
+)
+from mlebench_console.console.tui.screen import Queries
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.tui.widgets.inputs import Prompt
+from mlebench_console.console.tui.widgets.line_list import LineList
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.tui.widgets.run_cell import outcome_role, outcome_sign
+from mlebench_console.console.tui.widgets.table import REST, Column, Table
+from mlebench_console.console.views.integrity import (
+    IntegrityFacts,
+    Passage,
+    ShownFinding,
+    integrity_facts,
+    passages,
+)
+from mlebench_console.console.views.lists import words_accept
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.integrity import Severity
 
 _ROLES: dict[Severity, Role] = {
     Severity.CLEAN: "good",

@@ -13,20 +13,20 @@ from textual.suggester import SuggestFromList
 from textual.widget import Widget
 from textual.widgets import Input
 
-from competitions import registry
-from console import wording
-from console.actions import sweeps
-from console.actions.action import Action
-from console.actions.images import start_build
-from console.sanitize import plain
-from console.screens.dialogs import ConfirmScreen, question_width
-from console.tui.keys import Key, key_names
-from console.tui.painting import Piece, Pieces, cut, fit, fitting, foreign, heading
-from console.tui.screen import ConsoleScreen
-from console.tui.theme import Role, Signs
-from console.tui.widgets.inputs import Field, FilePaths, LabelledField, Prompt
-from console.tui.widgets.painted import Painted
-from console.views.launch import (
+from mlebench_console.competitions import registry
+from mlebench_console.console import wording
+from mlebench_console.console.actions import sweeps
+from mlebench_console.console.actions.action import Action
+from mlebench_console.console.actions.images import start_build
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.screens.dialogs import ConfirmScreen, question_width
+from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.painting import Piece, Pieces, cut, fit, fitting, foreign, heading
+from mlebench_console.console.tui.screen import ConsoleScreen
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.tui.widgets.inputs import Field, FilePaths, LabelledField, Prompt
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.views.launch import (
     Composed,
     Draft,
     agents_known,
@@ -35,15 +35,15 @@ from console.views.launch import (
     draft_of_sweep,
     draft_text,
 )
-from engine.checks import Check, Mend
-from engine.control import Answer
-from engine.images import BuildStatus, build_status
-from engine.options.requests import BuildImages
-from engine.options.sweep import FORM_OPTIONS, FormGroup
-from engine.sweeps.forecast import CONCURRENCY
-from foundation.files import write_text
-from foundation.problems import writing
-from foundation.text import plural
+from mlebench_console.engine.checks import Check, Mend
+from mlebench_console.engine.control import Answer
+from mlebench_console.engine.images import BuildStatus, build_status
+from mlebench_console.engine.options.requests import BuildImages
+from mlebench_console.engine.options.sweep import FORM_OPTIONS, FormGroup
+from mlebench_console.engine.sweeps.forecast import CONCURRENCY
+from mlebench_console.foundation.files import write_text
+from mlebench_console.foundation.problems import writing
+from mlebench_console.foundation.text import plural
 
 # With this many free lines below the summary, the dry run is shown without being requested; if it is, it has at least
 # the second number.

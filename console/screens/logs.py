@@ -7,19 +7,19 @@ from pathlib import Path
 
 from textual.widget import Widget
 
-from console import wording
-from console.logs.merged import Source, sources
-from console.logs.pattern import ERRORS
-from console.logs.reader import last_lines
-from console.tui.keys import Context, Key
-from console.tui.painting import Line, Piece, Pieces, cut, fitting, foreign, foreign_end
-from console.tui.screen import ConsoleScreen, Queries
-from console.tui.theme import Role, Signs
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.log_view import LogPane
-from console.tui.widgets.painted import Painted
-from console.tui.widgets.run_cell import outcome_role, outcome_sign, state_role
-from foundation.text import plural
+from mlebench_console.console import wording
+from mlebench_console.console.logs.merged import Source, sources
+from mlebench_console.console.logs.pattern import ERRORS
+from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.tui.keys import Context, Key
+from mlebench_console.console.tui.painting import Line, Piece, Pieces, cut, fitting, foreign, foreign_end
+from mlebench_console.console.tui.screen import ConsoleScreen, Queries
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.tui.widgets.line_list import LineList
+from mlebench_console.console.tui.widgets.log_view import LogPane
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.tui.widgets.run_cell import outcome_role, outcome_sign, state_role
+from mlebench_console.foundation.text import plural
 
 
 class LogScreen(ConsoleScreen):

@@ -9,11 +9,11 @@ from itertools import takewhile
 from rich.cells import cell_len
 from textual.widget import Widget
 
-from console import wording
-from console.actions import causes, runs
-from console.sanitize import plain
-from console.tui.keys import Key, key_names
-from console.tui.painting import (
+from mlebench_console.console import wording
+from mlebench_console.console.actions import causes, runs
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.painting import (
     Line,
     Piece,
     Pieces,
@@ -28,30 +28,30 @@ from console.tui.painting import (
     told_apart,
     width_of,
 )
-from console.tui.screen import NOT_READ, ConsoleScreen, Queries
-from console.tui.theme import Role, Signs
-from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.run_cell import (
+from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.tui.widgets.inputs import Prompt
+from mlebench_console.console.tui.widgets.line_list import LineList
+from mlebench_console.console.tui.widgets.run_cell import (
     IDLE_LETTER,
     LATE_LETTER,
     UNGRADABLE_LETTER,
     draw_kind,
     outcome_role,
 )
-from console.tui.widgets.table import REST, Column, Forms, Rest, Table
-from console.views.calls import cost_forms
-from console.views.concerns import Concern, Concerns, concerns, group_text, splits_of
-from console.views.events import ListedEvent, sweeps_in_words
-from console.views.overview import Happening, Overview, SweepLine, overview
-from console.views.splits import ORDER
-from engine.control import EngineStatus
-from engine.options.sweep import read_duration
-from engine.runs.causes import CauseGroup, CauseKind, cause_now, lasting_cause
-from foundation.problems import Problem
-from foundation.text import plural
-from state.lifecycle import Outcome, RunState, SweepState
-from state.records import Event, Run, Sweep
+from mlebench_console.console.tui.widgets.table import REST, Column, Forms, Rest, Table
+from mlebench_console.console.views.calls import cost_forms
+from mlebench_console.console.views.concerns import Concern, Concerns, concerns, group_text, splits_of
+from mlebench_console.console.views.events import ListedEvent, sweeps_in_words
+from mlebench_console.console.views.overview import Happening, Overview, SweepLine, overview
+from mlebench_console.console.views.splits import ORDER
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.options.sweep import read_duration
+from mlebench_console.engine.runs.causes import CauseGroup, CauseKind, cause_now, lasting_cause
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import Outcome, RunState, SweepState
+from mlebench_console.state.records import Event, Run, Sweep
 
 
 @dataclass(frozen=True)
@@ -355,7 +355,7 @@ class OverviewScreen(ConsoleScreen):
 
     def _ask_to_start_engine(self) -> None:
         """Ask for confirmation and start the engine: queued runs start with it."""
-        from console.screens.dialogs import ConfirmScreen
+        from mlebench_console.console.screens.dialogs import ConfirmScreen
 
         if self.app.refuses() or self._found is None:
             return

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 from textual.containers import Horizontal
 from textual.widget import Widget
 
-from competitions.model import edition_named
-from console import wording
-from console.actions import runs
-from console.actions.action import applies
-from console.logs.reader import last_lines
-from console.sanitize import plain
-from console.screens.dialogs import open_classify
-from console.screens.logs import FileScreen, LogScreen
-from console.tui.keys import Context, Key
-from console.tui.painting import (
+from mlebench_console.competitions.model import edition_named
+from mlebench_console.console import wording
+from mlebench_console.console.actions import runs
+from mlebench_console.console.actions.action import applies
+from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.screens.dialogs import open_classify
+from mlebench_console.console.screens.logs import FileScreen, LogScreen
+from mlebench_console.console.tui.keys import Context, Key
+from mlebench_console.console.tui.painting import (
     Line,
     Piece,
     Pieces,
@@ -37,21 +37,28 @@ from console.tui.painting import (
     spread_fitting,
     width_of,
 )
-from console.tui.screen import NOT_READ, Queries
-from console.tui.theme import Role, Signs, better_arrow
-from console.tui.widgets.chart import Mark, Series, chart, strip_chart
-from console.tui.widgets.event_cell import event_sign, event_words
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.log_view import LogPane
-from console.tui.widgets.painted import Painted
-from console.tui.widgets.ruler import distances, medal_role, ruler
-from console.tui.widgets.run_cell import draw_run, outcome_role, outcome_sign, state_role
-from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
-from console.views.calls import MOST_OF_BUDGET, CallHistory, many, money, short_cost, tokens_in_words
-from console.views.concerns import group_text
-from console.views.events import ListedEvent, joined_steps
-from console.views.lists import Marks
-from console.views.run import (
+from mlebench_console.console.tui.screen import NOT_READ, Queries
+from mlebench_console.console.tui.theme import Role, Signs, better_arrow
+from mlebench_console.console.tui.widgets.chart import Mark, Series, chart, strip_chart
+from mlebench_console.console.tui.widgets.event_cell import event_sign, event_words
+from mlebench_console.console.tui.widgets.line_list import LineList
+from mlebench_console.console.tui.widgets.log_view import LogPane
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.tui.widgets.ruler import distances, medal_role, ruler
+from mlebench_console.console.tui.widgets.run_cell import draw_run, outcome_role, outcome_sign, state_role
+from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
+from mlebench_console.console.views.calls import (
+    MOST_OF_BUDGET,
+    CallHistory,
+    many,
+    money,
+    short_cost,
+    tokens_in_words,
+)
+from mlebench_console.console.views.concerns import group_text
+from mlebench_console.console.views.events import ListedEvent, joined_steps
+from mlebench_console.console.views.lists import Marks
+from mlebench_console.console.views.run import (
     MOST_ENTRIES,
     FileEntry,
     Listing,
@@ -67,22 +74,22 @@ from console.views.run import (
     read_validations,
     run_facts,
 )
-from engine.model_costs import ModelTotal, named
-from engine.options.sweep import usual_values
-from engine.runs.causes import group_by_cause
-from engine.sweeps.waiting import HoldKind, Waiting
-from environment.gateway.records import SUCCESSFUL, ModelCall
-from environment.runner.protocol import Order
-from foundation.text import plural
-from state.lifecycle import ENGINE, FailureClass, Outcome, RunState
-from state.records import Attempt, Run, Submission, Sweep
-from state.transitions import is_reroll
-from state.usage.network_use import NetworkUse
+from mlebench_console.engine.model_costs import ModelTotal, named
+from mlebench_console.engine.options.sweep import usual_values
+from mlebench_console.engine.runs.causes import group_by_cause
+from mlebench_console.engine.sweeps.waiting import HoldKind, Waiting
+from mlebench_console.environment.gateway.records import SUCCESSFUL, ModelCall
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState
+from mlebench_console.state.records import Attempt, Run, Submission, Sweep
+from mlebench_console.state.transitions import is_reroll
+from mlebench_console.state.usage.network_use import NetworkUse
 
 if TYPE_CHECKING:
-    from console.views.code import Wanted
-    from engine.control import EngineStatus
-    from state.database import Database
+    from mlebench_console.console.views.code import Wanted
+    from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.state.database import Database
 
 PANES = ("log", "timeline", "submissions", "resources", "calls", "files", "config")
 _READERS: dict[str, Callable[[RunFacts], Any]] = {
@@ -250,8 +257,10 @@ class RunScreen(LogScreen):
 
     def action_code(self) -> None:
         """Open the code at the submission under the cursor, or at the best one."""
-        from console.screens.code import CodeScreen  # imported here, since the log is needed first
-        from console.views.code import Wanted
+        from mlebench_console.console.screens.code import (
+            CodeScreen,  # imported here, since the log is needed first
+        )
+        from mlebench_console.console.views.code import Wanted
 
         if self._facts is not None and self._facts.attempt is not None:
             chosen = self._submission()
@@ -269,7 +278,7 @@ class RunScreen(LogScreen):
 
     def action_diff(self) -> None:
         """Compare two submissions, or on the timeline pane an attempt with the previous one."""
-        from console.screens.code import DiffScreen
+        from mlebench_console.console.screens.code import DiffScreen
 
         pair = self._pair()
         if isinstance(pair, str):
@@ -327,7 +336,7 @@ class RunScreen(LogScreen):
 
     def _pair(self) -> tuple[Wanted, Wanted] | str:
         """Return the two versions to compare, the earlier one first, or why they can't be compared."""
-        from console.views.code import Wanted
+        from mlebench_console.console.views.code import Wanted
 
         facts = self._facts
         if facts is None or facts.attempt is None:

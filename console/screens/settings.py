@@ -9,16 +9,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from console.screens.dialogs import RebindScreen, context_title
-from console.tui.config import REFRESH_CHOICES, Settings
-from console.tui.keys import TABLE, key_name
-from console.tui.list_screen import DescribedScreen
-from console.tui.painting import Line, Pieces, cut, fitting, foreign, heading
-from console.tui.theme import PALETTE_NAMES, THEME_NAMES, Signs
-from console.tui.widgets.table import REST, Column, Table
-from console.views.lists import words_accept
-from engine.settings import NotificationKind, NotificationSettings, Value
-from foundation.problems import Problem
+from mlebench_console.console.screens.dialogs import RebindScreen, context_title
+from mlebench_console.console.tui.config import REFRESH_CHOICES, Settings
+from mlebench_console.console.tui.keys import TABLE, key_name
+from mlebench_console.console.tui.list_screen import DescribedScreen
+from mlebench_console.console.tui.painting import Line, Pieces, cut, fitting, foreign, heading
+from mlebench_console.console.tui.theme import PALETTE_NAMES, THEME_NAMES, Signs
+from mlebench_console.console.tui.widgets.table import REST, Column, Table
+from mlebench_console.console.views.lists import words_accept
+from mlebench_console.engine.settings import NotificationKind, NotificationSettings, Value
+from mlebench_console.foundation.problems import Problem
 
 _WHERE_ADDRESSES = "write addresses into config.toml, as urls under [notifications]: they hold passwords"
 _WHEN = "notify me when"

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from console import wording
-from console.actions import runs, sweeps
-from console.actions.action import applies
-from console.screens.dialogs import FiltersScreen, open_classify
-from console.screens.logs import MergedScreen
-from console.tui.keys import Key
-from console.tui.list_screen import DetailedScreen, MarkedScreen
-from console.tui.painting import (
+from mlebench_console.console import wording
+from mlebench_console.console.actions import runs, sweeps
+from mlebench_console.console.actions.action import applies
+from mlebench_console.console.screens.dialogs import FiltersScreen, open_classify
+from mlebench_console.console.screens.logs import MergedScreen
+from mlebench_console.console.tui.keys import Key
+from mlebench_console.console.tui.list_screen import DetailedScreen, MarkedScreen
+from mlebench_console.console.tui.painting import (
     ColumnSpan,
     Line,
     Piece,
@@ -31,17 +31,23 @@ from console.tui.painting import (
     spread_fitting,
     width_of,
 )
-from console.tui.screen import NOT_READ, Queries, Query
-from console.tui.session import SessionValues
-from console.tui.theme import Role, Signs, better_arrow
-from console.tui.widgets.line_list import TitleClicked
-from console.tui.widgets.run_cell import Drawn, draw_run
-from console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
-from console.views.calls import MOST_OF_BUDGET, SweepCosts, money, short_cost, tokens_in_words
-from console.views.concerns import group_text
-from console.views.lists import Marks, SortOrder
-from console.views.splits import percentile_of
-from console.views.sweep import (
+from mlebench_console.console.tui.screen import NOT_READ, Queries, Query
+from mlebench_console.console.tui.session import SessionValues
+from mlebench_console.console.tui.theme import Role, Signs, better_arrow
+from mlebench_console.console.tui.widgets.line_list import TitleClicked
+from mlebench_console.console.tui.widgets.run_cell import Drawn, draw_run
+from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
+from mlebench_console.console.views.calls import (
+    MOST_OF_BUDGET,
+    SweepCosts,
+    money,
+    short_cost,
+    tokens_in_words,
+)
+from mlebench_console.console.views.concerns import group_text
+from mlebench_console.console.views.lists import Marks, SortOrder
+from mlebench_console.console.views.splits import percentile_of
+from mlebench_console.console.views.sweep import (
     BENCHMARK,
     NEED,
     CompetitionRow,
@@ -54,19 +60,19 @@ from console.views.sweep import (
     parse_filter,
     sweep_board,
 )
-from engine.model_costs import named
-from engine.runs.causes import CauseKind, cause_now, group_by_cause, idle_since
-from engine.scoreboard import Interim
-from foundation.text import plural
-from state.lifecycle import FailureClass, RunState, SweepState
-from state.records import Attempt, Run, Sweep
+from mlebench_console.engine.model_costs import named
+from mlebench_console.engine.runs.causes import CauseKind, cause_now, group_by_cause, idle_since
+from mlebench_console.engine.scoreboard import Interim
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
+from mlebench_console.state.records import Attempt, Run, Sweep
 
 if TYPE_CHECKING:
-    from competitions.model import Thresholds
-    from console.screens.run import RunFiles
-    from console.views.run import RunFacts
-    from engine.control import EngineStatus
-    from state.database import Database
+    from mlebench_console.competitions.model import Thresholds
+    from mlebench_console.console.screens.run import RunFiles
+    from mlebench_console.console.views.run import RunFacts
+    from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.state.database import Database
 
 
 class SweepScreen(DetailedScreen, MarkedScreen[int]):
@@ -255,7 +261,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def detail_query(self, key: int) -> Query:
         """Return the query for all data of a run."""
-        from console.views.run import run_facts
+        from mlebench_console.console.views.run import run_facts
 
         def ask(database: Database) -> RunFacts:
             return run_facts(database, key, self.app.places.config_file, self.app.now())
@@ -264,7 +270,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def detail_lines(self, width: int, height: int) -> Iterable[Pieces]:
         """Return the state, cause of failure, score over time, resources and last lines of the run at the cursor."""
-        from console.screens.run import pane_lines
+        from mlebench_console.console.screens.run import pane_lines
 
         facts = self._facts
         if facts is None or facts.run.id != self.detail_key():
@@ -406,8 +412,10 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
 
     def action_diff(self) -> None:
         """Compare code and configuration of the two marked runs, or of the marked one and the one under the cursor."""
-        from console.screens.code import DiffScreen  # imported here, since the first frame does not need it
-        from console.views.code import Wanted
+        from mlebench_console.console.screens.code import (
+            DiffScreen,  # imported here, since the first frame does not need it
+        )
+        from mlebench_console.console.views.code import Wanted
 
         compared = self._compared()
         if len(compared) != 2:
@@ -456,7 +464,7 @@ class SweepScreen(DetailedScreen, MarkedScreen[int]):
             self._read_files(facts)
 
     def _read_files(self, facts: RunFacts) -> None:
-        from console.screens.run import read_files
+        from mlebench_console.console.screens.run import read_files
 
         def take(files: RunFiles) -> None:
             self._files = files

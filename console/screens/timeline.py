@@ -8,15 +8,23 @@ from dataclasses import replace
 from textual import events
 from textual.widget import Widget
 
-from console.tui.painting import Pieces, cut, fitting
-from console.tui.screen import NOT_READ, ConsoleScreen, Queries
-from console.tui.theme import Signs
-from console.tui.widgets.gantt import Layout, bar_facts, gantt, laid_out, legend, pointed_at, summary
-from console.tui.widgets.painted import Painted
-from console.views import timeline as view
-from console.views.timeline import Window
-from engine.scoreboard.timeline import Bar, Timeline
-from foundation.text import plural
+from mlebench_console.console.tui.painting import Pieces, cut, fitting
+from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
+from mlebench_console.console.tui.theme import Signs
+from mlebench_console.console.tui.widgets.gantt import (
+    Layout,
+    bar_facts,
+    gantt,
+    laid_out,
+    legend,
+    pointed_at,
+    summary,
+)
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.views import timeline as view
+from mlebench_console.console.views.timeline import Window
+from mlebench_console.engine.scoreboard.timeline import Bar, Timeline
+from mlebench_console.foundation.text import plural
 
 # How far a key scrolls, as a share of the visible window.
 _SCROLL = 0.5

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
-from console.tui.keys import key_names
-from console.tui.painting import Pieces, foreign
-from console.tui.screen import ConsoleScreen
-from console.tui.widgets.painted import Painted
+from mlebench_console.console.tui.keys import key_names
+from mlebench_console.console.tui.painting import Pieces, foreign
+from mlebench_console.console.tui.screen import ConsoleScreen
+from mlebench_console.console.tui.widgets.painted import Painted
 
 _COMMANDS = (
     "mlebench-console prepare -c spaceship-titanic",

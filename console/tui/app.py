@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from textual import events
 
-from console import wording
-from console.actions.action import UNDO_SECONDS, NotApplicable, undone_as
-from console.sanitize import plain_lines
-from console.tui.config import Settings, read_settings, require_usable, theme_named
-from console.tui.keys import SCREENS, bindings
-from console.tui.news import NewsWatch, desktop_sequence
-from console.tui.reader import Reader, StateCondition, StateHealth
-from console.tui.screen import STALLED_SECONDS, ConsoleScreen, OpeningScreen, is_too_small
-from console.tui.session import Session, read_session, write_session
-from console.tui.stylesheet import CachedStylesheet
-from console.tui.terminal import TerminalApp
-from console.tui.theme import (
+from mlebench_console.console import wording
+from mlebench_console.console.actions.action import UNDO_SECONDS, NotApplicable, undone_as
+from mlebench_console.console.sanitize import plain_lines
+from mlebench_console.console.tui.config import Settings, read_settings, require_usable, theme_named
+from mlebench_console.console.tui.keys import SCREENS, bindings
+from mlebench_console.console.tui.news import NewsWatch, desktop_sequence
+from mlebench_console.console.tui.reader import Reader, StateCondition, StateHealth
+from mlebench_console.console.tui.screen import STALLED_SECONDS, ConsoleScreen, OpeningScreen, is_too_small
+from mlebench_console.console.tui.session import Session, read_session, write_session
+from mlebench_console.console.tui.stylesheet import CachedStylesheet
+from mlebench_console.console.tui.terminal import TerminalApp
+from mlebench_console.console.tui.theme import (
     ASCII,
     DARK,
     LIGHT,
@@ -37,12 +37,12 @@ from console.tui.theme import (
     Palette,
     Signs,
 )
-from console.tui.threads import in_daemon_thread
-from engine.notifications import news
-from engine.notifications.news import News
-from engine.places import Places
-from foundation.clock import Clock, SystemClock
-from foundation.problems import Problem
+from mlebench_console.console.tui.threads import in_daemon_thread
+from mlebench_console.engine.notifications import news
+from mlebench_console.engine.notifications.news import News
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.clock import Clock, SystemClock
+from mlebench_console.foundation.problems import Problem
 
 # Modules that the first frame does not need are imported where they are used: imports take half of the console's
 # start-up time.
@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.worker import WorkType
 
-    from console.actions.action import Action, Request
-    from console.screens.dialogs import ConfirmScreen
-    from console.views.concerns import Concern, Troubles
-    from engine.control import Answer, EngineStatus
-    from engine.settings import Value
-    from state.database import Database
-    from state.records import Request as WaitingRequest
-    from state.records import Run
+    from mlebench_console.console.actions.action import Action, Request
+    from mlebench_console.console.screens.dialogs import ConfirmScreen
+    from mlebench_console.console.views.concerns import Concern, Troubles
+    from mlebench_console.engine.control import Answer, EngineStatus
+    from mlebench_console.engine.settings import Value
+    from mlebench_console.state.database import Database
+    from mlebench_console.state.records import Request as WaitingRequest
+    from mlebench_console.state.records import Run
 
 log = logging.getLogger(__name__)
 
@@ -80,13 +80,15 @@ _IMPORTED_AHEAD = ("run", "sweep", "dialogs")
 
 
 def _palette_commands() -> type[Provider]:
-    from console.tui.commands import ConsoleCommands
+    from mlebench_console.console.tui.commands import ConsoleCommands
 
     return ConsoleCommands
 
 
 def _make_screen(name: str) -> Any:
-    return getattr(importlib.import_module(f"console.screens.{name}"), f"{name.capitalize()}Screen")()
+    return getattr(
+        importlib.import_module(f"mlebench_console.console.screens.{name}"), f"{name.capitalize()}Screen"
+    )()
 
 
 class ConsoleApp(TerminalApp):
@@ -212,7 +214,7 @@ class ConsoleApp(TerminalApp):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        from state import database, requests
+        from mlebench_console.state import database, requests
 
         self.session = read_session(self.places.state_dir)
         self._show_first(state_exists=database.exists(self.places.state_dir))
@@ -272,7 +274,7 @@ class ConsoleApp(TerminalApp):
 
     def show_sweep(self, sweep_id: str | None, run_id: int | None = None) -> None:
         """Show a sweep (without an id, the one shown last) with the cursor on a run."""
-        from console.screens.sweep import SweepScreen
+        from mlebench_console.console.screens.sweep import SweepScreen
 
         self.sweep_id = sweep_id or self.sweep_id
         self.show("sweep")
@@ -282,7 +284,7 @@ class ConsoleApp(TerminalApp):
 
     def show_run(self, run_id: int, *, pane: str = "log") -> None:
         """Open a run over the current screen."""
-        from console.screens.run import RunScreen
+        from mlebench_console.console.screens.run import RunScreen
 
         if isinstance(self.screen, RunScreen):
             self.pop_screen()
@@ -290,19 +292,19 @@ class ConsoleApp(TerminalApp):
 
     def show_timeline(self, sweep_id: str | None) -> None:
         """Open the timeline of a sweep, or of all sweeps, over the current screen."""
-        from console.screens.timeline import TimelineScreen
+        from mlebench_console.console.screens.timeline import TimelineScreen
 
         self.push_screen(TimelineScreen(sweep_id))
 
     def show_integrity(self, title: str, run_ids: Collection[int] | None = None) -> None:
         """Open the detectors' findings in some runs, or in all, over the current screen."""
-        from console.screens.integrity import IntegrityScreen
+        from mlebench_console.console.screens.integrity import IntegrityScreen
 
         self.push_screen(IntegrityScreen(title, run_ids))
 
     def show_grade(self, competition_id: str, path: str) -> None:
         """Show the grading screen with its fields filled in."""
-        from console.screens.grade import GradeScreen
+        from mlebench_console.console.screens.grade import GradeScreen
 
         self.show("grade")
         screen = self.screen_stack[0]
@@ -315,7 +317,7 @@ class ConsoleApp(TerminalApp):
 
     def action_command_line(self, text: str = "") -> None:
         """Open the command line, with the beginning of a command."""
-        from console.tui.commands import CommandLine
+        from mlebench_console.console.tui.commands import CommandLine
 
         if not self.screen.is_modal and not self.screen.query(CommandLine):
             # Messages would cover the suggestions.
@@ -335,7 +337,7 @@ class ConsoleApp(TerminalApp):
 
     def filter_runs(self, words: str, sweep_id: str | None = None, run_id: int | None = None) -> None:
         """Show a sweep (without an id, the one shown last) filtered by these words, with the cursor on a run."""
-        from console.screens.sweep import SweepScreen
+        from mlebench_console.console.screens.sweep import SweepScreen
 
         self.show("sweep")
         screen = self.screen_stack[0]
@@ -350,14 +352,14 @@ class ConsoleApp(TerminalApp):
 
     def runs_filter(self) -> str:
         """Return the words by which the sweep screen filters its runs; empty on other screens."""
-        from console.screens.sweep import SweepScreen
+        from mlebench_console.console.screens.sweep import SweepScreen
 
         screen = self.screen
         return screen.words if isinstance(screen, SweepScreen) else ""
 
     def show_launch(self, *, sweep_id: str = "", file: Path | None = None) -> None:
         """Show the launch form, filled in from an earlier sweep or from a file."""
-        from console.screens.launch import LaunchScreen
+        from mlebench_console.console.screens.launch import LaunchScreen
 
         self.show("launch")
         screen = self.screen_stack[0]
@@ -366,8 +368,8 @@ class ConsoleApp(TerminalApp):
 
     def show_export(self, name: str, sweep_id: str) -> None:
         """Open the export of one of our scoreboard rows, by its name or by a sweep that belongs to it."""
-        from console.screens.export import ExportScreen
-        from console.views.scoreboard import subject_named
+        from mlebench_console.console.screens.export import ExportScreen
+        from mlebench_console.console.views.scoreboard import subject_named
 
         self.read_state(
             lambda database: subject_named(database, name, sweep_id),
@@ -376,7 +378,7 @@ class ConsoleApp(TerminalApp):
 
     def read_state(self, query: Callable[[Database], Result], then: Callable[[Result], object]) -> None:
         """Run a query once in the background and pass the answer to `then`; problems are shown as messages."""
-        from state.database import open_for_reading
+        from mlebench_console.state.database import open_for_reading
 
         def read() -> Result:
             with closing(open_for_reading(self.places.state_dir)) as database:
@@ -386,7 +388,7 @@ class ConsoleApp(TerminalApp):
 
     def action_help(self) -> None:
         """Show the keys of this screen."""
-        from console.screens.dialogs import HelpScreen
+        from mlebench_console.console.screens.dialogs import HelpScreen
 
         if isinstance(self.screen, ConsoleScreen):
             self.push_screen(HelpScreen(self.screen.contexts()))
@@ -435,7 +437,7 @@ class ConsoleApp(TerminalApp):
 
         Each answer is also passed to `then`.
         """
-        from console.screens.dialogs import ConfirmScreen
+        from mlebench_console.console.screens.dialogs import ConfirmScreen
 
         question = action.question
         if self.refuses():
@@ -450,7 +452,7 @@ class ConsoleApp(TerminalApp):
             self.confirm(screen, partial(self._file, action, then), does)
 
     def _file(self, action: Action, then: Callable[[Answer], None] | None) -> None:
-        from engine import control
+        from mlebench_console.engine import control
 
         def answered(answer: Answer | None) -> None:
             if answer is not None:
@@ -467,7 +469,7 @@ class ConsoleApp(TerminalApp):
 
     def _file_undoable(self, request: Request) -> Answer | None:
         """File a request that can be undone for some seconds and return its answer; blocks, so call it in a thread."""
-        from engine import control
+        from mlebench_console.engine import control
 
         number = control.file(self.places, request.kind, request.arguments, in_seconds=UNDO_SECONDS)
         self.reader.look_now()
@@ -483,7 +485,7 @@ class ConsoleApp(TerminalApp):
 
     def action_undo(self) -> None:
         """Withdraw the latest request, unless the engine has already carried it out."""
-        from engine import control
+        from mlebench_console.engine import control
 
         if self.refuses():
             return
@@ -523,7 +525,7 @@ class ConsoleApp(TerminalApp):
 
     def start_engine(self) -> None:
         """Start the engine and show that it runs."""
-        from engine import control
+        from mlebench_console.engine import control
 
         def started(status: EngineStatus) -> None:
             self.say(f"the engine is running, process {status.pid}")
@@ -604,7 +606,7 @@ class ConsoleApp(TerminalApp):
 
     def _note_host(self) -> None:
         """Recompute the problems of the engine, its machine and the state, and redraw if they have changed."""
-        from console.views.concerns import host_concerns
+        from mlebench_console.console.views.concerns import host_concerns
 
         if not self.is_host_known:  # an engine that was not looked at yet is not down
             return
@@ -619,7 +621,7 @@ class ConsoleApp(TerminalApp):
 
     def _count_needed(self) -> None:
         """Count what needs a person now, for the first line."""
-        from console.views.concerns import concerns
+        from mlebench_console.console.views.concerns import concerns
 
         self._counted_in = self.now() // 60
         if self._troubles is None:
@@ -653,7 +655,7 @@ class ConsoleApp(TerminalApp):
         Raises:
             UsageProblem: config.toml can't be written or is invalid; the settings in use are unchanged.
         """
-        from engine.settings import write_value
+        from mlebench_console.engine.settings import write_value
 
         config_file = self.places.config_file
         write_value(config_file, table, name, value, check=require_usable)
@@ -741,11 +743,11 @@ class ConsoleApp(TerminalApp):
 
 
 def _read_troubles(database: Database) -> Troubles:
-    from console.views.concerns import read_troubles
+    from mlebench_console.console.views.concerns import read_troubles
 
     return read_troubles(database)
 
 
 def _import_ahead() -> None:
     for module in _IMPORTED_AHEAD:
-        importlib.import_module(f"console.screens.{module}")
+        importlib.import_module(f"mlebench_console.console.screens.{module}")

@@ -22,33 +22,33 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input
 
-from competitions import registry
-from console import wording
-from console.actions import runs, sweeps
-from console.sanitize import plain
-from console.tui.keys import SCREENS, Context, Key, key_name
-from console.tui.list_screen import FilteredScreen
-from console.tui.painting import Piece, Pieces, cells_of, fit, foreign
-from console.tui.screen import ConsoleScreen
-from console.tui.theme import THEME_NAMES
-from console.tui.widgets.inputs import FilePaths, TypingLine
-from console.tui.widgets.painted import Painted
-from console.views.sweep import FILTER_FIELDS, checked_filter
-from engine.runs.causes import lasting_cause
-from engine.settings import FILTERS, check_filter
-from foundation.problems import Problem, UsageProblem
-from foundation.text import plural
-from state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.competitions import registry
+from mlebench_console.console import wording
+from mlebench_console.console.actions import runs, sweeps
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.keys import SCREENS, Context, Key, key_name
+from mlebench_console.console.tui.list_screen import FilteredScreen
+from mlebench_console.console.tui.painting import Piece, Pieces, cells_of, fit, foreign
+from mlebench_console.console.tui.screen import ConsoleScreen
+from mlebench_console.console.tui.theme import THEME_NAMES
+from mlebench_console.console.tui.widgets.inputs import FilePaths, TypingLine
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.views.sweep import FILTER_FIELDS, checked_filter
+from mlebench_console.engine.runs.causes import lasting_cause
+from mlebench_console.engine.settings import FILTERS, check_filter
+from mlebench_console.foundation.problems import Problem, UsageProblem
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
 
 if TYPE_CHECKING:
     from textual.worker import WorkType
 
-    from console.actions.action import Action
-    from console.tui.app import ConsoleApp
-    from console.views.code import Wanted
-    from engine.sweeps.removal import Loss
-    from state.database import Database
-    from state.records import Run
+    from mlebench_console.console.actions.action import Action
+    from mlebench_console.console.tui.app import ConsoleApp
+    from mlebench_console.console.views.code import Wanted
+    from mlebench_console.engine.sweeps.removal import Loss
+    from mlebench_console.state.database import Database
+    from mlebench_console.state.records import Run
 
 Does = Callable[["ConsoleApp", list[str]], None]
 
@@ -228,14 +228,14 @@ def _run(app: ConsoleApp, words: list[str]) -> None:
 
 def _version(text: str) -> Wanted:
     """Parse a reference to a submission of a run: `17`, `17.1`, `17@3`, `17@best`."""
-    from console.views.code import Wanted, split_name
+    from mlebench_console.console.views.code import Wanted, split_name
 
     run, attempt, submission = split_name(text)
     return Wanted(_number(run, "the number of a run"), attempt, submission)
 
 
 def _code(app: ConsoleApp, words: list[str]) -> None:
-    from console.screens.code import CodeScreen
+    from mlebench_console.console.screens.code import CodeScreen
 
     if words:
         app.push_screen(CodeScreen(_version(words[0])))
@@ -244,7 +244,7 @@ def _code(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _diff(app: ConsoleApp, words: list[str]) -> None:
-    from console.screens.code import DiffScreen
+    from mlebench_console.console.screens.code import DiffScreen
 
     if len(words) == 1:
         raise UsageProblem(":diff needs LEFT RIGHT")
@@ -311,8 +311,8 @@ def _set(kind: str, what: str, least: int | None) -> Does:
 
 
 def _remove(app: ConsoleApp, words: list[str]) -> None:
-    from engine.sweeps.removal import loss_of, refuse_removal
-    from state import sweeps as known
+    from mlebench_console.engine.sweeps.removal import loss_of, refuse_removal
+    from mlebench_console.state import sweeps as known
 
     sweep_id, with_results = words[0], words[1:] == ["with-results"]
     if words[1:] and not with_results:
@@ -401,7 +401,7 @@ def _export(app: ConsoleApp, words: list[str]) -> None:
 
 
 def _prepare(app: ConsoleApp, words: list[str]) -> None:
-    from console.actions import datasets
+    from mlebench_console.console.actions import datasets
 
     chosen = [registry.get(name).id for name in words[0].split(",") if name]
     if words[1:]:
@@ -423,7 +423,7 @@ def _act_on_runs(app: ConsoleApp, words: list[str], plan: Callable[[Sequence[Run
 
 
 def _with_runs(app: ConsoleApp, numbers: Sequence[int], then: Callable[[list[Run]], None]) -> None:
-    from state import runs as known
+    from mlebench_console.state import runs as known
 
     app.read_state(lambda database: [known.get(database, number) for number in numbers], then)
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from console.tui.keys import KeyTable, rebound_keys
-from console.tui.theme import DARK, MONOCHROME, PALETTE_NAMES, THEME_NAMES, Palette
-from engine.providers import all_providers, model_prices
-from engine.settings import (
+from mlebench_console.console.tui.keys import KeyTable, rebound_keys
+from mlebench_console.console.tui.theme import DARK, MONOCHROME, PALETTE_NAMES, THEME_NAMES, Palette
+from mlebench_console.engine.providers import all_providers, model_prices
+from mlebench_console.engine.settings import (
     ConsoleSettings,
     NotificationSettings,
     read_filters,
@@ -19,7 +19,7 @@ from engine.settings import (
     require_valid,
     unknown_settings,
 )
-from foundation.problems import UsageProblem
+from mlebench_console.foundation.problems import UsageProblem
 
 # How often it may be looked whether the state has changed; the first is what counts if nothing is said.
 REFRESH_CHOICES = (0.5, 1.0, 2.0, 5.0, 10.0)

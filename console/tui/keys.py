@@ -13,7 +13,7 @@ from typing import Literal
 from textual.binding import Binding, BindingType
 from textual.keys import format_key
 
-from foundation.problems import UsageProblem
+from mlebench_console.foundation.problems import UsageProblem
 
 Context = Literal[
     "app",

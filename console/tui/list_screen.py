@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 from textual.containers import Horizontal
 from textual.widget import Widget
 
-from console.tui.painting import Piece, Pieces, cut
-from console.tui.screen import ConsoleScreen, Queries, Query
-from console.tui.session import SessionValues
-from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.painted import Painted
-from console.views.lists import Key, Marks
+from mlebench_console.console.tui.painting import Piece, Pieces, cut
+from mlebench_console.console.tui.screen import ConsoleScreen, Queries, Query
+from mlebench_console.console.tui.session import SessionValues
+from mlebench_console.console.tui.widgets.inputs import Prompt
+from mlebench_console.console.tui.widgets.line_list import LineList
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.views.lists import Key, Marks
 
 if TYPE_CHECKING:
     from textual import events

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.sanitize import plain
-from engine.notifications import news
-from engine.notifications.news import News, troubles
-from engine.settings import NotificationKind
+from mlebench_console.console.sanitize import plain
+from mlebench_console.engine.notifications import news
+from mlebench_console.engine.notifications.news import News, troubles
+from mlebench_console.engine.settings import NotificationKind
 
 if TYPE_CHECKING:
-    from engine.control import EngineStatus
-    from foundation.clock import Clock
-    from state.database import Database
+    from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.foundation.clock import Clock
+    from mlebench_console.state.database import Database
 
 _IDLE_EVERY_SECONDS = 60.0
 _TITLE = "mlebench-console"

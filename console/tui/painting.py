@@ -11,8 +11,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from console.sanitize import PLAIN, Span, plain
-from console.tui.theme import Palette, Role, Signs
+from mlebench_console.console.sanitize import PLAIN, Span, plain
+from mlebench_console.console.tui.theme import Palette, Role, Signs
 
 Piece = tuple[str, Role]
 Pieces = tuple[Piece, ...]

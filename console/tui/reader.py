@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from engine.places import Places
-from foundation.problems import Problem
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import Problem
 
 if TYPE_CHECKING:
-    from engine.control import EngineStatus
-    from state.database import Database
+    from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.state.database import Database
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class Reader:
             return
         self._engine_seen_at = time.monotonic()
         # Imported here, so that the first frame doesn't wait for it.
-        from engine import control
+        from mlebench_console.engine import control
 
         try:
             self._on_engine(control.status(self._places))
@@ -158,7 +158,7 @@ class Reader:
             self._on_engine(None)
 
     def _look(self) -> None:
-        from state import database as state_database
+        from mlebench_console.state import database as state_database
 
         if not state_database.exists(self._places.state_dir):
             self._close()
@@ -210,7 +210,7 @@ def _answer(watch: _Watch, database: Database) -> None:
     Raises:
         UnusableState: the state itself can't be used.
     """
-    from state.database import UnusableState
+    from mlebench_console.state.database import UnusableState
 
     try:
         answer = watch.query(database)

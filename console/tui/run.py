@@ -6,12 +6,12 @@ import logging
 import os
 import sys
 
-from console.tui.app import OPEN_DEMO, ConsoleApp
-from console.tui.config import read_settings
-from console.tui.keys import SCREENS
-from console.tui.terminal import IN_BROWSER
-from engine.places import Places
-from foundation.problems import UsageProblem
+from mlebench_console.console.tui.app import OPEN_DEMO, ConsoleApp
+from mlebench_console.console.tui.config import read_settings
+from mlebench_console.console.tui.keys import SCREENS
+from mlebench_console.console.tui.terminal import IN_BROWSER
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import UsageProblem
 
 
 def run_console(
@@ -47,7 +47,7 @@ def run_console(
     if app.failure is not None:
         raise app.failure
     if wanted == OPEN_DEMO:
-        from engine.demo import demo_places, ensure_demo
+        from mlebench_console.engine.demo import demo_places, ensure_demo
 
         ensure_demo(places)
         return run_console(demo_places(places), demo=True, ascii=ascii, theme=theme)

@@ -23,10 +23,10 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-from console import wording
-from console.actions.action import undone_as
-from console.tui.keys import SCREENS, Context, Key, bindings, key_name
-from console.tui.painting import (
+from mlebench_console.console import wording
+from mlebench_console.console.actions.action import undone_as
+from mlebench_console.console.tui.keys import SCREENS, Context, Key, bindings, key_name
+from mlebench_console.console.tui.painting import (
     Piece,
     Pieces,
     cut,
@@ -35,20 +35,20 @@ from console.tui.painting import (
     spread_fitting,
     width_of,
 )
-from console.tui.reader import StateHealth
-from console.tui.session import SessionValues
-from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.painted import Painted
-from engine.notifications.news import LOW_DISK_SHARE, SILENT_SECONDS
-from foundation.text import plural
+from mlebench_console.console.tui.reader import StateHealth
+from mlebench_console.console.tui.session import SessionValues
+from mlebench_console.console.tui.widgets.inputs import Prompt
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.engine.notifications.news import LOW_DISK_SHARE, SILENT_SECONDS
+from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
     from textual.worker import WorkType
 
-    from console.tui.app import ConsoleApp
-    from foundation.problems import Problem
-    from state.database import Database
-    from state.records import Run, Sweep
+    from mlebench_console.console.tui.app import ConsoleApp
+    from mlebench_console.foundation.problems import Problem
+    from mlebench_console.state.database import Database
+    from mlebench_console.state.records import Run, Sweep
 
 Result = TypeVar("Result")
 # A function that queries the state, and the one that takes its answer; a screen's queries have names.
@@ -175,7 +175,7 @@ class ConsoleScreen(Screen[None]):
 
     def session_entry(self) -> SessionValues:
         """Return the screen's session entry: its own values and the cursor's position."""
-        from console.tui.widgets.line_list import LineList
+        from mlebench_console.console.tui.widgets.line_list import LineList
 
         lines = next(iter(self.query(LineList)), None)
         place = {} if lines is None else {"cursor": str(lines.place)}
@@ -233,7 +233,7 @@ class ConsoleScreen(Screen[None]):
         values = self.app.session.screens.get(self.SESSION_NAME, {}) if self.SESSION_NAME else {}
         self.restore(values)
         if values.get("cursor", "").isdecimal():
-            from console.tui.widgets.line_list import LineList
+            from mlebench_console.console.tui.widgets.line_list import LineList
 
             for lines in self.query(LineList):
                 lines.start_at(int(values["cursor"]))

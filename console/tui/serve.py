@@ -15,7 +15,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from textual_serve.server import Server
 
-from foundation.problems import EnvironmentProblem
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 HOST = "127.0.0.1"
 _COOKIE = "mlebench-console"
@@ -40,7 +40,7 @@ class GuardedServer(Server):
 
     def __init__(self, arguments: list[str], *, port: int, token: str = "") -> None:
         # `exec` replaces the shell, so that this process is the console's parent: it exits when its parent does.
-        command = shlex.join(["exec", sys.executable, "-m", "console", *arguments])
+        command = shlex.join(["exec", sys.executable, "-m", "mlebench_console.console", *arguments])
         super().__init__(command, host=HOST, port=port, title="mlebench-console")
         self.token = token or secrets.token_urlsafe(24)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from foundation import files
-from foundation.problems import DataProblem
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import DataProblem
 
 FILE_NAME = "console.json"
 _MOST_BYTES = 1 << 16

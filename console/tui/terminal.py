@@ -27,8 +27,8 @@ from textual._compositor import CompositorUpdate
 from textual._xterm_parser import XTermParser
 from textual.app import App
 
-from console.tui.frames import TerminalContent
-from foundation.problems import EnvironmentProblem
+from mlebench_console.console.tui.frames import TerminalContent
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

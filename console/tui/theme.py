@@ -12,7 +12,7 @@ from rich.style import Style
 from textual.theme import Theme
 
 if TYPE_CHECKING:
-    from competitions.model import Thresholds
+    from mlebench_console.competitions.model import Thresholds
 
 Role = Literal[
     "text",

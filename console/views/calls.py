@@ -10,21 +10,21 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from engine.model_costs import CURRENCY, Spending, known_cost, prices_for, spending_of
-from engine.providers import model_prices
-from engine.runs.budgets import BudgetStanding, standings
-from engine.scoreboard.own_runs import trial_of
-from environment.gateway.prices import PriceTable, price_table
-from environment.gateway.records import NOT_SENT, ModelCall, OpenCall, from_line, under_way
-from environment.runner import protocol
-from foundation import jsonlines
-from foundation.problems import Problem
-from state import runs, sweeps
-from state.database import Database
-from state.lifecycle import RunState
-from state.records import Run, Sweep
-from state.usage import budgets, model_calls
-from state.usage.model_calls import UseOfRun
+from mlebench_console.engine.model_costs import CURRENCY, Spending, known_cost, prices_for, spending_of
+from mlebench_console.engine.providers import model_prices
+from mlebench_console.engine.runs.budgets import BudgetStanding, standings
+from mlebench_console.engine.scoreboard.own_runs import trial_of
+from mlebench_console.environment.gateway.prices import PriceTable, price_table
+from mlebench_console.environment.gateway.records import NOT_SENT, ModelCall, OpenCall, from_line, under_way
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.state import runs, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import RunState
+from mlebench_console.state.records import Run, Sweep
+from mlebench_console.state.usage import budgets, model_calls
+from mlebench_console.state.usage.model_calls import UseOfRun
 
 _CALLS_KEPT = 500
 MOST_OF_BUDGET = 0.8  # the share from which a warning is shown

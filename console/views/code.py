@@ -11,12 +11,12 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 
-from competitions.model import Competition
-from console import wording
-from console.views.run import best_of, order_facts
-from console.views.splits import competition
-from environment.runner import protocol, secrets
-from environment.runner.code_snapshots import (
+from mlebench_console.competitions.model import Competition
+from mlebench_console.console import wording
+from mlebench_console.console.views.run import best_of, order_facts
+from mlebench_console.console.views.splits import competition
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.code_snapshots import (
     OBJECTS,
     CodeSnapshot,
     KeptFile,
@@ -25,12 +25,12 @@ from environment.runner.code_snapshots import (
     read_now,
     read_snapshot,
 )
-from environment.runner.protocol import Order
-from foundation.problems import DataProblem, Problem, UsageProblem
-from foundation.text import plural
-from state import runs, submissions, sweeps
-from state.database import Database
-from state.records import Attempt, Run, Submission, Sweep
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem
+from mlebench_console.foundation.text import plural
+from mlebench_console.state import runs, submissions, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Attempt, Run, Submission, Sweep
 
 BEST, FINAL, NOW = "best", "final", "now"
 _NAME = re.compile(

@@ -7,24 +7,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from console import wording
-from console.views.calls import MOST_OF_BUDGET, sweep_budgets
-from console.views.splits import ORDER, split_of
-from engine.notifications.news import SILENT_SECONDS, troubles
-from engine.runs.budgets import BudgetStanding
-from engine.runs.causes import IDLE_SECONDS, CauseGroup, CauseKind, group_by_cause, retried
-from foundation.text import plural
-from state import acknowledgements, datasets, runs, sweeps
-from state.causes import cause_key, normalised
-from state.database import Database
-from state.lifecycle import RunState
-from state.records import Acknowledgement, Attempt, Dataset, DatasetState, KaggleState, Run
-from state.usage import outages
-from state.usage.budgets import BudgetScope
-from state.usage.outages import ProviderOutage
+from mlebench_console.console import wording
+from mlebench_console.console.views.calls import MOST_OF_BUDGET, sweep_budgets
+from mlebench_console.console.views.splits import ORDER, split_of
+from mlebench_console.engine.notifications.news import SILENT_SECONDS, troubles
+from mlebench_console.engine.runs.budgets import BudgetStanding
+from mlebench_console.engine.runs.causes import IDLE_SECONDS, CauseGroup, CauseKind, group_by_cause, retried
+from mlebench_console.foundation.text import plural
+from mlebench_console.state import acknowledgements, datasets, runs, sweeps
+from mlebench_console.state.causes import cause_key, normalised
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import RunState
+from mlebench_console.state.records import Acknowledgement, Attempt, Dataset, DatasetState, KaggleState, Run
+from mlebench_console.state.usage import outages
+from mlebench_console.state.usage.budgets import BudgetScope
+from mlebench_console.state.usage.outages import ProviderOutage
 
 if TYPE_CHECKING:
-    from engine.control import EngineStatus
+    from mlebench_console.engine.control import EngineStatus
 
 NOT_TO_BE_HAD = (DatasetState.FAILED, DatasetState.REFUSED, DatasetState.UNAVAILABLE)
 _DAY = 86_400.0

@@ -10,23 +10,23 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from competitions import registry
-from competitions.model import Edition
-from console import wording
-from console.views.splits import ORDER, competition, split_of
-from engine.control import EngineStatus
-from engine.datasets.estimates import Throughput, measured, usual_peak
-from engine.datasets.plans import is_ready
-from engine.datasets.prepared.checksums import comparable
-from engine.datasets.sources.access import AccessState, access_of
-from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
-from engine.layout import dataset_folder, prepared_with
-from engine.places import Places
-from engine.space import free_bytes
-from foundation.problems import DataProblem
-from state import datasets, events
-from state.database import Database
-from state.records import Dataset, DatasetState, DatasetStep, Event, KaggleState, StepState
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Edition
+from mlebench_console.console import wording
+from mlebench_console.console.views.splits import ORDER, competition, split_of
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.datasets.estimates import Throughput, measured, usual_peak
+from mlebench_console.engine.datasets.plans import is_ready
+from mlebench_console.engine.datasets.prepared.checksums import comparable
+from mlebench_console.engine.datasets.sources.access import AccessState, access_of
+from mlebench_console.engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
+from mlebench_console.engine.layout import dataset_folder, prepared_with
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.space import free_bytes
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state import datasets, events
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Dataset, DatasetState, DatasetStep, Event, KaggleState, StepState
 
 _OPEN = (StepState.WAITING, StepState.WORKING)
 _DONE = (StepState.DONE, StepState.SKIPPED)

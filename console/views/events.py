@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from console import wording
-from console.views.lists import FilterTerm, parse_terms
-from state import events, runs
-from state.database import Database
-from state.lifecycle import MEDALS, FailureClass, Outcome
-from state.records import Event
+from mlebench_console.console import wording
+from mlebench_console.console.views.lists import FilterTerm, parse_terms
+from mlebench_console.state import events, runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome
+from mlebench_console.state.records import Event
 
 FILTER_FIELDS = ("sweep", "kind", "sev", "comp", "seed", "run")
 # The number of events read at once.

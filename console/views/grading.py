@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from competitions.model import Competition, Edition
-from competitions.registry import all_ids, get
-from engine import grade_submission
-from engine.datasets.plans import is_ready
-from engine.grading.report import Report
-from foundation import files
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console import grade_submission
+from mlebench_console.competitions.model import Competition, Edition
+from mlebench_console.competitions.registry import all_ids, get
+from mlebench_console.engine.datasets.plans import is_ready
+from mlebench_console.engine.grading.report import Report
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 HISTORY_NAME = "graded.json"
 _MOST_KEPT = 200

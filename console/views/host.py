@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from console.views.run import Point, read_samples
-from engine.placements import nodes
-from engine.placements.nodes import Nodes
-from foundation.problems import StateProblem
-from state import datasets, runs
-from state.database import Database
-from state.records import HERE, Attempt, Run, UsageSample
+from mlebench_console.console.views.run import Point, read_samples
+from mlebench_console.engine.placements import nodes
+from mlebench_console.engine.placements.nodes import Nodes
+from mlebench_console.foundation.problems import StateProblem
+from mlebench_console.state import datasets, runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import HERE, Attempt, Run, UsageSample
 
 HISTORY_SECONDS = 6 * 3600.0
 _BUCKETS = 120

@@ -6,13 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.scoreboard.integrity import PUBLIC_KERNEL
-from foundation.files import reading_untrusted
-from foundation.problems import DataProblem
-from state import integrity, runs
-from state.database import Database
-from state.integrity import DetectorResult, Excerpt, Finding, Review, RunIntegrity
-from state.records import Run
+from mlebench_console.engine.scoreboard.integrity import PUBLIC_KERNEL
+from mlebench_console.foundation.files import reading_untrusted
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state import integrity, runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Review, RunIntegrity
+from mlebench_console.state.records import Run
 
 _MOST_BYTES = 4 << 20
 

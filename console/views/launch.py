@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from competitions import registry
-from engine.agents import Agent, find_agents, get_agent
-from engine.checks import Check, Mend, failed
-from engine.control import EngineStatus
-from engine.options.sweep import (
+from mlebench_console.competitions import registry
+from mlebench_console.engine.agents import Agent, find_agents, get_agent
+from mlebench_console.engine.checks import Check, Mend, failed
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.options.sweep import (
     FORM_OPTIONS,
     Launch,
     SweepOptions,
@@ -21,15 +21,15 @@ from engine.options.sweep import (
     read_toml,
     write_toml,
 )
-from engine.places import Places, agents_folders
-from engine.sweeps.forecast import Forecast, forecast
-from engine.sweeps.launch import launch_of
-from foundation.problems import Problem, UsageProblem
-from state import experiments, sweeps
-from state.database import Database
-from state.records import IMPORTED, SweepSpec
-from state.usage import budgets
-from state.usage.budgets import BudgetScope, Limits
+from mlebench_console.engine.places import Places, agents_folders
+from mlebench_console.engine.sweeps.forecast import Forecast, forecast
+from mlebench_console.engine.sweeps.launch import launch_of
+from mlebench_console.foundation.problems import Problem, UsageProblem
+from mlebench_console.state import experiments, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import IMPORTED, SweepSpec
+from mlebench_console.state.usage import budgets
+from mlebench_console.state.usage.budgets import BudgetScope, Limits
 
 _AGENTS_NAMED = 6
 _SWEEP = BudgetScope.SWEEP

@@ -8,23 +8,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console import wording
-from console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
-from console.views.concerns import NOT_TO_BE_HAD, Troubles, read_troubles
-from console.views.events import FEWEST_EQUAL, OF_ONE_TIME, RESULTS, ListedEvent, what_happened
-from console.views.sweep import any_medal_of, listed_sweeps, tally_of
-from engine.notifications.news import in_common
-from engine.scoreboard import Cell, Interim, interim_of
-from engine.scoreboard.own_runs import trial_of
-from engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
-from engine.sweeps.waiting import HoldKind, Waiting, waiting_of
-from state import datasets, events, runs, sweeps
-from state.database import Database
-from state.lifecycle import Outcome, RunState, SweepState
-from state.records import Attempt, DatasetState, Event, Run, Sweep, SweepCounts
+from mlebench_console.console import wording
+from mlebench_console.console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
+from mlebench_console.console.views.concerns import NOT_TO_BE_HAD, Troubles, read_troubles
+from mlebench_console.console.views.events import (
+    FEWEST_EQUAL,
+    OF_ONE_TIME,
+    RESULTS,
+    ListedEvent,
+    what_happened,
+)
+from mlebench_console.console.views.sweep import any_medal_of, listed_sweeps, tally_of
+from mlebench_console.engine.notifications.news import in_common
+from mlebench_console.engine.scoreboard import Cell, Interim, interim_of
+from mlebench_console.engine.scoreboard.own_runs import trial_of
+from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
+from mlebench_console.engine.sweeps.waiting import HoldKind, Waiting, waiting_of
+from mlebench_console.state import datasets, events, runs, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import Outcome, RunState, SweepState
+from mlebench_console.state.records import Attempt, DatasetState, Event, Run, Sweep, SweepCounts
 
 if TYPE_CHECKING:
-    from engine.control import EngineStatus
+    from mlebench_console.engine.control import EngineStatus
 
 _EVENTS_SHOWN = 60
 

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 
-from competitions.model import Competition
-from console.views.calls import CallHistory, known_prices, read_on
-from console.views.splits import competition, percentile_of
-from engine.model_costs import Spending, prices_for, spending_of
-from engine.sweeps.waiting import Waiting, retry_at, waiting_of
-from environment.runner import protocol
-from environment.runner.protocol import Order
-from foundation import jsonlines
-from foundation.problems import Problem
-from state import datasets, events, runs, submissions, sweeps
-from state.database import Database
-from state.records import Attempt, Dataset, Event, Run, Submission, Sweep, UsageSample
-from state.usage import model_calls, network_use
-from state.usage.network_use import NetworkUse
-from state.usage.samples import DATABASE_NAME, Samples, UnusableSamples
+from mlebench_console.competitions.model import Competition
+from mlebench_console.console.views.calls import CallHistory, known_prices, read_on
+from mlebench_console.console.views.splits import competition, percentile_of
+from mlebench_console.engine.model_costs import Spending, prices_for, spending_of
+from mlebench_console.engine.sweeps.waiting import Waiting, retry_at, waiting_of
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.state import datasets, events, runs, submissions, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Attempt, Dataset, Event, Run, Submission, Sweep, UsageSample
+from mlebench_console.state.usage import model_calls, network_use
+from mlebench_console.state.usage.network_use import NetworkUse
+from mlebench_console.state.usage.samples import DATABASE_NAME, Samples, UnusableSamples
 
 _EVENTS_SHOWN = 500
 _MOST_POINTS = 600

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from competitions import registry
-from console import wording
-from console.tables import TextColumn
-from console.views.calls import many
-from engine.places import Places
-from engine.providers import model_prices
-from engine.scoreboard import (
+from mlebench_console.competitions import registry
+from mlebench_console.console import wording
+from mlebench_console.console.tables import TextColumn
+from mlebench_console.console.views.calls import many
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.providers import model_prices
+from mlebench_console.engine.scoreboard import (
     COLUMNS,
     Comparison,
     Difference,
@@ -36,17 +36,17 @@ from engine.scoreboard import (
     row_of,
     row_text,
 )
-from engine.scoreboard.export import Disclosure, Shortcoming, shortcomings
-from engine.scoreboard.insight import Insight, insight_of
-from engine.scoreboard.model import Costs
-from engine.scoreboard.plots import Plot, plots_of
-from engine.scoreboard.reports import read_import
-from engine.settings import Prices, read_table
-from foundation.files import write_text
-from foundation.problems import Problem, UsageProblem, writing
-from foundation.text import plural
-from state import experiments
-from state.database import Database, open_for_reading
+from mlebench_console.engine.scoreboard.export import Disclosure, Shortcoming, shortcomings
+from mlebench_console.engine.scoreboard.insight import Insight, insight_of
+from mlebench_console.engine.scoreboard.model import Costs
+from mlebench_console.engine.scoreboard.plots import Plot, plots_of
+from mlebench_console.engine.scoreboard.reports import read_import
+from mlebench_console.engine.settings import Prices, read_table
+from mlebench_console.foundation.files import write_text
+from mlebench_console.foundation.problems import Problem, UsageProblem, writing
+from mlebench_console.foundation.text import plural
+from mlebench_console.state import experiments
+from mlebench_console.state.database import Database, open_for_reading
 
 Answer = TypeVar("Answer")
 

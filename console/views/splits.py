@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from competitions import registry
-from competitions.leaderboards import percentile
-from competitions.model import Competition, Thresholds
-from foundation.problems import DataProblem, Problem
-from state.records import Run
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.leaderboards import percentile
+from mlebench_console.competitions.model import Competition, Thresholds
+from mlebench_console.foundation.problems import DataProblem, Problem
+from mlebench_console.state.records import Run
 
 ORDER = ("low", "medium", "high", "dev", "other")
 

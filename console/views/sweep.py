@@ -10,23 +10,31 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
-from competitions.model import Thresholds
-from console import wording
-from console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
-from console.views.lists import FilterTerm, SortOrder, parse_terms
-from console.views.splits import ORDER, split_of, thresholds
-from engine.runs.causes import CauseKind, cause_now, lasting_cause
-from engine.scoreboard import Cell, Interim, Measure, Trial, aggregate, interim_of, results_of
-from engine.scoreboard.aggregation import complete_seeds
-from engine.scoreboard.own_runs import trial_of
-from engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
-from foundation.problems import UsageProblem
-from state import datasets, runs, sweeps
-from state.database import Database
-from state.lifecycle import MEDALS, Outcome, RunState
-from state.records import HERE, Attempt, Dataset, DatasetState, Run, Sweep, SweepCounts
-from state.usage import outages
-from state.usage.outages import ProviderOutage
+from mlebench_console.competitions.model import Thresholds
+from mlebench_console.console import wording
+from mlebench_console.console.views.calls import SweepCosts, known_prices, read_sweep_costs, sweep_budgets
+from mlebench_console.console.views.lists import FilterTerm, SortOrder, parse_terms
+from mlebench_console.console.views.splits import ORDER, split_of, thresholds
+from mlebench_console.engine.runs.causes import CauseKind, cause_now, lasting_cause
+from mlebench_console.engine.scoreboard import (
+    Cell,
+    Interim,
+    Measure,
+    Trial,
+    aggregate,
+    interim_of,
+    results_of,
+)
+from mlebench_console.engine.scoreboard.aggregation import complete_seeds
+from mlebench_console.engine.scoreboard.own_runs import trial_of
+from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, end_of_sweep
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state import datasets, runs, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import MEDALS, Outcome, RunState
+from mlebench_console.state.records import HERE, Attempt, Dataset, DatasetState, Run, Sweep, SweepCounts
+from mlebench_console.state.usage import outages
+from mlebench_console.state.usage.outages import ProviderOutage
 
 Sorted = TypeVar("Sorted")
 _Rank = tuple[float | str, ...]

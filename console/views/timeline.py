@@ -6,12 +6,12 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from console.views.sweep import listed_sweeps
-from engine.runs.causes import cause_now
-from engine.scoreboard.timeline import Bar, Lane, Timeline, read_timeline
-from state import runs, sweeps
-from state.database import Database
-from state.lifecycle import FailureClass, RunState
+from mlebench_console.console.views.sweep import listed_sweeps
+from mlebench_console.engine.runs.causes import cause_now
+from mlebench_console.engine.scoreboard.timeline import Bar, Lane, Timeline, read_timeline
+from mlebench_console.state import runs, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, RunState
 
 # The shortest window, in seconds.
 _SHORTEST = 60.0

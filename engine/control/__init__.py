@@ -3,7 +3,7 @@
 The engine itself is `engine.supervisor`; nothing here imports it or anything heavy.
 """
 
-from engine.control.client import (
+from mlebench_console.engine.control.client import (
     EngineGone,
     WithdrawnRequest,
     answer_to,
@@ -17,8 +17,8 @@ from engine.control.client import (
     variables_unknown_to_engine,
     withdraw,
 )
-from engine.control.status import EngineStatus, GpuUse, status
-from engine.options.requests import Answer, RefusedRequest
+from mlebench_console.engine.control.status import EngineStatus, GpuUse, status
+from mlebench_console.engine.options.requests import Answer, RefusedRequest
 
 __all__ = [
     "Answer",

@@ -15,16 +15,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engine.control.status import EngineStatus, lock_path, status
-from engine.options.requests import Answer, RefusedRequest, ShownRun
-from engine.places import Places
-from environment.runner import protocol
-from foundation import locks
-from foundation.daemon_log import open_log
-from foundation.problems import EnvironmentProblem, Problem, StateProblem
-from state import database, requests, runs, sweeps
-from state.lifecycle import RunState, SweepState
-from state.records import RequestState
+from mlebench_console.engine.control.status import EngineStatus, lock_path, status
+from mlebench_console.engine.options.requests import Answer, RefusedRequest, ShownRun
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation import locks
+from mlebench_console.foundation.daemon_log import open_log
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem, StateProblem
+from mlebench_console.state import database, requests, runs, sweeps
+from mlebench_console.state.lifecycle import RunState, SweepState
+from mlebench_console.state.records import RequestState
 
 _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 0.5
@@ -263,7 +263,7 @@ def engine_command(places: Places) -> list[str]:
     return [
         sys.executable,
         "-m",
-        "engine.supervisor",
+        "mlebench_console.engine.supervisor",
         f"--state-dir={places.state_dir}",
         f"--data-dir={places.data_dir}",
         f"--config={places.config_file}",

@@ -6,10 +6,10 @@ import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from engine.places import Places
-from environment.runner import protocol
-from foundation import files, locks
-from foundation.problems import StateProblem
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation import files, locks
+from mlebench_console.foundation.problems import StateProblem
 
 STATUS_NAME = "engine.status.json"
 

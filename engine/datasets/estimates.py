@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from competitions import registry
-from competitions.model import Competition, Edition
-from engine.datasets.sources.access import AccessState, ask_access
-from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
-from engine.kaggle.credentials import find_credentials
-from engine.layout import dataset_folder, is_prepared
-from engine.space import growth
-from foundation.problems import Problem
-from state.records import DatasetStep, StepState
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Competition, Edition
+from mlebench_console.engine.datasets.sources.access import AccessState, ask_access
+from mlebench_console.engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD
+from mlebench_console.engine.kaggle.credentials import find_credentials
+from mlebench_console.engine.layout import dataset_folder, is_prepared
+from mlebench_console.engine.space import growth
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.state.records import DatasetStep, StepState
 
 # The size of all 75 zips together, by MLE-bench's README, which lists single sizes for only 22 of them.
 _BENCHMARK_BYTES = 3_300_000_000_000
@@ -119,7 +119,7 @@ def usual_peak(zip_bytes: int) -> int:
 
 
 def _of_zip(competition: Competition, path: Path) -> Estimate:
-    from engine.datasets.sources import raw_data  # loads numpy
+    from mlebench_console.engine.datasets.sources import raw_data  # loads numpy
 
     size = path.stat().st_size
     try:

@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from competitions import leaderboards, registry
-from competitions.model import Competition, Thresholds
-from engine.datasets.prepared import checksums
-from engine.kaggle.client import Kaggle
-from engine.layout import dataset_folder
-from foundation.files import csv_text, write_text
-from foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.competitions import leaderboards, registry
+from mlebench_console.competitions.model import Competition, Thresholds
+from mlebench_console.engine.datasets.prepared import checksums
+from mlebench_console.engine.kaggle.client import Kaggle
+from mlebench_console.engine.layout import dataset_folder
+from mlebench_console.foundation.files import csv_text, write_text
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 
 _FEWEST_TEAMS = 2
 

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.datasets.steps import DOWNLOAD, EXTRACT, PREPARE
-from engine.space import DiskFull, free_bytes
-from foundation.problems import EnvironmentProblem, UsageProblem
-from foundation.text import gigabytes
-from foundation.workers import ReportProgress
+from mlebench_console.engine.datasets.steps import DOWNLOAD, EXTRACT, PREPARE
+from mlebench_console.engine.space import DiskFull, free_bytes
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.foundation.text import gigabytes
+from mlebench_console.foundation.workers import ReportProgress
 
 _WRITING = (DOWNLOAD, EXTRACT, PREPARE)
 _LONGEST_BOOKED = 60.0

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.kaggle.backoff import is_due, wait_seconds
-from engine.kaggle.credentials import Credentials, find_credentials
-from foundation.clock import Clock
-from state import datasets
-from state.database import Database
-from state.records import KaggleState
+from mlebench_console.engine.kaggle.backoff import is_due, wait_seconds
+from mlebench_console.engine.kaggle.credentials import Credentials, find_credentials
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.state import datasets
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import KaggleState
 
 _LOOK_SECONDS = 2.0
 _NOTED_SECONDS = 60.0

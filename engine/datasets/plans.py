@@ -8,19 +8,19 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from competitions import registry
-from competitions.model import Edition
-from engine.datasets.prepared.descriptions import OURS
-from engine.datasets.sources.access import AccessState, access_of
-from engine.datasets.steps import CHECK, DOWNLOAD, EXTRACT, PREPARE, STEPS, VERIFY
-from engine.kaggle import CredentialsRefused
-from engine.kaggle.credentials import require_credentials
-from engine.layout import DEMO_DATA, dataset_folder, is_demo, is_prepared
-from foundation.problems import DataProblem, UsageProblem
-from state import datasets
-from state.database import Database
-from state.datasets import Progress
-from state.records import Dataset, DatasetState, StepState
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Edition
+from mlebench_console.engine.datasets.prepared.descriptions import OURS
+from mlebench_console.engine.datasets.sources.access import AccessState, access_of
+from mlebench_console.engine.datasets.steps import CHECK, DOWNLOAD, EXTRACT, PREPARE, STEPS, VERIFY
+from mlebench_console.engine.kaggle import CredentialsRefused
+from mlebench_console.engine.kaggle.credentials import require_credentials
+from mlebench_console.engine.layout import DEMO_DATA, dataset_folder, is_demo, is_prepared
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.state import datasets
+from mlebench_console.state.database import Database
+from mlebench_console.state.datasets import Progress
+from mlebench_console.state.records import Dataset, DatasetState, StepState
 
 DEMO = DEMO_DATA
 

@@ -9,27 +9,27 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from competitions.kit.archives import zip_tree
-from competitions.kit.archives.zip_tree import ZipPath
-from competitions.model import Edition, Parameter
-from competitions.raw import RawDataProblem
-from competitions.registry import get, is_own, load_task
-from competitions.task import Preparation, line_at_fault, merge_parameters, refuse_excluded
-from engine.claims import claimed_folder
-from engine.datasets.plans import Options, given_raw
-from engine.datasets.prepared import canaries, checksums, manifest
-from engine.datasets.prepared.descriptions import check_choice, chosen_texts
-from engine.datasets.prepared.verification import RAW_DATA, RAW_FOLDER
-from engine.datasets.prepared.workspace import discard, put_in_place, set_one_time, workspace
-from engine.datasets.sources import published, raw_data
-from engine.datasets.sources.raw_data import Raw
-from engine.datasets.steps import CHECKSUM, PREPARE, ReportStep, no_report, within
-from engine.demo_data import NOTICE
-from engine.kaggle.backoff import USUAL_PATIENCE
-from engine.layout import DEMO_DATA, MARKER, SYNTHETIC, DatasetFolder, dataset_folder
-from foundation.files import write_json
-from foundation.problems import DataProblem
-from foundation.workers import ReportProgress
+from mlebench_console.competitions.kit.archives import zip_tree
+from mlebench_console.competitions.kit.archives.zip_tree import ZipPath
+from mlebench_console.competitions.model import Edition, Parameter
+from mlebench_console.competitions.raw import RawDataProblem
+from mlebench_console.competitions.registry import get, is_own, load_task
+from mlebench_console.competitions.task import Preparation, line_at_fault, merge_parameters, refuse_excluded
+from mlebench_console.engine.claims import claimed_folder
+from mlebench_console.engine.datasets.plans import Options, given_raw
+from mlebench_console.engine.datasets.prepared import canaries, checksums, manifest
+from mlebench_console.engine.datasets.prepared.descriptions import check_choice, chosen_texts
+from mlebench_console.engine.datasets.prepared.verification import RAW_DATA, RAW_FOLDER
+from mlebench_console.engine.datasets.prepared.workspace import discard, put_in_place, set_one_time, workspace
+from mlebench_console.engine.datasets.sources import published, raw_data
+from mlebench_console.engine.datasets.sources.raw_data import Raw
+from mlebench_console.engine.datasets.steps import CHECKSUM, PREPARE, ReportStep, no_report, within
+from mlebench_console.engine.demo_data import NOTICE
+from mlebench_console.engine.kaggle.backoff import USUAL_PATIENCE
+from mlebench_console.engine.layout import DEMO_DATA, MARKER, SYNTHETIC, DatasetFolder, dataset_folder
+from mlebench_console.foundation.files import write_json
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.foundation.workers import ReportProgress
 
 # Errors that a task's code raises if it is wrong, or gets unexpected data.
 _FAULTS = (

@@ -12,37 +12,43 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
-from competitions import registry
-from competitions.model import EDITIONS, edition_named
-from engine.claims import Claimed
-from engine.datasets.limits import Hours, Limits, OutsideHours, outside
-from engine.datasets.outage import Outage
-from engine.datasets.plans import (
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import EDITIONS, edition_named
+from mlebench_console.engine.claims import Claimed
+from mlebench_console.engine.datasets.limits import Hours, Limits, OutsideHours, outside
+from mlebench_console.engine.datasets.outage import Outage
+from mlebench_console.engine.datasets.plans import (
     Options,
     by_priority,
     is_ready,
     next_stage,
     record_prepared,
 )
-from engine.datasets.prepared.descriptions import KAGGLE
-from engine.datasets.records import DatasetRecords
-from engine.datasets.sources import discarding
-from engine.datasets.sources.access import CHECK_ACCESS, state_after
-from engine.datasets.sources.published import SourceFailure
-from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
-from engine.kaggle import CredentialsRefused, KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
-from engine.kaggle.backoff import FIRST_WAIT, LONGEST_WAIT, is_due
-from engine.layout import dataset_folder, is_demo
-from engine.space import DiskFull, free_bytes, growth
-from foundation.clock import Clock
-from foundation.problems import DataProblem, Problem
-from foundation.text import gigabytes
-from foundation.workers import Ended, Progressed, WorkerPool
-from state import datasets
-from state.database import Database
-from state.records import Dataset, DatasetState, StepState, VerificationKind
+from mlebench_console.engine.datasets.prepared.descriptions import KAGGLE
+from mlebench_console.engine.datasets.records import DatasetRecords
+from mlebench_console.engine.datasets.sources import discarding
+from mlebench_console.engine.datasets.sources.access import CHECK_ACCESS, state_after
+from mlebench_console.engine.datasets.sources.published import SourceFailure
+from mlebench_console.engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE
+from mlebench_console.engine.kaggle import (
+    CredentialsRefused,
+    KaggleFailure,
+    KaggleUnreachable,
+    NotAvailable,
+    RulesNotAccepted,
+)
+from mlebench_console.engine.kaggle.backoff import FIRST_WAIT, LONGEST_WAIT, is_due
+from mlebench_console.engine.layout import dataset_folder, is_demo
+from mlebench_console.engine.space import DiskFull, free_bytes, growth
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.problems import DataProblem, Problem
+from mlebench_console.foundation.text import gigabytes
+from mlebench_console.foundation.workers import Ended, Progressed, WorkerPool
+from mlebench_console.state import datasets
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Dataset, DatasetState, StepState, VerificationKind
 
-_TASKS = "engine.datasets.tasks"
+_TASKS = "mlebench_console.engine.datasets.tasks"
 FETCH = f"{_TASKS}:fetch_zip"
 PREPARE_DATASET, VERIFY = f"{_TASKS}:prepare_dataset", f"{_TASKS}:verify_dataset"
 PRUNE, SETTLE = f"{_TASKS}:prune_dataset", f"{_TASKS}:settle_dataset"

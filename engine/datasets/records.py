@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.datasets.steps import (
+from mlebench_console.engine.datasets.steps import (
     CHECK,
     CHECKSUM,
     DOWNLOAD,
     EXTRACT,
     VERIFY,
 )
-from foundation.clock import Clock
-from foundation.problems import Problem
-from foundation.text import gigabytes
-from foundation.workers import Ended, Progressed
-from state import datasets, events
-from state.database import Database
-from state.datasets import Progress
-from state.records import Dataset, DatasetState, DatasetStep, StepState, VerificationKind
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.text import gigabytes
+from mlebench_console.foundation.workers import Ended, Progressed
+from mlebench_console.state import datasets, events
+from mlebench_console.state.database import Database
+from mlebench_console.state.datasets import Progress
+from mlebench_console.state.records import Dataset, DatasetState, DatasetStep, StepState, VerificationKind
 
 _IN_BYTES = frozenset({DOWNLOAD, VERIFY, EXTRACT})
 

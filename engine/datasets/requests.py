@@ -6,20 +6,20 @@ from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Any
 
-from competitions.model import Edition, edition_named
-from engine.datasets import plans
-from engine.datasets.plans import Options
-from engine.datasets.prepared import canaries
-from engine.datasets.prepared.descriptions import OURS, check_choice
-from engine.datasets.prepared.pruning import CORRECTED, PREPARED
-from engine.datasets.queue import DatasetQueue
-from engine.options import requests
-from engine.options.requests import Answer
-from foundation.clock import Clock
-from foundation.problems import DataProblem, UsageProblem
-from state import datasets, runs, sweeps
-from state.database import Database
-from state.records import Dataset, DatasetState
+from mlebench_console.competitions.model import Edition, edition_named
+from mlebench_console.engine.datasets import plans
+from mlebench_console.engine.datasets.plans import Options
+from mlebench_console.engine.datasets.prepared import canaries
+from mlebench_console.engine.datasets.prepared.descriptions import OURS, check_choice
+from mlebench_console.engine.datasets.prepared.pruning import CORRECTED, PREPARED
+from mlebench_console.engine.datasets.queue import DatasetQueue
+from mlebench_console.engine.options import requests
+from mlebench_console.engine.options.requests import Answer
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.state import datasets, runs, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Dataset, DatasetState
 
 _STEP_APART = 1e-6
 _PREPARED_PARTS: dict[Edition, str] = {"v1": PREPARED, "corrected": CORRECTED}

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from foundation.workers import ReportProgress
+from mlebench_console.foundation.workers import ReportProgress
 
 CHECK, DOWNLOAD, VERIFY, EXTRACT, PREPARE, CHECKSUM = STEPS = (
     "check access",

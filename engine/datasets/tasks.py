@@ -12,26 +12,26 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from competitions import registry
-from competitions.model import EDITIONS, Edition
-from engine.claims import Claimed, claimed_folder
-from engine.datasets.limits import Limits
-from engine.datasets.plans import DEMO, Options
-from engine.datasets.prepared.mirrors import import_dataset
-from engine.datasets.prepared.pruning import prune
-from engine.datasets.prepared.stores import store_at
-from engine.datasets.prepared.verification import record, verify
-from engine.datasets.prepared.workspace import resolve_leftovers
-from engine.datasets.preparing import prepare
-from engine.datasets.sources import access, discarding, raw_data
-from engine.datasets.steps import CHECKSUM, DOWNLOAD, throttled, within
-from engine.kaggle import KaggleUnreachable
-from engine.kaggle.credentials import find_credentials
-from engine.layout import dataset_folder, is_demo
-from engine.space import size_on_disk
-from foundation.files import PARTIAL_SUFFIX
-from foundation.workers import ReportProgress
-from state.records import VerificationKind
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import EDITIONS, Edition
+from mlebench_console.engine.claims import Claimed, claimed_folder
+from mlebench_console.engine.datasets.limits import Limits
+from mlebench_console.engine.datasets.plans import DEMO, Options
+from mlebench_console.engine.datasets.prepared.mirrors import import_dataset
+from mlebench_console.engine.datasets.prepared.pruning import prune
+from mlebench_console.engine.datasets.prepared.stores import store_at
+from mlebench_console.engine.datasets.prepared.verification import record, verify
+from mlebench_console.engine.datasets.prepared.workspace import resolve_leftovers
+from mlebench_console.engine.datasets.preparing import prepare
+from mlebench_console.engine.datasets.sources import access, discarding, raw_data
+from mlebench_console.engine.datasets.steps import CHECKSUM, DOWNLOAD, throttled, within
+from mlebench_console.engine.kaggle import KaggleUnreachable
+from mlebench_console.engine.kaggle.credentials import find_credentials
+from mlebench_console.engine.layout import dataset_folder, is_demo
+from mlebench_console.engine.space import size_on_disk
+from mlebench_console.foundation.files import PARTIAL_SUFFIX
+from mlebench_console.foundation.workers import ReportProgress
+from mlebench_console.state.records import VerificationKind
 
 _MOST_NAMES = 1000  # in an event of the state
 
@@ -60,7 +60,7 @@ def check_access(competition_id: str, *, report_progress: ReportProgress) -> dic
 @_saying_unreachable
 def try_credentials(number: int, *, report_progress: ReportProgress) -> dict[str, Any]:
     """Check whether Kaggle accepts the credentials with this number among those found."""
-    from engine.kaggle.client import Kaggle
+    from mlebench_console.engine.kaggle.client import Kaggle
 
     del report_progress
     with Kaggle(patience=0, credentials=lambda: find_credentials()[number : number + 1]) as kaggle:
@@ -180,7 +180,7 @@ def _share_with_group(data_dir: str) -> None:
 
 def _generate(competition_id: str, data_dir: str, report_progress: ReportProgress) -> Path:
     """Generate the demo's raw data in place of downloaded ones; the demo has a data directory of its own."""
-    from engine.demo_data import generate
+    from mlebench_console.engine.demo_data import generate
 
     report_progress(DOWNLOAD, "making synthetic data", 0, 0)
     folder = dataset_folder(registry.get(competition_id), data_dir)

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foundation.problems import UsageProblem
+from mlebench_console.foundation.problems import UsageProblem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,7 @@ def generate(competition_id: str, raw_folder: Path) -> None:
     raw_folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{raw_folder.name}.", suffix=".partial", dir=raw_folder.parent))
     try:
-        module = importlib.import_module(f"engine.demo_data.{_MODULES[competition_id]}")
+        module = importlib.import_module(f"mlebench_console.engine.demo_data.{_MODULES[competition_id]}")
         module.write(scratch, _random(competition_id))
         (scratch / NOTICE).write_text(_NOTICE_TEXT, encoding="utf-8")
         scratch.chmod(0o755)

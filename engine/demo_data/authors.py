@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from engine.demo_data.writing import write_zipped_csv
+from mlebench_console.engine.demo_data.writing import write_zipped_csv
 
 Numbers = npt.NDArray[Any]
 

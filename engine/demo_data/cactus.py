@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from engine.demo_data.writing import bitmap, write_csv, write_zip
+from mlebench_console.engine.demo_data.writing import bitmap, write_csv, write_zip
 
 Numbers = npt.NDArray[Any]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from engine.demo_data.writing import write_zip, write_zipped_csv
+from mlebench_console.engine.demo_data.writing import write_zip, write_zipped_csv
 
 LABELLED = 2400
 UNLABELLED = 600

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from engine.demo_data.writing import write_csv
+from mlebench_console.engine.demo_data.writing import write_csv
 
 TRAIN = 3947
 TEST = 2647

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions import registry
-from engine.demo_data.writing import bitmap, write_zip, write_zipped_csv
+from mlebench_console.competitions import registry
+from mlebench_console.engine.demo_data.writing import bitmap, write_zip, write_zipped_csv
 
 Numbers = npt.NDArray[Any]
 

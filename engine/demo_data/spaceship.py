@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from engine.demo_data.writing import write_csv
+from mlebench_console.engine.demo_data.writing import write_csv
 
 LABELLED = 8693
 UNLABELLED = 4277

@@ -9,16 +9,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from competitions import registry
-from competitions.grader import PER_PROCESS, Grader
-from competitions.judging import GradeRequest, Judgement
-from competitions.model import Edition
-from engine.grading.grader import report_on, request_for
-from engine.grading.report import Report, ReportOutcome, make_report
-from engine.rungroups import SubmissionLine
-from foundation.clock import run_group_stamp
-from foundation.files import write_json
-from foundation.problems import DataProblem, Problem
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.grader import PER_PROCESS, Grader
+from mlebench_console.competitions.judging import GradeRequest, Judgement
+from mlebench_console.competitions.model import Edition
+from mlebench_console.engine.grading.grader import report_on, request_for
+from mlebench_console.engine.grading.report import Report, ReportOutcome, make_report
+from mlebench_console.engine.rungroups import SubmissionLine
+from mlebench_console.foundation.clock import run_group_stamp
+from mlebench_console.foundation.files import write_json
+from mlebench_console.foundation.problems import DataProblem, Problem
 
 REPORT_SUFFIX = "_grading_report.json"
 

@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from competitions.judging import GradeRequest, Judgement
-from competitions.model import Edition, Parameter
-from competitions.registry import get
-from engine.grading.report import Report, make_report
-from engine.layout import DatasetFolder, can_grade, dataset_folder, descriptions_of, unprepared
-from foundation.problems import DataProblem
+from mlebench_console.competitions.judging import GradeRequest, Judgement
+from mlebench_console.competitions.model import Edition, Parameter
+from mlebench_console.competitions.registry import get
+from mlebench_console.engine.grading.report import Report, make_report
+from mlebench_console.engine.layout import (
+    DatasetFolder,
+    can_grade,
+    dataset_folder,
+    descriptions_of,
+    unprepared,
+)
+from mlebench_console.foundation.problems import DataProblem
 
 
 def request_for(

@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from competitions.judging import Judgement, Outcome
-from competitions.leaderboards import percentile
-from competitions.model import Competition, Edition, Medal
-from state.lifecycle import Outcome as Standing
+from mlebench_console.competitions.judging import Judgement, Outcome
+from mlebench_console.competitions.leaderboards import percentile
+from mlebench_console.competitions.model import Competition, Edition, Medal
+from mlebench_console.state.lifecycle import Outcome as Standing
 
 SCORE_DECIMALS = 5
 

@@ -1,6 +1,6 @@
 """Container images: building, listing and exporting them, and checking that an agent's image works for runs."""
 
-from engine.images.building import (
+from mlebench_console.engine.images.building import (
     ENV_IMAGE,
     GRADER_IMAGE,
     NOT_BUILT,
@@ -17,10 +17,10 @@ from engine.images.building import (
     require_image,
     require_needed,
 )
-from engine.images.builds import BuildStatus, ImageBuilds, build_status, follow_build
-from engine.images.checking import CheckResult, check
-from engine.images.exporting import FORMATS, bring, export, exported, find_exported
-from environment.runner.docker.daemon import connect
+from mlebench_console.engine.images.builds import BuildStatus, ImageBuilds, build_status, follow_build
+from mlebench_console.engine.images.checking import CheckResult, check
+from mlebench_console.engine.images.exporting import FORMATS, bring, export, exported, find_exported
+from mlebench_console.environment.runner.docker.daemon import connect
 
 __all__ = [
     "ENV_IMAGE",

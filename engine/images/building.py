@@ -18,12 +18,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from engine.agents import CONFIG_NAME, IGNORED, Agent
-from engine.images.dockerfiles import SECRETS, copied, with_secrets
-from engine.options.requests import BuildImages
-from environment.runner.docker.daemon import build_command, daemon_problems, find_host, is_podman
-from foundation.folders import content_digest
-from foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.engine.agents import CONFIG_NAME, IGNORED, Agent
+from mlebench_console.engine.images.dockerfiles import SECRETS, copied, with_secrets
+from mlebench_console.engine.options.requests import BuildImages
+from mlebench_console.environment.runner.docker.daemon import (
+    build_command,
+    daemon_problems,
+    find_host,
+    is_podman,
+)
+from mlebench_console.foundation.folders import content_digest
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -489,6 +494,6 @@ def _package(name: str) -> Path:
     """Return the folder of one of our packages, installed or in a working tree."""
     from importlib.util import find_spec
 
-    spec = find_spec(name)
+    spec = find_spec(f"mlebench_console.{name}")
     assert spec is not None and spec.origin is not None
-    return Path(spec.origin).parent
+    return Path(spec.origin).resolve().parent  # in a working tree, the package's folder is a link

@@ -17,15 +17,15 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from engine.agents import find_agents
-from engine.images.building import Image, build, recipes_for, with_environment
-from engine.options.requests import Answer, BuildImages, NoArguments
-from engine.places import agents_folders
-from environment.runner.docker.daemon import connect
-from foundation import files, problems
-from foundation.daemon_log import open_log
-from foundation.locks import FileLock, is_held
-from foundation.problems import Problem, UsageProblem
+from mlebench_console.engine.agents import find_agents
+from mlebench_console.engine.images.building import Image, build, recipes_for, with_environment
+from mlebench_console.engine.options.requests import Answer, BuildImages, NoArguments
+from mlebench_console.engine.places import agents_folders
+from mlebench_console.environment.runner.docker.daemon import connect
+from mlebench_console.foundation import files, problems
+from mlebench_console.foundation.daemon_log import open_log
+from mlebench_console.foundation.locks import FileLock, is_held
+from mlebench_console.foundation.problems import Problem, UsageProblem
 
 _FOLDER = "image-build"
 _ORDER = "order.json"
@@ -53,7 +53,7 @@ class ImageBuilds:
             (self._folder / _OUTCOME).unlink(missing_ok=True)
             files.write_json(self._folder / _ORDER, asdict(order))
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "engine.images", str(self._folder)],
+                [sys.executable, "-m", "mlebench_console.engine.images", str(self._folder)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

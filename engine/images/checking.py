@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from engine.images.building import GRADER_IMAGE, require_image
-from environment.container.output import Ending
-from environment.runner import protocol
-from environment.runner.docker.daemon import daemon_problems
-from environment.runner.docker.plans import Plan
-from environment.runner.docker.temporary import order_without_run, temporary_containers
-from foundation import files
+from mlebench_console.engine.images.building import GRADER_IMAGE, require_image
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.docker.daemon import daemon_problems
+from mlebench_console.environment.runner.docker.plans import Plan
+from mlebench_console.environment.runner.docker.temporary import order_without_run, temporary_containers
+from mlebench_console.foundation import files
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -16,13 +16,13 @@ from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
-from engine.images.building import ENVIRONMENT_LABEL, RECIPE_LABEL, NeededImage
-from environment.runner import protocol
-from environment.runner.docker.daemon import daemon_problems
-from environment.runner.process.image_files import ARCHIVE, SIF, SQUASHFS, SUFFIXES
-from environment.runner.protocol import ImageFile
-from foundation import files
-from foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
+from mlebench_console.engine.images.building import ENVIRONMENT_LABEL, RECIPE_LABEL, NeededImage
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.docker.daemon import daemon_problems
+from mlebench_console.environment.runner.process.image_files import ARCHIVE, SIF, SQUASHFS, SUFFIXES
+from mlebench_console.environment.runner.protocol import ImageFile
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from state.integrity import Excerpt
+from mlebench_console.state.integrity import Excerpt
 
 _MOST_EXCERPT = 1_500
 _MOST_BLOCKS = 2_000

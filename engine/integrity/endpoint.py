@@ -19,16 +19,16 @@ from typing import Any, TypeVar
 import aiohttp
 import msgspec
 
-from engine.providers import keys_of, providers_of
-from environment.container.redaction import TextRedactor
-from environment.gateway.budget import Budget, Ledger, OverBudget
-from environment.gateway.dialects import AnswerReader, Api, Dialect, Usage
-from environment.gateway.prices import PriceTable
-from environment.gateway.records import ModelCall, Outcome, estimated_tokens, new_id
-from environment.runner.protocol import ModelProvider
-from foundation import files
-from foundation.problems import EnvironmentProblem, UsageProblem, reading
-from foundation.text import visible
+from mlebench_console.engine.providers import keys_of, providers_of
+from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.environment.gateway.budget import Budget, Ledger, OverBudget
+from mlebench_console.environment.gateway.dialects import AnswerReader, Api, Dialect, Usage
+from mlebench_console.environment.gateway.prices import PriceTable
+from mlebench_console.environment.gateway.records import ModelCall, Outcome, estimated_tokens, new_id
+from mlebench_console.environment.runner.protocol import ModelProvider
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem, reading
+from mlebench_console.foundation.text import visible
 
 Json = dict[str, Any]
 Sleep = Callable[[float], Awaitable[None]]

@@ -14,20 +14,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
-from engine.datasets.prepared import canaries
-from engine.integrity.code import Call, SourceFile, Text
-from engine.integrity.material import Subject, read_lines
-from engine.integrity.results import Detector, is_current, keep, look_with
-from engine.integrity.tables import Predictions, distinctive_ids, sample_of
-from engine.integrity.texts import texts_of
-from engine.layout import prepared_with
-from engine.options.requests import LookedAt
-from environment.gateway.records import NOT_SENT, read_calls
-from environment.runner import protocol
-from foundation.clock import Clock
-from foundation.files import reading_untrusted
-from foundation.problems import DataProblem
-from state.integrity import Excerpt, Finding, Layer, RunIntegrity, Severity
+from mlebench_console.engine.datasets.prepared import canaries
+from mlebench_console.engine.integrity.code import Call, SourceFile, Text
+from mlebench_console.engine.integrity.material import Subject, read_lines
+from mlebench_console.engine.integrity.results import Detector, is_current, keep, look_with
+from mlebench_console.engine.integrity.tables import Predictions, distinctive_ids, sample_of
+from mlebench_console.engine.integrity.texts import texts_of
+from mlebench_console.engine.layout import prepared_with
+from mlebench_console.engine.options.requests import LookedAt
+from mlebench_console.environment.gateway.records import NOT_SENT, read_calls
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.files import reading_untrusted
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state.integrity import Excerpt, Finding, Layer, RunIntegrity, Severity
 
 NOTE, SUSPICIOUS, HIGH = Severity.NOTE, Severity.SUSPICIOUS, Severity.HIGH
 

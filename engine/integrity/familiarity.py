@@ -18,19 +18,19 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeVar
 
-from competitions import registry
-from competitions.descriptions import description, has_description
-from competitions.grader import PER_PROCESS, Grader
-from competitions.model import Competition, Edition, edition_named
-from engine.grading.grader import request_for
-from engine.integrity.endpoint import Endpoint, Json, NoAnswer, all_of
-from engine.layout import DESCRIPTION, dataset_folder, descriptions_of, is_prepared
-from engine.scoreboard import Evidence
-from engine.scoreboard.plots import Plot, Series
-from environment.gateway.budget import OverBudget
-from environment.gateway.dialects import Api, Dialect
-from environment.gateway.records import estimated_tokens
-from foundation.problems import DataProblem, UsageProblem, reading
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.descriptions import description, has_description
+from mlebench_console.competitions.grader import PER_PROCESS, Grader
+from mlebench_console.competitions.model import Competition, Edition, edition_named
+from mlebench_console.engine.grading.grader import request_for
+from mlebench_console.engine.integrity.endpoint import Endpoint, Json, NoAnswer, all_of
+from mlebench_console.engine.layout import DESCRIPTION, dataset_folder, descriptions_of, is_prepared
+from mlebench_console.engine.scoreboard import Evidence
+from mlebench_console.engine.scoreboard.plots import Plot, Series
+from mlebench_console.environment.gateway.budget import OverBudget
+from mlebench_console.environment.gateway.dialects import Api, Dialect
+from mlebench_console.environment.gateway.records import estimated_tokens
+from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
 
 Item = TypeVar("Item")
 

@@ -19,14 +19,14 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from engine.integrity.endpoint import Endpoint, Json, NoAnswer, all_of
-from engine.integrity.windows import HIDDEN, Line, Passage, Rules, Window, shown
-from environment.gateway.budget import OverBudget
-from environment.gateway.dialects import Api
-from environment.gateway.records import estimated_tokens
-from foundation.problems import UsageProblem, reading
-from foundation.text import visible
-from state.integrity import Excerpt, Finding, Severity
+from mlebench_console.engine.integrity.endpoint import Endpoint, Json, NoAnswer, all_of
+from mlebench_console.engine.integrity.windows import HIDDEN, Line, Passage, Rules, Window, shown
+from mlebench_console.environment.gateway.budget import OverBudget
+from mlebench_console.environment.gateway.dialects import Api
+from mlebench_console.environment.gateway.records import estimated_tokens
+from mlebench_console.foundation.problems import UsageProblem, reading
+from mlebench_console.foundation.text import visible
+from mlebench_console.state.integrity import Excerpt, Finding, Severity
 
 # Increased whenever the prompts change, so that cached answers to earlier prompts are not used.
 VERSION = 1

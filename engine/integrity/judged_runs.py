@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.integrity.endpoint import Endpoint
-from engine.integrity.judge import (
+from mlebench_console.engine.integrity.endpoint import Endpoint
+from mlebench_console.engine.integrity.judge import (
     ADDRESSED,
     VERSION,
     Estimate,
@@ -26,15 +26,15 @@ from engine.integrity.judge import (
     lines_for_judges,
     rules_for,
 )
-from engine.integrity.material import Subject
-from engine.integrity.results import is_current, keep
-from engine.integrity.texts import texts_of
-from engine.integrity.windows import Window, most_telling, windows_of
-from engine.options.requests import LookedAt
-from foundation.clock import Clock, run_group_stamp
-from foundation.files import csv_text, write_text
-from foundation.problems import writing
-from state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
+from mlebench_console.engine.integrity.material import Subject
+from mlebench_console.engine.integrity.results import is_current, keep
+from mlebench_console.engine.integrity.texts import texts_of
+from mlebench_console.engine.integrity.windows import Window, most_telling, windows_of
+from mlebench_console.engine.options.requests import LookedAt
+from mlebench_console.foundation.clock import Clock, run_group_stamp
+from mlebench_console.foundation.files import csv_text, write_text
+from mlebench_console.foundation.problems import writing
+from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
 
 # The folder of cached answers, in the state directory.
 ANSWERS = "answers"

@@ -21,18 +21,18 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 import numpy as np
 
-from engine.integrity import winnowing
-from engine.integrity.material import MOST_CODE_BYTES, code_of_notebook, decoded, read_lines
-from engine.integrity.winnowing import Hashes, Tokens
-from engine.kaggle import NotAvailable, RulesNotAccepted
-from foundation import jsonlines
-from foundation.files import reading_untrusted, replacing, write_text
-from foundation.problems import DataProblem, reading, writing
+from mlebench_console.engine.integrity import winnowing
+from mlebench_console.engine.integrity.material import MOST_CODE_BYTES, code_of_notebook, decoded, read_lines
+from mlebench_console.engine.integrity.winnowing import Hashes, Tokens
+from mlebench_console.engine.kaggle import NotAvailable, RulesNotAccepted
+from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.files import reading_untrusted, replacing, write_text
+from mlebench_console.foundation.problems import DataProblem, reading, writing
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from engine.kaggle.client import PublishedKernel
+    from mlebench_console.engine.kaggle.client import PublishedKernel
 
 FOLDER = ".kernels"
 _FETCHED = "fetched.jsonl"
@@ -68,7 +68,7 @@ class FetchedKernel:
 @cache
 def known_kernels() -> Mapping[str, Sequence[str]]:
     """Return the public kernels that this project knows, as `author/name`, by competition."""
-    content = files("engine.integrity").joinpath("kernels.toml").read_text(encoding="utf-8")
+    content = files("mlebench_console.engine.integrity").joinpath("kernels.toml").read_text(encoding="utf-8")
     return tomllib.loads(content)
 
 

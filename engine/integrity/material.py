@@ -11,19 +11,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from competitions import registry
-from competitions.model import Competition, edition_named
-from engine.integrity.code import SourceFile
-from engine.integrity.tables import Predictions, read_predictions
-from engine.layout import DatasetFolder, dataset_folder
-from environment.runner import protocol
-from foundation import jsonlines
-from foundation.files import file_hash, reading_untrusted
-from foundation.problems import DataProblem
-from state import runs, submissions, sweeps
-from state.database import Database
-from state.records import Attempt, Run, Submission, SweepSpec
-from state.submissions import HandedIn
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Competition, edition_named
+from mlebench_console.engine.integrity.code import SourceFile
+from mlebench_console.engine.integrity.tables import Predictions, read_predictions
+from mlebench_console.engine.layout import DatasetFolder, dataset_folder
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.files import file_hash, reading_untrusted
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state import runs, submissions, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Attempt, Run, Submission, SweepSpec
+from mlebench_console.state.submissions import HandedIn
 
 # A larger script is data: of 598 public notebooks the largest had 909 kB, with its pictures.
 MOST_CODE_BYTES = 2_000_000

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.integrity import winnowing
-from engine.integrity.code import SourceFile
-from engine.integrity.kernels import (
+from mlebench_console.engine.integrity import winnowing
+from mlebench_console.engine.integrity.code import SourceFile
+from mlebench_console.engine.integrity.kernels import (
     KernelIndex,
     common_fingerprints,
     competitions_here,
@@ -23,14 +23,14 @@ from engine.integrity.kernels import (
     known_kernels,
     text_of,
 )
-from engine.integrity.material import Subject
-from engine.integrity.results import is_current, keep
-from engine.integrity.winnowing import Hashes, Likeness, Tokens
-from engine.options.requests import LookedAt
-from foundation.clock import Clock
-from foundation.files import reading_untrusted
-from foundation.problems import DataProblem
-from state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
+from mlebench_console.engine.integrity.material import Subject
+from mlebench_console.engine.integrity.results import is_current, keep
+from mlebench_console.engine.integrity.winnowing import Hashes, Likeness, Tokens
+from mlebench_console.engine.options.requests import LookedAt
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.files import reading_untrusted
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, RunIntegrity, Severity
 
 KERNELS = "public-kernels"
 RUNS = "other-runs"

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from engine.integrity.material import Subject
-from engine.options.requests import Answer, LookedAt, RecordIntegrity, ReviewFinding
-from foundation.clock import Clock
-from foundation.files import reading_untrusted, write_json
-from foundation.problems import DataProblem, Problem, UsageProblem, writing
-from state import integrity, runs
-from state.database import Database
-from state.integrity import DetectorResult, Finding, Layer, RunIntegrity
+from mlebench_console.engine.integrity.material import Subject
+from mlebench_console.engine.options.requests import Answer, LookedAt, RecordIntegrity, ReviewFinding
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.files import reading_untrusted, write_json
+from mlebench_console.foundation.problems import DataProblem, Problem, UsageProblem, writing
+from mlebench_console.state import integrity, runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import DetectorResult, Finding, Layer, RunIntegrity
 
 FOLDER = "integrity"
 _MOST_BYTES = 16 << 20

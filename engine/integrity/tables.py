@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from foundation.files import reading_untrusted
-from foundation.problems import DataProblem
+from mlebench_console.foundation.files import reading_untrusted
+from mlebench_console.foundation.problems import DataProblem
 
 _MOST_ROWS = 200_000
 _MOST_BYTES = 64 << 20

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from engine.integrity.code import SourceFile
-from engine.integrity.material import Subject, read_source, walk_files
-from environment.container.run_log import log_parts
-from environment.runner import protocol
-from foundation.files import reading_untrusted
-from foundation.problems import DataProblem
+from mlebench_console.engine.integrity.code import SourceFile
+from mlebench_console.engine.integrity.material import Subject, read_source, walk_files
+from mlebench_console.environment.container.run_log import log_parts
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.files import reading_untrusted
+from mlebench_console.foundation.problems import DataProblem
 
 Kind = Literal["log", "code"]
 

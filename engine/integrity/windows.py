@@ -17,8 +17,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from engine.integrity.texts import Kind, TextFile
-from foundation.problems import UsageProblem
+from mlebench_console.engine.integrity.texts import Kind, TextFile
+from mlebench_console.foundation.problems import UsageProblem
 
 MARKED = "marked"  # a line with a finding of another detector
 HIDDEN = "hidden"  # a line with suspicious invisible characters

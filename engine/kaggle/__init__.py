@@ -3,7 +3,7 @@
 Its errors are defined here, because the client takes long to import.
 """
 
-from foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 
 
 class RulesNotAccepted(EnvironmentProblem):

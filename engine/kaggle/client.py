@@ -30,14 +30,14 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
-from engine.kaggle import KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
-from engine.kaggle.backoff import LONGEST_ASKED, USUAL_PATIENCE, wait_seconds
-from engine.kaggle.credentials import Credentials, find_credentials, none_accepted
-from environment.container.redaction import TextRedactor
-from foundation.clock import Clock, SystemClock
-from foundation.daemon_log import write_log
-from foundation.files import replacing
-from foundation.problems import Problem
+from mlebench_console.engine.kaggle import KaggleFailure, KaggleUnreachable, NotAvailable, RulesNotAccepted
+from mlebench_console.engine.kaggle.backoff import LONGEST_ASKED, USUAL_PATIENCE, wait_seconds
+from mlebench_console.engine.kaggle.credentials import Credentials, find_credentials, none_accepted
+from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.foundation.clock import Clock, SystemClock
+from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.files import replacing
+from mlebench_console.foundation.problems import Problem
 
 # Seconds to connect, and between two pieces of data.
 TIMEOUTS = (30.0, 60.0)

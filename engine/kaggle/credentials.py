@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.kaggle import CredentialsRefused
+from mlebench_console.engine.kaggle import CredentialsRefused
 
 NO_CREDENTIALS_STEP = "Make a token on kaggle.com (Settings, API) and put it into ~/.kaggle/access_token."
 VARIABLES = ("KAGGLE_API_TOKEN", "KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_CONFIG_DIR")

@@ -11,10 +11,10 @@ from io import FileIO
 from pathlib import Path
 from typing import Protocol
 
-from engine.kaggle import KaggleFailure
-from engine.kaggle.client import Answer, DataResponse, TemporaryFailure
-from engine.space import naming_full_disks, require_space
-from foundation.files import PARTIAL_SUFFIX, sync_directory, write_json
+from mlebench_console.engine.kaggle import KaggleFailure
+from mlebench_console.engine.kaggle.client import Answer, DataResponse, TemporaryFailure
+from mlebench_console.engine.space import naming_full_disks, require_space
+from mlebench_console.foundation.files import PARTIAL_SUFFIX, sync_directory, write_json
 
 _BLOCK = 1 << 20
 _TIMES_DAMAGED = 3

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from engine.settings import NotificationKind
+from mlebench_console.engine.settings import NotificationKind
 
 if TYPE_CHECKING:
-    from engine.control import EngineStatus
-    from state.database import Database
-    from state.records import Event
+    from mlebench_console.engine.control import EngineStatus
+    from mlebench_console.state.database import Database
+    from mlebench_console.state.records import Event
 
 # The engine writes its status every two seconds; an engine with an older status hangs.
 SILENT_SECONDS = 20.0
@@ -81,7 +81,7 @@ class SeenNews:
 
 def everything_until_now(database: Database) -> SeenNews:
     """Return everything that has happened so far as seen."""
-    from state import events
+    from mlebench_console.state import events
 
     newest = events.newest(database, limit=1)
     return SeenNews(newest[0].id if newest else 0)
@@ -93,7 +93,7 @@ def new_events(database: Database, seen: SeenNews, now: float) -> tuple[list[New
     Failures of one cause are reported once, and later ones together: an outage that ends 200 runs must not send 200
     messages. Failures of a snoozed cause are not reported.
     """
-    from state import acknowledgements, events
+    from mlebench_console.state import acknowledgements, events
 
     happened = events.newest(database, limit=_MOST_EVENTS, after_id=seen.event)[::-1]
     snoozed = {
@@ -127,9 +127,9 @@ def new_events(database: Database, seen: SeenNews, now: float) -> tuple[list[New
 
 def new_idle_runs(database: Database, seen: SeenNews, now: float) -> tuple[list[News], SeenNews]:
     """Find runs that have been idle for too long, each once per idle period, all new ones in one message."""
-    from engine.runs.causes import idle_since
-    from state import runs
-    from state.lifecycle import RunState
+    from mlebench_console.engine.runs.causes import idle_since
+    from mlebench_console.state import runs
+    from mlebench_console.state.lifecycle import RunState
 
     idle = {
         str(run.id): (since, run)
@@ -194,7 +194,7 @@ def _of_many(events: Sequence[Event]) -> str:
 
 def in_common(events: Sequence[Event]) -> str:
     """Return the common text of events, without what differs from run to run."""
-    from state.causes import normalised
+    from mlebench_console.state.causes import normalised
 
     event = events[0]
     if len({each.text for each in events}) == 1 and len(events) > 1:

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from engine.notifications import news
-from engine.notifications.news import News, SeenNews
-from engine.settings import NotificationSettings, read_table
-from foundation import files
-from foundation.clock import Clock
-from foundation.problems import EnvironmentProblem, Problem
-from foundation.text import visible
-from state.database import Database
+from mlebench_console.engine.notifications import news
+from mlebench_console.engine.notifications.news import News, SeenNews
+from mlebench_console.engine.settings import NotificationSettings, read_table
+from mlebench_console.foundation import files
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem
+from mlebench_console.foundation.text import visible
+from mlebench_console.state.database import Database
 
 # The file of what has been notified, so that a restart neither repeats nor loses notifications.
 NOTE_NAME = "notified.json"

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from foundation.fields import FieldError, read_fields
-from foundation.problems import Problem, UsageProblem
-from state.records import VerificationKind
-from state.usage.budgets import BudgetScope
+from mlebench_console.foundation.fields import FieldError, read_fields
+from mlebench_console.foundation.problems import Problem, UsageProblem
+from mlebench_console.state.records import VerificationKind
+from mlebench_console.state.usage.budgets import BudgetScope
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,7 +315,7 @@ def read_arguments(kind: str, values: Mapping[str, Any]) -> Any:
     """
     try:
         if kind == "sweep.launch":
-            from engine.options.sweep import Launch
+            from mlebench_console.engine.options.sweep import Launch
 
             return Launch.from_arguments(values)
         return read_fields(_ARGUMENTS[kind], values)

@@ -16,14 +16,14 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from competitions import registry
-from competitions.model import EDITIONS
-from engine.places import Places, own_agents_folder
-from environment.runner.runtimes import NETWORKS, RUNTIMES
-from foundation.fields import Bounds, FieldError, convert
-from foundation.problems import DataProblem, UsageProblem, reading
-from state.records import HERE, SweepSpec
-from state.usage.budgets import Limits
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import EDITIONS
+from mlebench_console.engine.places import Places, own_agents_folder
+from mlebench_console.environment.runner.runtimes import NETWORKS, RUNTIMES
+from mlebench_console.foundation.fields import Bounds, FieldError, convert
+from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
+from mlebench_console.state.records import HERE, SweepSpec
+from mlebench_console.state.usage.budgets import Limits
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _GB = 1e9

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from engine.placements.commands import SlurmCommands
-from engine.placements.here import Here
-from engine.placements.model import Look, Placement
-from engine.placements.slurm import Slurm, profile_named
-from engine.places import Places
-from foundation.clock import Clock
-from foundation.daemon_log import Log
-from state.records import HERE, Attempt
-from state.usage.budgets import SharingAttempt
+from mlebench_console.engine.placements.commands import SlurmCommands
+from mlebench_console.engine.placements.here import Here
+from mlebench_console.engine.placements.model import Look, Placement
+from mlebench_console.engine.placements.slurm import Slurm, profile_named
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.state.records import HERE, Attempt
+from mlebench_console.state.usage.budgets import SharingAttempt
 
 __all__ = ["Look", "Placement", "Placements"]
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from competitions import registry
-from competitions.model import edition_named
-from engine.checks import Check, failed
-from engine.layout import dataset_folder, is_prepared
-from engine.placements.commands import (
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import edition_named
+from mlebench_console.engine.checks import Check, failed
+from mlebench_console.engine.layout import dataset_folder, is_prepared
+from mlebench_console.engine.placements.commands import (
     Job,
     NoAccounting,
     Partition,
@@ -27,7 +27,7 @@ from engine.placements.commands import (
     SlurmCommands,
     SlurmRefuses,
 )
-from engine.placements.slurm import (
+from mlebench_console.engine.placements.slurm import (
     SLURM,
     gres_option,
     job_options,
@@ -37,15 +37,15 @@ from engine.placements.slurm import (
     profile_named,
     runtime_on_nodes,
 )
-from engine.placements.staging import DIRECT, require_squashfs, staging_seconds
-from engine.places import Places, shared_folder
-from engine.settings import SlurmProfile, slurm_profiles
-from engine.space import existing
-from environment.runner import protocol, runtimes
-from foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from state import database, runs
-from state.database import NETWORK_FILE_SYSTEMS, file_system_of
-from state.records import HERE, Attempt, SweepSpec
+from mlebench_console.engine.placements.staging import DIRECT, require_squashfs, staging_seconds
+from mlebench_console.engine.places import Places, shared_folder
+from mlebench_console.engine.settings import SlurmProfile, slurm_profiles
+from mlebench_console.engine.space import existing
+from mlebench_console.environment.runner import protocol, runtimes
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
+from mlebench_console.state import database, runs
+from mlebench_console.state.database import NETWORK_FILE_SYSTEMS, file_system_of
+from mlebench_console.state.records import HERE, Attempt, SweepSpec
 
 _TOLD_START = re.compile(r"to start at (\S+) using \d+ processors on nodes (\S+)(?: in partition (\S+))?")
 # A job name that no other job has, because jobs wait for others of the same name.

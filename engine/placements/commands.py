@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from foundation.problems import EnvironmentProblem
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 _TIMEOUT_SECONDS = 25.0  # short, because a stopping engine waits for a running command
 _SHOWN = 300

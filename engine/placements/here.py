@@ -8,15 +8,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.placements.model import Look
-from environment.runner import protocol, runtimes
-from environment.runner.protocol import InboxEntry, Stop
-from foundation import files, locks
-from foundation.clock import Clock
-from foundation.daemon_log import Log, open_log
-from foundation.problems import Problem
-from foundation.troubles import Troubles
-from state.records import Attempt
+from mlebench_console.engine.placements.model import Look
+from mlebench_console.environment.runner import protocol, runtimes
+from mlebench_console.environment.runner.protocol import InboxEntry, Stop
+from mlebench_console.foundation import files, locks
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.daemon_log import Log, open_log
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.troubles import Troubles
+from mlebench_console.state.records import Attempt
 
 _START_SECONDS = 10.0
 _ALWAYS = Look()
@@ -129,7 +129,12 @@ class Here:
         self._started_at = now
         with open_log(self._state_dir / protocol.RUNNER / protocol.RUNNER_LOG) as log:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "environment.runner", f"--state-dir={self._state_dir}"],
+                [
+                    sys.executable,
+                    "-m",
+                    "mlebench_console.environment.runner",
+                    f"--state-dir={self._state_dir}",
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from environment.runner.protocol import Heartbeat
-from state.records import Attempt
-from state.transitions import Failure
+from mlebench_console.environment.runner.protocol import Heartbeat
+from mlebench_console.state.records import Attempt
+from mlebench_console.state.transitions import Failure
 
 
 @dataclass(frozen=True)

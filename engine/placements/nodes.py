@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from engine.placements.commands import Node
-from foundation import files
-from foundation.problems import StateProblem
+from mlebench_console.engine.placements.commands import Node
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import StateProblem
 
 _NAME = "slurm.nodes.json"
 

@@ -22,8 +22,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
-from engine.placements import nodes
-from engine.placements.commands import (
+from mlebench_console.engine.placements import nodes
+from mlebench_console.engine.placements.commands import (
     MOST_NAMES,
     Job,
     NoAccounting,
@@ -34,20 +34,20 @@ from engine.placements.commands import (
     SlurmUnfit,
     output_option,
 )
-from engine.placements.model import Look
-from engine.placements.staging import DIRECT, Images, staging_seconds
-from engine.settings import SlurmProfile, slurm_profiles
-from environment.container import output
-from environment.container.output import Ending
-from environment.runner import protocol, runtimes, secrets
-from environment.runner.protocol import Heartbeat, Order, Stop
-from foundation import files, jsonlines
-from foundation.clock import Clock
-from foundation.daemon_log import Log
-from foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
-from state.lifecycle import FailureClass
-from state.records import HERE, Attempt
-from state.transitions import Failure
+from mlebench_console.engine.placements.model import Look
+from mlebench_console.engine.placements.staging import DIRECT, Images, staging_seconds
+from mlebench_console.engine.settings import SlurmProfile, slurm_profiles
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.runner import protocol, runtimes, secrets
+from mlebench_console.environment.runner.protocol import Heartbeat, Order, Stop
+from mlebench_console.foundation import files, jsonlines
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
+from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.records import HERE, Attempt
+from mlebench_console.state.transitions import Failure
 
 SLURM = "slurm"
 TO_BE_SUBMITTED = "to be submitted"
@@ -1061,7 +1061,14 @@ def job_script(folder: Path, order: Order, profile: SlurmProfile) -> str:
     """Return the script of a job, which replaces itself with the runner of one attempt, so that signals reach it."""
     command = shlex.join(
         [
-            *(f"{order.python_prefix}/bin/python", "-I", "-m", "environment.runner", "--once", str(folder)),
+            *(
+                f"{order.python_prefix}/bin/python",
+                "-I",
+                "-m",
+                "mlebench_console.environment.runner",
+                "--once",
+                str(folder),
+            ),
             *("--job", f"--silent-seconds={profile.silent_seconds:g}"),
         ]
     )

@@ -17,14 +17,14 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.layout import MANIFEST, MARKER, squashfs_image
-from engine.settings import SlurmProfile
-from environment.container.warden import die_with
-from environment.runner import protocol
-from environment.runner.protocol import StagingOrder
-from foundation import files
-from foundation.manifests import PUBLIC, Seal, check_seal, parse, seal_of
-from foundation.problems import DataProblem, EnvironmentProblem, Problem, reading
+from mlebench_console.engine.layout import MANIFEST, MARKER, squashfs_image
+from mlebench_console.engine.settings import SlurmProfile
+from mlebench_console.environment.container.warden import die_with
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import StagingOrder
+from mlebench_console.foundation import files
+from mlebench_console.foundation.manifests import PUBLIC, Seal, check_seal, parse, seal_of
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, reading
 
 DIRECT = "direct"
 # Before the first byte: reading the manifest, and waiting for a node's disk.

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.placements.commands import (
+from mlebench_console.engine.placements.commands import (
     Node,
     SlurmAway,
     SlurmCommands,
@@ -18,12 +18,12 @@ from engine.placements.commands import (
     SlurmRefuses,
     output_option,
 )
-from engine.placements.slurm import profile_named
-from engine.places import Places, shared_folder
-from engine.settings import SlurmProfile
-from environment.runner.survey import HostOffer
-from foundation import files
-from foundation.problems import EnvironmentProblem, Problem
+from mlebench_console.engine.placements.slurm import profile_named
+from mlebench_console.engine.places import Places, shared_folder
+from mlebench_console.engine.settings import SlurmProfile
+from mlebench_console.environment.runner.survey import HostOffer
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem
 
 KEPT_SECONDS = 86_400.0
 _FOLDER = "surveys"
@@ -138,7 +138,13 @@ def _kept(file: Path) -> HostOffer | None:
 
 
 def _submit(slurm: SlurmCommands, profile: SlurmProfile, node: Node, file: Path) -> str:
-    command = [f"{sys.prefix}/bin/python", "-I", "-m", "environment.runner.survey", f"--output={file}"]
+    command = [
+        f"{sys.prefix}/bin/python",
+        "-I",
+        "-m",
+        "mlebench_console.environment.runner.survey",
+        f"--output={file}",
+    ]
     scratch = shlex.quote(profile.scratch) if profile.scratch else '"${TMPDIR:-/tmp}"'
     script = file.with_suffix(".sh")
     path = shlex.quote(os.environ.get("PATH", os.defpath))

@@ -17,16 +17,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from environment.runner import protocol
-from environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
-from foundation import files
-from foundation.clock import Clock
-from foundation.daemon_log import Log
-from foundation.problems import DataProblem
-from state.database import Database
-from state.usage import budgets, model_calls
-from state.usage.budgets import Allowance, Budget, SharingAttempt, dollars
-from state.usage.model_calls import ModelUse
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
+from mlebench_console.foundation import files
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state.database import Database
+from mlebench_console.state.usage import budgets, model_calls
+from mlebench_console.state.usage.budgets import Allowance, Budget, SharingAttempt, dollars
+from mlebench_console.state.usage.model_calls import ModelUse
 
 MOST_OF_BUDGET = 0.8
 # Beyond the request, an allowance grows by 1/16 of what is free, divided by the number of live attempts; at most 1/4.

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 
-from state import acknowledgements, runs, sweeps
-from state.causes import UNGRADABLE, cause_key, cause_of, group_of, normalised
-from state.database import Database
-from state.lifecycle import FailureClass, RunState
-from state.records import Acknowledgement, Run
-from state.transitions import is_reroll
+from mlebench_console.state import acknowledgements, runs, sweeps
+from mlebench_console.state.causes import UNGRADABLE, cause_key, cause_of, group_of, normalised
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, RunState
+from mlebench_console.state.records import Acknowledgement, Run
+from mlebench_console.state.transitions import is_reroll
 
 # A run without output, submission or processor use for this long should be looked at.
 IDLE_SECONDS = 2 * 3600.0

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from environment.container.output import Ending
-from environment.container.run_log import log_parts
-from foundation import files
-from state.lifecycle import FailureClass
-from state.transitions import Failure
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.container.run_log import log_parts
+from mlebench_console.foundation import files
+from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.transitions import Failure
 
 _SHELL_SIGNALLED = 128
 # How an agent may fail when its model calls are refused.

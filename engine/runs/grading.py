@@ -10,21 +10,21 @@ from collections import deque
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from competitions.grader import Grader, GradeResult
-from competitions.judging import GradeRequest
-from competitions.model import edition_named
-from engine.datasets.prepared.descriptions import OBFUSCATED
-from engine.grading.grader import report_on, request_for
-from engine.grading.report import Report, standing_of
-from environment.runner import protocol
-from environment.runner.protocol import Order
-from foundation.clock import Clock
-from foundation.daemon_log import Log
-from foundation.problems import Problem
-from state import runs, submissions, sweeps, transitions
-from state.database import Database, UnusableState
-from state.lifecycle import Outcome, RunState
-from state.records import Attempt, Grade, Run, Submission, Sweep
+from mlebench_console.competitions.grader import Grader, GradeResult
+from mlebench_console.competitions.judging import GradeRequest
+from mlebench_console.competitions.model import edition_named
+from mlebench_console.engine.datasets.prepared.descriptions import OBFUSCATED
+from mlebench_console.engine.grading.grader import report_on, request_for
+from mlebench_console.engine.grading.report import Report, standing_of
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.state import runs, submissions, sweeps, transitions
+from mlebench_console.state.database import Database, UnusableState
+from mlebench_console.state.lifecycle import Outcome, RunState
+from mlebench_console.state.records import Attempt, Grade, Run, Submission, Sweep
 
 # The time between attempts to grade grows with the time since grading first failed, within these bounds.
 _FIRST_WAIT_SECONDS = 30.0

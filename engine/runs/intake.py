@@ -15,19 +15,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.options.sweep import RELAUNCH
-from engine.placements import Look, Placements
-from engine.runs import launching
-from engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lines, suspicion
-from environment.container.output import Ending, ServiceRestarted
-from environment.container.redaction import TextRedactor
-from environment.gateway.budget import charge
-from environment.gateway.prices import PriceTable, TokenPrice, price_table, tier_of
-from environment.gateway.records import NOT_SENT, SUCCESSFUL, ModelCall
-from environment.gateway.records import Outcome as CallOutcome
-from environment.gateway.records import from_line as call_from_line
-from environment.runner import protocol
-from environment.runner.protocol import (
+from mlebench_console.engine.options.sweep import RELAUNCH
+from mlebench_console.engine.placements import Look, Placements
+from mlebench_console.engine.runs import launching
+from mlebench_console.engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lines, suspicion
+from mlebench_console.environment.container.output import Ending, ServiceRestarted
+from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.environment.gateway.budget import charge
+from mlebench_console.environment.gateway.prices import PriceTable, TokenPrice, price_table, tier_of
+from mlebench_console.environment.gateway.records import NOT_SENT, SUCCESSFUL, ModelCall
+from mlebench_console.environment.gateway.records import Outcome as CallOutcome
+from mlebench_console.environment.gateway.records import from_line as call_from_line
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import (
     AgentStarted,
     CodeNotKept,
     Order,
@@ -41,25 +41,25 @@ from environment.runner.protocol import (
     Unremoved,
     Unsearched,
 )
-from foundation import jsonlines
-from foundation.clock import Clock
-from foundation.daemon_log import Log
-from foundation.jsonlines import Lines
-from foundation.problems import DataProblem, Problem
-from foundation.text import gigabytes, visible
-from foundation.troubles import Troubles
-from state import events, runs, submissions, sweeps, transitions
-from state.database import Database, UnusableState
-from state.lifecycle import ENGINE, FailureClass, Outcome, RunState, SweepState
-from state.records import HERE, Attempt, Run
-from state.runs import JobFacts
-from state.submissions import Snapshot
-from state.transitions import Failure
-from state.usage import model_calls, network_use, outages
-from state.usage.model_calls import ModelUse
-from state.usage.network_use import NetworkUse
-from state.usage.outages import CallEnd, Trouble
-from state.usage.samples import DamagedSamples, Samples, UnusableSamples, samples_of
+from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.jsonlines import Lines
+from mlebench_console.foundation.problems import DataProblem, Problem
+from mlebench_console.foundation.text import gigabytes, visible
+from mlebench_console.foundation.troubles import Troubles
+from mlebench_console.state import events, runs, submissions, sweeps, transitions
+from mlebench_console.state.database import Database, UnusableState
+from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState, SweepState
+from mlebench_console.state.records import HERE, Attempt, Run
+from mlebench_console.state.runs import JobFacts
+from mlebench_console.state.submissions import Snapshot
+from mlebench_console.state.transitions import Failure
+from mlebench_console.state.usage import model_calls, network_use, outages
+from mlebench_console.state.usage.model_calls import ModelUse
+from mlebench_console.state.usage.network_use import NetworkUse
+from mlebench_console.state.usage.outages import CallEnd, Trouble
+from mlebench_console.state.usage.samples import DamagedSamples, Samples, UnusableSamples, samples_of
 
 _TIDY_SECONDS = 10.0
 # Other hosts write only as often as their heartbeats: with thousands of attempts there, they are read less often.

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
-from competitions import descriptions, registry
-from competitions.model import edition_named
-from engine.agent_snapshots import agent_of_sweep, has_snapshot
-from engine.agents import (
+from mlebench_console.competitions import descriptions, registry
+from mlebench_console.competitions.model import edition_named
+from mlebench_console.engine.agent_snapshots import agent_of_sweep, has_snapshot
+from mlebench_console.engine.agents import (
     Agent,
     get_agent,
     required_secrets,
@@ -22,20 +22,20 @@ from engine.agents import (
     start_variables,
     wants_obfuscated,
 )
-from engine.images.building import GRADER_IMAGE, images_of_runs
-from engine.images.exporting import find_exported
-from engine.layout import dataset_folder
-from engine.placements import Placement
-from engine.places import agents_folders
-from engine.providers import keys_of, without_keys
-from environment.gateway.prices import TokenPrice, prices_given
-from environment.runner import layout, protocol, secrets
-from environment.runner.protocol import ModelProvider, Order, RunAllowance, Stop
-from foundation import files
-from foundation.problems import DataProblem, UsageProblem
-from state import runs
-from state.database import Database
-from state.records import Attempt, Run, Sweep, SweepSpec
+from mlebench_console.engine.images.building import GRADER_IMAGE, images_of_runs
+from mlebench_console.engine.images.exporting import find_exported
+from mlebench_console.engine.layout import dataset_folder
+from mlebench_console.engine.placements import Placement
+from mlebench_console.engine.places import agents_folders
+from mlebench_console.engine.providers import keys_of, without_keys
+from mlebench_console.environment.gateway.prices import TokenPrice, prices_given
+from mlebench_console.environment.runner import layout, protocol, secrets
+from mlebench_console.environment.runner.protocol import ModelProvider, Order, RunAllowance, Stop
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.state import runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Attempt, Run, Sweep, SweepSpec
 
 # Options that sweeps and orders have under the same name, without those that an order derives from others.
 _SAME_OPTIONS = tuple(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from environment.runner.host.readings import Gpu, GpuReader
-from foundation.clock import Clock
+from mlebench_console.environment.runner.host.readings import Gpu, GpuReader
+from mlebench_console.foundation.clock import Clock
 
 ALL = -1
 _TOLERANCE = 1e-9

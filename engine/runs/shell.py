@@ -11,28 +11,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from competitions.model import edition_named
-from competitions.registry import is_own
-from engine.agents import Agent, required_secrets
-from engine.images import GRADER_IMAGE, connect, images_of_runs, require_needed
-from engine.layout import dataset_folder, unprepared
-from environment.runner.docker.daemon import find_host, is_podman
-from environment.runner.docker.plans import AGENT_USER, OPEN_HOME, OUTPUT, Plan
-from environment.runner.docker.temporary import (
+from mlebench_console.competitions.model import edition_named
+from mlebench_console.competitions.registry import is_own
+from mlebench_console.engine.agents import Agent, required_secrets
+from mlebench_console.engine.images import GRADER_IMAGE, connect, images_of_runs, require_needed
+from mlebench_console.engine.layout import dataset_folder, unprepared
+from mlebench_console.environment.runner.docker.daemon import find_host, is_podman
+from mlebench_console.environment.runner.docker.plans import AGENT_USER, OPEN_HOME, OUTPUT, Plan
+from mlebench_console.environment.runner.docker.temporary import (
     order_without_run,
     remove_temporary_containers,
     temporary_containers,
 )
-from environment.runner.protocol import Order
-from foundation import locks
-from foundation.locks import FileLock
-from foundation.problems import EnvironmentProblem
-from state.records import SweepSpec
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation import locks
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problems import EnvironmentProblem
+from mlebench_console.state.records import SweepSpec
 
 if TYPE_CHECKING:
     from docker import APIClient
 
-    from competitions.model import Competition
+    from mlebench_console.competitions.model import Competition
 
 SHELLS = "shells"
 _LOCK = "shell.lock"

@@ -4,10 +4,10 @@ Everything starts with `Evidence`: the trials behind a row, whether they are our
 imported reports. Rows, insight, comparisons and exports are computed from it alone.
 """
 
-from engine.scoreboard.aggregation import aggregate, interim_of, row_of
-from engine.scoreboard.comparison import Comparison, Difference, Duel, Side, compare
-from engine.scoreboard.export import RowFormat, disclose, row_text
-from engine.scoreboard.model import (
+from mlebench_console.engine.scoreboard.aggregation import aggregate, interim_of, row_of
+from mlebench_console.engine.scoreboard.comparison import Comparison, Difference, Duel, Side, compare
+from mlebench_console.engine.scoreboard.export import RowFormat, disclose, row_text
+from mlebench_console.engine.scoreboard.model import (
     COLUMNS,
     MEASURES_BY_INTEREST,
     Cell,
@@ -20,9 +20,9 @@ from engine.scoreboard.model import (
     Trial,
     results_of,
 )
-from engine.scoreboard.own_runs import find_evidence, own_evidence
-from engine.scoreboard.published import published_rows
-from engine.scoreboard.reports import imported_evidence, load_evidence
+from mlebench_console.engine.scoreboard.own_runs import find_evidence, own_evidence
+from mlebench_console.engine.scoreboard.published import published_rows
+from mlebench_console.engine.scoreboard.reports import imported_evidence, load_evidence
 
 __all__ = [
     "COLUMNS",

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from competitions import registry
-from engine.model_costs import Spending, together
-from engine.scoreboard.model import (
+from mlebench_console.competitions import registry
+from mlebench_console.engine.model_costs import Spending, together
+from mlebench_console.engine.scoreboard.model import (
     COLUMNS,
     Cell,
     Costs,
@@ -22,8 +22,8 @@ from engine.scoreboard.model import (
     Standing,
     Trial,
 )
-from environment.gateway.prices import PriceSource, PriceTable
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console.environment.gateway.prices import PriceSource, PriceTable
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 ALL_SEEDS = -1
 

@@ -12,21 +12,35 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from competitions import registry
-from competitions.model import edition_named
-from engine.layout import DatasetFolder, dataset_folder, descriptions_of
-from engine.scoreboard.model import Evidence
-from environment.runner import protocol
-from environment.runner.code_snapshots import KeptFile, manifest_path, read_kept, read_snapshot
-from foundation.files import file_hash
-from foundation.problems import DataProblem
-from state import database as state_database
-from state import datasets, events, runs, submissions, sweeps
-from state.database import Database
-from state.lifecycle import RunState
-from state.records import IMPORTED, Attempt, Dataset, Event, Run, Submission, Sweep, SweepSpec
-from state.usage import model_calls
-from state.usage.model_calls import ModelUse
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import edition_named
+from mlebench_console.engine.layout import DatasetFolder, dataset_folder, descriptions_of
+from mlebench_console.engine.scoreboard.model import Evidence
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.code_snapshots import (
+    KeptFile,
+    manifest_path,
+    read_kept,
+    read_snapshot,
+)
+from mlebench_console.foundation.files import file_hash
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state import database as state_database
+from mlebench_console.state import datasets, events, runs, submissions, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import RunState
+from mlebench_console.state.records import (
+    IMPORTED,
+    Attempt,
+    Dataset,
+    Event,
+    Run,
+    Submission,
+    Sweep,
+    SweepSpec,
+)
+from mlebench_console.state.usage import model_calls
+from mlebench_console.state.usage.model_calls import ModelUse
 
 _MOST_EVENTS = 100_000
 # The files of an attempt's directory that record its order, its events and how it ended.

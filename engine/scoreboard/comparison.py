@@ -8,10 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from competitions import registry
-from engine.scoreboard.aggregation import costs_of
-from engine.scoreboard.model import COLUMNS, OBFUSCATED, USUAL, Costs, Evidence, Measure, differences
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console.competitions import registry
+from mlebench_console.engine.scoreboard.aggregation import costs_of
+from mlebench_console.engine.scoreboard.model import (
+    COLUMNS,
+    OBFUSCATED,
+    USUAL,
+    Costs,
+    Evidence,
+    Measure,
+    differences,
+)
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 # The p-value below which a difference is usually called significant.
 SIGNIFICANT = 0.05

@@ -13,13 +13,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from competitions import registry
-from competitions.judging import Judgement
-from competitions.model import Edition
-from engine.grading.batch import REPORT_SUFFIX, BatchReport
-from engine.grading.report import Report, make_report
-from engine.model_costs import CURRENCY
-from engine.rungroups import (
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.judging import Judgement
+from mlebench_console.competitions.model import Edition
+from mlebench_console.engine.grading.batch import REPORT_SUFFIX, BatchReport
+from mlebench_console.engine.grading.report import Report, make_report
+from mlebench_console.engine.model_costs import CURRENCY
+from mlebench_console.engine.rungroups import (
     MAPPING_NAME,
     SUBMISSION,
     ExportedRun,
@@ -28,10 +28,10 @@ from engine.rungroups import (
     write_group,
     write_mapping,
 )
-from engine.scoreboard.audit import RunAudit, audits_of
-from engine.scoreboard.insight import ending_of
-from engine.scoreboard.integrity import IntegritySummary, integrity_document, summary_of
-from engine.scoreboard.model import (
+from mlebench_console.engine.scoreboard.audit import RunAudit, audits_of
+from mlebench_console.engine.scoreboard.insight import ending_of
+from mlebench_console.engine.scoreboard.integrity import IntegritySummary, integrity_document, summary_of
+from mlebench_console.engine.scoreboard.model import (
     COLUMNS,
     FLAGS,
     OBFUSCATED,
@@ -44,11 +44,11 @@ from engine.scoreboard.model import (
     Standing,
     Trial,
 )
-from environment.gateway.dialects import Usage
-from foundation.clock import iso
-from foundation.files import csv_text, write_json, write_text
-from foundation.problems import DataProblem, UsageProblem
-from foundation.text import limit_text, spreadsheet_text, visible
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.foundation.clock import iso
+from mlebench_console.foundation.files import csv_text, write_json, write_text
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.foundation.text import limit_text, spreadsheet_text, visible
 
 if TYPE_CHECKING:
     import pandas as pd

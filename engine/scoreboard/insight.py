@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any, Literal
 
-from competitions import registry
-from competitions.model import EDITIONS
-from engine.scoreboard.aggregation import aggregate, costs_of
-from engine.scoreboard.model import Cell, Costs, Evidence, Measure, Trial, results_of
-from engine.settings import Prices
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import EDITIONS
+from mlebench_console.engine.scoreboard.aggregation import aggregate, costs_of
+from mlebench_console.engine.scoreboard.model import Cell, Costs, Evidence, Measure, Trial, results_of
+from mlebench_console.engine.settings import Prices
 
 # Best first, then the agent's own failures, then failures that are not the agent's.
 ENDINGS = (

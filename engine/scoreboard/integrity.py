@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from engine.scoreboard.model import Evidence, Trial
-from state.integrity import DetectorResult, Finding, Layer, Review, RunIntegrity
+from mlebench_console.engine.scoreboard.model import Evidence, Trial
+from mlebench_console.state.integrity import DetectorResult, Finding, Layer, Review, RunIntegrity
 
 PUBLIC_KERNEL = "kaggle.com/code/"
 """Prefix of the source of excerpts from public kernels, whose text belongs to others and is not exported."""

@@ -10,9 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
-from engine.model_costs import CURRENCY, Spending, named
-from environment.gateway.prices import PriceTable
-from state.integrity import RunIntegrity
+from mlebench_console.engine.model_costs import CURRENCY, Spending, named
+from mlebench_console.environment.gateway.prices import PriceTable
+from mlebench_console.state.integrity import RunIntegrity
 
 # The kinds of descriptions: those that name the competition, and those that hide it.
 USUAL, OBFUSCATED = "usual", "obfuscated"

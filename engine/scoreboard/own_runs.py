@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from competitions import registry
-from engine.model_costs import prices_for, spending_of
-from engine.scoreboard.model import (
+from mlebench_console.competitions import registry
+from mlebench_console.engine.model_costs import prices_for, spending_of
+from mlebench_console.engine.scoreboard.model import (
     OBFUSCATED,
     USUAL,
     Conditions,
@@ -25,16 +25,16 @@ from engine.scoreboard.model import (
     TrialCosts,
     differences,
 )
-from environment.gateway.prices import PriceTable, price_table
-from environment.runner import protocol
-from foundation.problems import UsageProblem
-from foundation.text import limit_text
-from state import datasets, experiments, integrity, runs, submissions, sweeps
-from state.database import Database
-from state.lifecycle import ENGINE, MEDALS, FailureClass, Outcome, RunState
-from state.records import IMPORTED, DatasetState, Run, Sweep, SweepSpec
-from state.usage import model_calls, network_use
-from state.usage.model_calls import UseOfRun
+from mlebench_console.environment.gateway.prices import PriceTable, price_table
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.foundation.text import limit_text
+from mlebench_console.state import datasets, experiments, integrity, runs, submissions, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import ENGINE, MEDALS, FailureClass, Outcome, RunState
+from mlebench_console.state.records import IMPORTED, DatasetState, Run, Sweep, SweepSpec
+from mlebench_console.state.usage import model_calls, network_use
+from mlebench_console.state.usage.model_calls import UseOfRun
 
 _GIB = 1 << 30
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 
-from engine.model_costs import CURRENCY
-from engine.scoreboard.aggregation import by_category, by_competition
-from engine.scoreboard.export import disclose, row_notes
-from engine.scoreboard.insight import Insight, ending_of, insight_of
-from engine.scoreboard.model import (
+from mlebench_console.engine.model_costs import CURRENCY
+from mlebench_console.engine.scoreboard.aggregation import by_category, by_competition
+from mlebench_console.engine.scoreboard.export import disclose, row_notes
+from mlebench_console.engine.scoreboard.insight import Insight, ending_of, insight_of
+from mlebench_console.engine.scoreboard.model import (
     COLUMNS,
     MEASURES_BY_INTEREST,
     Evidence,
@@ -19,11 +19,11 @@ from engine.scoreboard.model import (
     Standing,
     Trial,
 )
-from engine.scoreboard.plots import plots_of, svg, timeline_svg
-from engine.scoreboard.timeline import Timeline, counted_marks
-from engine.settings import Prices
-from environment.runner import protocol
-from foundation.text import limit_text, visible
+from mlebench_console.engine.scoreboard.plots import plots_of, svg, timeline_svg
+from mlebench_console.engine.scoreboard.timeline import Timeline, counted_marks
+from mlebench_console.engine.settings import Prices
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.text import limit_text, visible
 
 # The colour of an ending, as on the console's screens: a failure is red, a submission without a score is none.
 _KINDS = {
@@ -59,7 +59,7 @@ def page_of(
     disclosure = disclose(evidence, row)
     insight = insight_of(evidence, prices)
     title = escape(visible(row.name))
-    style = files("engine.scoreboard").joinpath("page.css").read_text(encoding="utf-8")
+    style = files("mlebench_console.engine.scoreboard").joinpath("page.css").read_text(encoding="utf-8")
     is_part = row.own is not None and row.columns["all"].covered < row.columns["all"].of
     own = {"its own": row.own} if row.own is not None and is_part else {}
     sections = (

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Literal
 
-from competitions import registry
-from engine.model_costs import CURRENCY
-from engine.scoreboard.aggregation import by_category, costs_of
-from engine.scoreboard.insight import (
+from mlebench_console.competitions import registry
+from mlebench_console.engine.model_costs import CURRENCY
+from mlebench_console.engine.scoreboard.aggregation import by_category, costs_of
+from mlebench_console.engine.scoreboard.insight import (
     ENDINGS,
     costs_by_competition,
     endings_by_split,
@@ -22,11 +22,11 @@ from engine.scoreboard.insight import (
     shorter_limits,
     stability_of,
 )
-from engine.scoreboard.model import COLUMNS, Cell, Evidence, Measure, Row, Standing
-from engine.scoreboard.timeline import Bar, MarkKind, Timeline, time_ticks
-from foundation.problems import EnvironmentProblem, UsageProblem
-from foundation.text import visible
-from state.lifecycle import Outcome, RunState
+from mlebench_console.engine.scoreboard.model import COLUMNS, Cell, Evidence, Measure, Row, Standing
+from mlebench_console.engine.scoreboard.timeline import Bar, MarkKind, Timeline, time_ticks
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.foundation.text import visible
+from mlebench_console.state.lifecycle import Outcome, RunState
 
 # The kinds of plots without bars.
 _XY_KINDS = ("line", "points")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from competitions.registry import splits
-from engine.scoreboard.model import COLUMNS, Cell, Row, Standing
-from foundation.files import read_csv, write_bytes
-from foundation.problems import DataProblem, writing
+from mlebench_console.competitions.registry import splits
+from mlebench_console.engine.scoreboard.model import COLUMNS, Cell, Row, Standing
+from mlebench_console.foundation.files import read_csv, write_bytes
+from mlebench_console.foundation.problems import DataProblem, writing
 
 # The file name of a newer table in the state directory.
 PUBLISHED_NAME = "published.csv"

@@ -19,11 +19,11 @@ from typing import Any
 
 import msgspec
 
-from competitions import registry
-from engine.grading.batch import REPORT_SUFFIX
-from engine.rungroups import MAPPING_NAME, METADATA, read_mapping
-from engine.scoreboard.export import RUNS, verify_bundle
-from engine.scoreboard.model import (
+from mlebench_console.competitions import registry
+from mlebench_console.engine.grading.batch import REPORT_SUFFIX
+from mlebench_console.engine.rungroups import MAPPING_NAME, METADATA, read_mapping
+from mlebench_console.engine.scoreboard.export import RUNS, verify_bundle
+from mlebench_console.engine.scoreboard.model import (
     FLAGS,
     OBFUSCATED,
     USUAL,
@@ -33,12 +33,12 @@ from engine.scoreboard.model import (
     Trial,
     differences,
 )
-from engine.scoreboard.own_runs import find_evidence
-from environment.gateway.prices import PriceTable
-from foundation.files import read_csv, write_json
-from foundation.problems import DataProblem, UsageProblem, reading
-from foundation.text import limit_text
-from state import database as state_database
+from mlebench_console.engine.scoreboard.own_runs import find_evidence
+from mlebench_console.environment.gateway.prices import PriceTable
+from mlebench_console.foundation.files import read_csv, write_json
+from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
+from mlebench_console.foundation.text import limit_text
+from mlebench_console.state import database as state_database
 
 # The folder of imports in the state directory.
 FOLDER = "imported"

@@ -16,13 +16,13 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
-from engine.scoreboard.aggregation import interim_of
-from engine.scoreboard.model import Interim
-from engine.scoreboard.own_runs import trial_of
-from state import datasets, events, runs
-from state.database import Database
-from state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
-from state.records import HERE, IMPORTED, Attempt, DatasetState, Event, Run, Sweep
+from mlebench_console.engine.scoreboard.aggregation import interim_of
+from mlebench_console.engine.scoreboard.model import Interim
+from mlebench_console.engine.scoreboard.own_runs import trial_of
+from mlebench_console.state import datasets, events, runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import MEDALS, FailureClass, Outcome, RunState, SweepState
+from mlebench_console.state.records import HERE, IMPORTED, Attempt, DatasetState, Event, Run, Sweep
 
 # Matches causes of failures, and suspicions, that say that a GPU was lost.
 _GPU_LOST = re.compile(r"GPU (was )?(lost|failed)|driver does not find GPU", re.IGNORECASE)

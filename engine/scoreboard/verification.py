@@ -11,21 +11,28 @@ from typing import Any
 
 import msgspec
 
-from competitions import registry
-from competitions.grader import PER_PROCESS, Grader
-from competitions.judging import GradeRequest
-from competitions.model import edition_named
-from engine.grading.grader import report_on
-from engine.grading.report import standing_of
-from engine.layout import can_grade, dataset_folder
-from engine.scoreboard.aggregation import row_of
-from engine.scoreboard.audit import RunAudit, answers_hash
-from engine.scoreboard.export import AUDIT, RUNS, RowFormat, check_files, columns_document, snapshot_path
-from engine.scoreboard.model import Conditions, Evidence
-from engine.scoreboard.own_runs import trial_of
-from engine.scoreboard.reports import load_evidence
-from foundation.files import file_hash
-from foundation.problems import DataProblem
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.grader import PER_PROCESS, Grader
+from mlebench_console.competitions.judging import GradeRequest
+from mlebench_console.competitions.model import edition_named
+from mlebench_console.engine.grading.grader import report_on
+from mlebench_console.engine.grading.report import standing_of
+from mlebench_console.engine.layout import can_grade, dataset_folder
+from mlebench_console.engine.scoreboard.aggregation import row_of
+from mlebench_console.engine.scoreboard.audit import RunAudit, answers_hash
+from mlebench_console.engine.scoreboard.export import (
+    AUDIT,
+    RUNS,
+    RowFormat,
+    check_files,
+    columns_document,
+    snapshot_path,
+)
+from mlebench_console.engine.scoreboard.model import Conditions, Evidence
+from mlebench_console.engine.scoreboard.own_runs import trial_of
+from mlebench_console.engine.scoreboard.reports import load_evidence
+from mlebench_console.foundation.files import file_hash
+from mlebench_console.foundation.problems import DataProblem
 
 
 @dataclass(frozen=True)

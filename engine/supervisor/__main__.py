@@ -1,4 +1,4 @@
-"""`python -m engine.supervisor`: run the engine of one state directory, in the foreground or detached."""
+"""`python -m mlebench_console.engine.supervisor`: run one state directory's engine, in the foreground or detached."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO
 
-from engine.control.status import lock_path, owner_path
-from engine.places import Places, share_runs
-from foundation import locks
-from foundation.clock import SystemClock
-from foundation.daemon_log import write_log
-from foundation.locks import FileLock
-from foundation.problems import EnvironmentProblem, Problem, StateProblem
-from foundation.signals import EndSignal
+from mlebench_console.engine.control.status import lock_path, owner_path
+from mlebench_console.engine.places import Places, share_runs
+from mlebench_console.foundation import locks
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem, StateProblem
+from mlebench_console.foundation.signals import EndSignal
 
 _READY = b"ready"
 _MOST_BYTES = 4096  # a pipe takes this much in one write
@@ -85,13 +85,13 @@ def _detach() -> IO[bytes]:
 
 
 def _run(places: Places, ready: IO[bytes] | None) -> None:
-    from competitions.grader import Grader
-    from engine.datasets.queue import PRELOAD
-    from engine.settings import EngineSettings, read_table
-    from engine.supervisor.loop import Supervisor
-    from foundation.workers import WorkerPool
-    from state import database
-    from state.usage.samples import Samples
+    from mlebench_console.competitions.grader import Grader
+    from mlebench_console.engine.datasets.queue import PRELOAD
+    from mlebench_console.engine.settings import EngineSettings, read_table
+    from mlebench_console.engine.supervisor.loop import Supervisor
+    from mlebench_console.foundation.workers import WorkerPool
+    from mlebench_console.state import database
+    from mlebench_console.state.usage.samples import Samples
 
     places.state_dir.mkdir(parents=True, exist_ok=True)
     lock = FileLock(lock_path(places))

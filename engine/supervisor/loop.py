@@ -13,39 +13,39 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 
-from competitions.grader import Grader
-from engine.agent_snapshots import AgentSnapshots
-from engine.control.status import EngineStatus, GpuUse, publish
-from engine.datasets import Capacity, DatasetQueue
-from engine.datasets.limits import Limits
-from engine.datasets.requests import DatasetRequests
-from engine.images.builds import ImageBuilds
-from engine.integrity.results import IntegrityRequests
-from engine.notifications.news import full_disks
-from engine.notifications.notifier import Notifier
-from engine.placements import Placements
-from engine.places import Places
-from engine.runs.grading import LiveGrading
-from engine.runs.intake import Intake
-from engine.runs.scheduling import GpuPool
-from engine.settings import EngineSettings
-from engine.space import existing
-from engine.supervisor.requests import Handler, RequestDispatcher
-from engine.supervisor.starting import Retrier, Starter
-from engine.sweeps.checks import HostCapacity
-from engine.sweeps.imports import SweepImport
-from engine.sweeps.removal import SweepRemoval
-from environment.container.redaction import TextRedactor
-from environment.runner.host.readings import read_nvidia
-from environment.runner.process import bubblewrap
-from foundation.clock import Clock
-from foundation.daemon_log import write_log
-from foundation.problems import Problem
-from foundation.signals import EndSignal
-from foundation.workers import Ended, Progressed, WorkerPool
-from state import events, runs
-from state.database import Database, UnusableState
-from state.usage.samples import Samples
+from mlebench_console.competitions.grader import Grader
+from mlebench_console.engine.agent_snapshots import AgentSnapshots
+from mlebench_console.engine.control.status import EngineStatus, GpuUse, publish
+from mlebench_console.engine.datasets import Capacity, DatasetQueue
+from mlebench_console.engine.datasets.limits import Limits
+from mlebench_console.engine.datasets.requests import DatasetRequests
+from mlebench_console.engine.images.builds import ImageBuilds
+from mlebench_console.engine.integrity.results import IntegrityRequests
+from mlebench_console.engine.notifications.news import full_disks
+from mlebench_console.engine.notifications.notifier import Notifier
+from mlebench_console.engine.placements import Placements
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.runs.grading import LiveGrading
+from mlebench_console.engine.runs.intake import Intake
+from mlebench_console.engine.runs.scheduling import GpuPool
+from mlebench_console.engine.settings import EngineSettings
+from mlebench_console.engine.space import existing
+from mlebench_console.engine.supervisor.requests import Handler, RequestDispatcher
+from mlebench_console.engine.supervisor.starting import Retrier, Starter
+from mlebench_console.engine.sweeps.checks import HostCapacity
+from mlebench_console.engine.sweeps.imports import SweepImport
+from mlebench_console.engine.sweeps.removal import SweepRemoval
+from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.environment.runner.host.readings import read_nvidia
+from mlebench_console.environment.runner.process import bubblewrap
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.signals import EndSignal
+from mlebench_console.foundation.workers import Ended, Progressed, WorkerPool
+from mlebench_console.state import events, runs
+from mlebench_console.state.database import Database, UnusableState
+from mlebench_console.state.usage.samples import Samples
 
 WAKE_SECONDS = 0.1
 _BACK_OFF_SECONDS = 5.0

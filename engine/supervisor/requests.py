@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from engine.agent_snapshots import AgentSnapshots
-from engine.agents import wants_obfuscated
-from engine.checks import Check
-from engine.options.requests import (
+from mlebench_console.engine.agent_snapshots import AgentSnapshots
+from mlebench_console.engine.agents import wants_obfuscated
+from mlebench_console.engine.checks import Check
+from mlebench_console.engine.options.requests import (
     AcknowledgeCause,
     AnnotateRuns,
     AnnotateSweep,
@@ -26,32 +26,32 @@ from engine.options.requests import (
     SomeRuns,
     read_arguments,
 )
-from engine.options.sweep import Launch
-from engine.placements import Placements
-from engine.places import Places
-from engine.runs import launching
-from engine.runs.budgets import standings
-from engine.runs.causes import OTHER_CONCERNS, read_causes
-from engine.sweeps.checks import (
+from mlebench_console.engine.options.sweep import Launch
+from mlebench_console.engine.placements import Placements
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.runs import launching
+from mlebench_console.engine.runs.budgets import standings
+from mlebench_console.engine.runs.causes import OTHER_CONCERNS, read_causes
+from mlebench_console.engine.sweeps.checks import (
     HostCapacity,
     LaunchChecks,
     refuse_another,
     refuse_other_data,
 )
-from engine.sweeps.launch import create
-from environment.runner.protocol import Stop
-from foundation.clock import Clock
-from foundation.daemon_log import Log
-from foundation.problems import Problem, UsageProblem
-from foundation.text import plural, visible
-from state import acknowledgements, events, experiments, requests, runs, sweeps, transitions
-from state.annotations import Annotation, annotate_run, annotate_sweep
-from state.causes import cause_key
-from state.database import Database, UnusableState
-from state.lifecycle import FailureClass, RunState, SweepState
-from state.records import IMPORTED, Acknowledgement, Request, RequestState, Run
-from state.usage import budgets
-from state.usage.budgets import Budget, BudgetScope, Limits
+from mlebench_console.engine.sweeps.launch import create
+from mlebench_console.environment.runner.protocol import Stop
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.problems import Problem, UsageProblem
+from mlebench_console.foundation.text import plural, visible
+from mlebench_console.state import acknowledgements, events, experiments, requests, runs, sweeps, transitions
+from mlebench_console.state.annotations import Annotation, annotate_run, annotate_sweep
+from mlebench_console.state.causes import cause_key
+from mlebench_console.state.database import Database, UnusableState
+from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
+from mlebench_console.state.records import IMPORTED, Acknowledgement, Request, RequestState, Run
+from mlebench_console.state.usage import budgets
+from mlebench_console.state.usage.budgets import Budget, BudgetScope, Limits
 
 _PAUSED = "paused: live runs continue, and no more are started"
 _LONGEST_SNOOZE_SECONDS = 30 * 86_400.0

@@ -10,30 +10,30 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from engine.agent_snapshots import agent_of_sweep
-from engine.agents import required_secrets
-from engine.placements import Placements
-from engine.places import Places, images_folder
-from engine.providers import model_prices, providers_of
-from engine.runs import launching
-from engine.runs.budgets import SharedBudgets
-from engine.runs.launching import ModelAccess
-from engine.runs.scheduling import Choice, Demand, Free, GpuPool, choose, lease, wait_seconds
-from engine.settings import EngineSettings
-from environment.container.redaction import TextRedactor
-from environment.runner import protocol
-from environment.runner.protocol import Order
-from foundation.clock import Clock
-from foundation.daemon_log import Log
-from foundation.problems import EnvironmentProblem, Problem
-from foundation.troubles import Troubles
-from state import runs, sweeps, transitions
-from state.database import Database
-from state.lifecycle import ENGINE, FailureClass, RunState, SweepState
-from state.records import HERE, Attempt, Run, Sweep, SweepSpec
-from state.runs import FailedRun
-from state.transitions import Failure
-from state.usage import outages
+from mlebench_console.engine.agent_snapshots import agent_of_sweep
+from mlebench_console.engine.agents import required_secrets
+from mlebench_console.engine.placements import Placements
+from mlebench_console.engine.places import Places, images_folder
+from mlebench_console.engine.providers import model_prices, providers_of
+from mlebench_console.engine.runs import launching
+from mlebench_console.engine.runs.budgets import SharedBudgets
+from mlebench_console.engine.runs.launching import ModelAccess
+from mlebench_console.engine.runs.scheduling import Choice, Demand, Free, GpuPool, choose, lease, wait_seconds
+from mlebench_console.engine.settings import EngineSettings
+from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem
+from mlebench_console.foundation.troubles import Troubles
+from mlebench_console.state import runs, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import ENGINE, FailureClass, RunState, SweepState
+from mlebench_console.state.records import HERE, Attempt, Run, Sweep, SweepSpec
+from mlebench_console.state.runs import FailedRun
+from mlebench_console.state.transitions import Failure
+from mlebench_console.state.usage import outages
 
 _MOST_STARTS_A_STEP = 8
 

@@ -11,36 +11,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from competitions import registry
-from competitions.model import EDITIONS, edition_named
-from competitions.task import refuse_excluded
-from engine import agent_snapshots
-from engine.agent_snapshots import version_of
-from engine.agents import Agent, leaves_out_kwargs, required_secrets, start_command
-from engine.checks import Check, Mend, failed
-from engine.control import EngineStatus
-from engine.datasets import is_ready, plan
-from engine.images import NOT_BUILT, connect, find_exported, images_of_runs
-from engine.layout import dataset_folder, is_demo
-from engine.options.sweep import Launch, check_name, impossible
-from engine.placements.checks import estimate
-from engine.placements.slurm import profile_named, runtime_on_nodes
-from engine.placements.survey import kept_offers
-from engine.places import Places, images_folder
-from engine.providers import keys_of, providers_of, without_keys
-from engine.runs import launching
-from engine.settings import SlurmProfile
-from engine.space import existing
-from environment.gateway.dialects import Grant
-from environment.runner import protocol, runtimes
-from environment.runner.docker.daemon import build_command, daemon_problems
-from environment.runner.process import choosing, containers
-from environment.runner.process.containment import held_limits
-from environment.runner.protocol import ImageFile, ModelProvider, Order
-from foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from foundation.text import gigabytes, limit_text
-from state import database, runs, sweeps
-from state.records import HERE, Sweep, SweepSpec
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import EDITIONS, edition_named
+from mlebench_console.competitions.task import refuse_excluded
+from mlebench_console.engine import agent_snapshots
+from mlebench_console.engine.agent_snapshots import version_of
+from mlebench_console.engine.agents import Agent, leaves_out_kwargs, required_secrets, start_command
+from mlebench_console.engine.checks import Check, Mend, failed
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.datasets import is_ready, plan
+from mlebench_console.engine.images import NOT_BUILT, connect, find_exported, images_of_runs
+from mlebench_console.engine.layout import dataset_folder, is_demo
+from mlebench_console.engine.options.sweep import Launch, check_name, impossible
+from mlebench_console.engine.placements.checks import estimate
+from mlebench_console.engine.placements.slurm import profile_named, runtime_on_nodes
+from mlebench_console.engine.placements.survey import kept_offers
+from mlebench_console.engine.places import Places, images_folder
+from mlebench_console.engine.providers import keys_of, providers_of, without_keys
+from mlebench_console.engine.runs import launching
+from mlebench_console.engine.settings import SlurmProfile
+from mlebench_console.engine.space import existing
+from mlebench_console.environment.gateway.dialects import Grant
+from mlebench_console.environment.runner import protocol, runtimes
+from mlebench_console.environment.runner.docker.daemon import build_command, daemon_problems
+from mlebench_console.environment.runner.process import choosing, containers
+from mlebench_console.environment.runner.process.containment import held_limits
+from mlebench_console.environment.runner.protocol import ImageFile, ModelProvider, Order
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
+from mlebench_console.foundation.text import gigabytes, limit_text
+from mlebench_console.state import database, runs, sweeps
+from mlebench_console.state.records import HERE, Sweep, SweepSpec
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -525,7 +525,7 @@ def _check_hosts(spec: SweepSpec) -> None:
         raise UsageProblem("hosts are allowed only on the network 'models'", f"it is '{spec.network}'")
     if not spec.allowed_hosts:
         return
-    from environment.container.proxy import (
+    from mlebench_console.environment.container.proxy import (
         parse_rule,
     )  # asyncio, which it needs, would double what hosts cost to check
 

@@ -10,23 +10,23 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from engine.checks import Check
-from engine.control import EngineStatus, status
-from engine.model_costs import known_cost
-from engine.options.sweep import Launch
-from engine.placements.checks import JobEstimate, estimate
-from engine.placements.slurm import profile_named
-from engine.places import Places
-from engine.providers import model_prices
-from engine.settings import EngineSettings, Prices, read_table
-from engine.space import free_bytes
-from engine.sweeps.checks import HostCapacity, check_all
-from environment.runner.host.readings import read_nvidia
-from foundation.problems import Problem
-from state import database, runs
-from state.records import HERE
-from state.usage import model_calls
-from state.usage.samples import DATABASE_NAME, Samples, UnusableSamples
+from mlebench_console.engine.checks import Check
+from mlebench_console.engine.control import EngineStatus, status
+from mlebench_console.engine.model_costs import known_cost
+from mlebench_console.engine.options.sweep import Launch
+from mlebench_console.engine.placements.checks import JobEstimate, estimate
+from mlebench_console.engine.placements.slurm import profile_named
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.providers import model_prices
+from mlebench_console.engine.settings import EngineSettings, Prices, read_table
+from mlebench_console.engine.space import free_bytes
+from mlebench_console.engine.sweeps.checks import HostCapacity, check_all
+from mlebench_console.environment.runner.host.readings import read_nvidia
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.state import database, runs
+from mlebench_console.state.records import HERE
+from mlebench_console.state.usage import model_calls
+from mlebench_console.state.usage.samples import DATABASE_NAME, Samples, UnusableSamples
 
 CONCURRENCY = "concurrency"
 """What limits the runs at once, where it is not a resource."""

@@ -12,26 +12,34 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from competitions import registry
-from competitions.model import edition_named
-from engine import datasets as preparation
-from engine.layout import unprepared
-from engine.options import requests
-from engine.options.requests import Answer
-from engine.options.sweep import check_name
-from engine.places import Places, share_runs
-from engine.rungroups import METADATA, RunGroup, competition_of, copy_file, copy_tree, find_groups, read_group
-from environment.runner import protocol
-from foundation import files
-from foundation.clock import Clock
-from foundation.locks import FileLock, is_held
-from foundation.problems import DataProblem, UsageProblem, refuse_pointer
-from foundation.text import plural
-from state import experiments, runs, submissions, sweeps, transitions
-from state.database import Database
-from state.lifecycle import Outcome, SweepState
-from state.records import IMPORTED, SweepSpec
-from state.submissions import Snapshot
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import edition_named
+from mlebench_console.engine import datasets as preparation
+from mlebench_console.engine.layout import unprepared
+from mlebench_console.engine.options import requests
+from mlebench_console.engine.options.requests import Answer
+from mlebench_console.engine.options.sweep import check_name
+from mlebench_console.engine.places import Places, share_runs
+from mlebench_console.engine.rungroups import (
+    METADATA,
+    RunGroup,
+    competition_of,
+    copy_file,
+    copy_tree,
+    find_groups,
+    read_group,
+)
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation import files
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.locks import FileLock, is_held
+from mlebench_console.foundation.problems import DataProblem, UsageProblem, refuse_pointer
+from mlebench_console.foundation.text import plural
+from mlebench_console.state import experiments, runs, submissions, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import Outcome, SweepState
+from mlebench_console.state.records import IMPORTED, SweepSpec
+from mlebench_console.state.submissions import Snapshot
 
 _TAKEN = "taken-"
 ARRIVING = "arriving"

@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from competitions.model import edition_named
-from engine import datasets as preparation
-from engine.checks import Check
-from engine.options.sweep import Launch, check_name
-from engine.places import Places
-from foundation.problems import UsageProblem
-from state import experiments, runs, sweeps
-from state.database import Database
-from state.records import Sweep
-from state.usage import budgets
-from state.usage.budgets import BudgetScope, Limits
+from mlebench_console.competitions.model import edition_named
+from mlebench_console.engine import datasets as preparation
+from mlebench_console.engine.checks import Check
+from mlebench_console.engine.options.sweep import Launch, check_name
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state import experiments, runs, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Sweep
+from mlebench_console.state.usage import budgets
+from mlebench_console.state.usage.budgets import BudgetScope, Limits
 
 _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.options import requests
-from engine.options.requests import Answer
-from engine.places import Places
-from foundation.daemon_log import Log
-from foundation.files import removing_tree
-from foundation.problems import EnvironmentProblem, UsageProblem
-from foundation.text import plural
-from state import events, experiments, runs, sweeps
-from state.database import Database
-from state.lifecycle import MEDALS, RunState
-from state.usage.samples import Samples, UnusableSamples
+from mlebench_console.engine.options import requests
+from mlebench_console.engine.options.requests import Answer
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.files import removing_tree
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.foundation.text import plural
+from mlebench_console.state import events, experiments, runs, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import MEDALS, RunState
+from mlebench_console.state.usage.samples import Samples, UnusableSamples
 
 LEAVING = "leaving"
 _REMAINS = "sweep.remains"

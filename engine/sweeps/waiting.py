@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.control import EngineStatus
-from engine.runs.budgets import standings
-from engine.runs.scheduling import wait_seconds
-from engine.scoreboard.timeline import ExpectedEnd, expected_start
-from state import datasets, runs, sweeps
-from state.database import Database
-from state.lifecycle import RunState, SweepState
-from state.records import HERE, Dataset, DatasetState, Run, Sweep
-from state.usage import budgets, outages
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.runs.budgets import standings
+from mlebench_console.engine.runs.scheduling import wait_seconds
+from mlebench_console.engine.scoreboard.timeline import ExpectedEnd, expected_start
+from mlebench_console.state import datasets, runs, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import RunState, SweepState
+from mlebench_console.state.records import HERE, Dataset, DatasetState, Run, Sweep
+from mlebench_console.state.usage import budgets, outages
 
 _TOLERANCE = 1e-9
 

@@ -37,11 +37,11 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from environment.container import output, trees
-from environment.container.output import Ending, Started, Tidied
-from environment.container.redaction import StreamRedactor, redact_files
-from environment.container.run_log import CappedLog
-from environment.container.warden import Warden
+from mlebench_console.environment.container import output, trees
+from mlebench_console.environment.container.output import Ending, Started, Tidied
+from mlebench_console.environment.container.redaction import StreamRedactor, redact_files
+from mlebench_console.environment.container.run_log import CappedLog
+from mlebench_console.environment.container.warden import Warden
 
 _EXIT_CLAIMED = 75
 _EXIT_DEADLINE = 124

@@ -1,7 +1,7 @@
 """A forward proxy that allows only listed hosts: CONNECT, and plain HTTP by full address.
 
-    python -m environment.container.proxy --socket PATH --allow HOST[:PORT]... [--deny HOST...] [--traffic FILE]
-        [--through URL]
+    python -m mlebench_console.environment.container.proxy --socket PATH --allow HOST[:PORT]... [--deny HOST...]
+        [--traffic FILE] [--through URL]
 
 Standard library only. It answers one request per connection, and prints one line for each: its destination, and
 whether it was allowed. FILE records how many bytes were sent to and received from the hosts of each rule.
@@ -30,8 +30,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from environment.container.client_hello import read_opening
-from environment.container.relay import MAX_CONNECTIONS, Connection, both_ways, carry, serve
+from mlebench_console.environment.container.client_hello import read_opening
+from mlebench_console.environment.container.relay import MAX_CONNECTIONS, Connection, both_ways, carry, serve
 
 _HTTPS, _HTTP = 443, 80
 _USUAL_PORTS = (_HTTPS, _HTTP)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from environment.container.trees import Entry, open_file, walk
+from mlebench_console.environment.container.trees import Entry, open_file, walk
 
 MARK = "[secret]"
 # Shorter values are words or numbers that occur in any text: replacing them would hide nothing.

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from environment.container.redaction import StreamRedactor
+from mlebench_console.environment.container.redaction import StreamRedactor
 
 CUT_MARK = b"\n[log limit reached: output goes on in a second part, of which only the end is kept]\n"
 # Of the same length, by which a reader removes either.

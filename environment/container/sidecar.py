@@ -1,6 +1,7 @@
 """The main process of the grader container: keeps the validation server running, and relays to proxy and gateway.
 
-    python -m environment.container.sidecar --restarts FILE [--relay PORT:SOCKET...] -- GRADING-SERVER-ARGUMENTS...
+    python -m mlebench_console.environment.container.sidecar --restarts FILE [--relay PORT:SOCKET...]
+        -- GRADING-SERVER-ARGUMENTS...
 
 A restarted container would have another network namespace, which the agent cannot reach. So a service that dies is
 restarted here, and FILE gets a line for it, which the runner reports.
@@ -18,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from environment.container import output
-from environment.container.output import ServiceRestarted
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import ServiceRestarted
 
 _RESTART_SECONDS = 1.0
 
@@ -63,10 +64,14 @@ def main() -> None:
     parser.add_argument("server", nargs="+", metavar="ARGUMENT", help="of the validation server, after --")
     options = parser.parse_args()
     python = (sys.executable, "-I", "-m")
-    server = (*python, "environment.grading_server", *options.server)
+    server = (*python, "mlebench_console.environment.grading_server", *options.server)
     services = [_Service("the validation server", server)]
     if options.relay:
-        relay = (*python, "environment.container.relay", *(f"--to={target}" for target in options.relay))
+        relay = (
+            *python,
+            "mlebench_console.environment.container.relay",
+            *(f"--to={target}" for target in options.relay),
+        )
         services.append(_Service("the relay to models", relay))
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(0))
     _keep(services, options.restarts)

@@ -20,10 +20,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-from environment.container import output
-from environment.container.output import Ending
-from environment.container.processes import Process, process_tree
-from environment.container.run_log import CappedLog
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.container.processes import Process, process_tree
+from mlebench_console.environment.container.run_log import CappedLog
 
 _PR_SET_PDEATHSIG = 1
 _MOST_CAUSE_BYTES = 1000

@@ -1,4 +1,4 @@
-"""`python -m environment.gateway ATTEMPT`: forward the model calls of one attempt until its agent has ended.
+"""`python -m mlebench_console.environment.gateway ATTEMPT`: forward an attempt's model calls until its agent has ended.
 
 Keys are read from files in memory, not from arguments or variables; requests and answers are not stored unless
 the order asks for a recording.
@@ -18,17 +18,17 @@ from pathlib import Path
 
 from aiohttp.http_exceptions import HttpProcessingError
 
-from environment.container.relay import MAX_CONNECTIONS
-from environment.gateway.budget import Budget, Ledger, SharedAllowance
-from environment.gateway.dialects import Grant
-from environment.gateway.prices import TokenPrice, price_table
-from environment.gateway.rates import SharedRate
-from environment.gateway.recording import Recorder, Replay, Secrets
-from environment.gateway.records import Journal
-from environment.gateway.server import Gateway, Service
-from environment.runner import protocol, secrets
-from environment.runner.protocol import Order
-from foundation.locks import FileLock
+from mlebench_console.environment.container.relay import MAX_CONNECTIONS
+from mlebench_console.environment.gateway.budget import Budget, Ledger, SharedAllowance
+from mlebench_console.environment.gateway.dialects import Grant
+from mlebench_console.environment.gateway.prices import TokenPrice, price_table
+from mlebench_console.environment.gateway.rates import SharedRate
+from mlebench_console.environment.gateway.recording import Recorder, Replay, Secrets
+from mlebench_console.environment.gateway.records import Journal
+from mlebench_console.environment.gateway.server import Gateway, Service
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.locks import FileLock
 
 EXIT_SECOND = 4
 _POLL_SECONDS = 1.0

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from environment.gateway.dialects import Usage
-from environment.gateway.prices import PriceTable, tier_of
-from environment.gateway.records import NOT_SENT, ModelCall, estimated_tokens
-from environment.runner import protocol
-from environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
-from foundation import files
-from foundation.problems import DataProblem
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.prices import PriceTable, tier_of
+from mlebench_console.environment.gateway.records import NOT_SENT, ModelCall, estimated_tokens
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import DataProblem
 
 _USUAL_OUTPUT_TOKENS = 4096  # reserved for a call that states no limit
 

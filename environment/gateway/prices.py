@@ -13,8 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from environment.gateway.dialects import Usage
-from foundation.fields import read_fields
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.foundation.fields import read_fields
 
 _MILLION = 1_000_000
 # The names of the kinds of tokens in genai-prices.
@@ -251,7 +251,7 @@ def _are_in_proportion(
 
 @cache
 def _known() -> tuple[date, Mapping[str, TokenPrice]]:
-    text = files("environment.gateway").joinpath("prices.toml").read_text(encoding="utf-8")
+    text = files("mlebench_console.environment.gateway").joinpath("prices.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     prices: dict[str, TokenPrice] = {}
     for entry in table["price"]:

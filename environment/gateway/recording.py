@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from environment.container.redaction import MARK, worth_hiding
-from foundation import jsonlines
+from mlebench_console.environment.container.redaction import MARK, worth_hiding
+from mlebench_console.foundation import jsonlines
 
 # The most that is kept of one request or answer, and the most that it may take compressed, so that `jsonlines` can
 # read the line.

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from environment.gateway.dialects import Usage
-from environment.runner import protocol
-from foundation import jsonlines, locks
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation import jsonlines, locks
 
 # Caps on what an agent can write without a provider being paid, which a budget would limit.
 MOST_REFUSALS = 1000

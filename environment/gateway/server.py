@@ -21,9 +21,9 @@ import msgspec
 from aiohttp import web
 from yarl import URL
 
-from environment.gateway import dialects
-from environment.gateway.budget import AllowanceNeeded, Ledger, OverBudget
-from environment.gateway.dialects import (
+from mlebench_console.environment.gateway import dialects
+from mlebench_console.environment.gateway.budget import AllowanceNeeded, Ledger, OverBudget
+from mlebench_console.environment.gateway.dialects import (
     AnswerReader,
     Api,
     Dialect,
@@ -34,9 +34,16 @@ from environment.gateway.dialects import (
     Route,
     Usage,
 )
-from environment.gateway.rates import SharedRate
-from environment.gateway.recording import Deviation, RecordedCall, Recorder, Replay, Tape, pieces_of
-from environment.gateway.records import (
+from mlebench_console.environment.gateway.rates import SharedRate
+from mlebench_console.environment.gateway.recording import (
+    Deviation,
+    RecordedCall,
+    Recorder,
+    Replay,
+    Tape,
+    pieces_of,
+)
+from mlebench_console.environment.gateway.records import (
     Journal,
     ModelCall,
     OpenCall,
@@ -45,7 +52,7 @@ from environment.gateway.records import (
     estimated_tokens,
     new_id,
 )
-from environment.runner.protocol import ModelProvider
+from mlebench_console.environment.runner.protocol import ModelProvider
 
 MAX_REQUEST_BYTES = 64 << 20
 MAX_HELD_BYTES = 256 << 20  # of the bodies of all requests together

@@ -18,14 +18,14 @@ from pathlib import Path
 from socketserver import BaseServer, TCPServer, ThreadingMixIn
 from typing import Any
 
-from competitions.grader import LIMITS, Grader
-from competitions.judging import GradeRequest
-from competitions.model import Edition
-from environment.grading_server.multipart import UploadRefused, boundary_of, copy_file_field
-from foundation import files, jsonlines
-from foundation.daemon_log import write_log
-from foundation.problems import Problem
-from foundation.workers import Limits
+from mlebench_console.competitions.grader import LIMITS, Grader
+from mlebench_console.competitions.judging import GradeRequest
+from mlebench_console.competitions.model import Edition
+from mlebench_console.environment.grading_server.multipart import UploadRefused, boundary_of, copy_file_field
+from mlebench_console.foundation import files, jsonlines
+from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.workers import Limits
 
 MAX_CONNECTIONS = 16
 _LINGER_BYTES = 4 << 20

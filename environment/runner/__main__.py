@@ -1,4 +1,4 @@
-"""`python -m environment.runner`: supervise one host's attempts, or a single attempt, until they have ended."""
+"""`python -m mlebench_console.environment.runner`: supervise one host's attempts, or one attempt, until the end."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import traceback
 from contextlib import closing
 from pathlib import Path
 
-from environment.runner import protocol
-from environment.runner.host.readings import read_nvidia
-from environment.runner.loop import LOOK_SECONDS, Runner
-from foundation import locks
-from foundation.clock import SystemClock
-from foundation.daemon_log import write_log
-from foundation.locks import FileLock
-from foundation.signals import EndSignal
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host.readings import read_nvidia
+from mlebench_console.environment.runner.loop import LOOK_SECONDS, Runner
+from mlebench_console.foundation import locks
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.signals import EndSignal
 
 EXIT_SECOND = 4
 _IDLE_SECONDS = 5.0
@@ -29,7 +29,7 @@ def main() -> int:
     has ended and everything is collected. A signal ends the runner, never an agent: the next runner adopts it.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m environment.runner", description="Supervise this host's attempts."
+        prog="python -m mlebench_console.environment.runner", description="Supervise this host's attempts."
     )
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
@@ -56,7 +56,7 @@ def main() -> int:
     if options.job:
         if single is None:
             parser.error("--job needs --once DIR")
-        from environment.runner import job
+        from mlebench_console.environment.runner import job
 
         return job.run(single, options.scratch, options.silent_seconds, _log)
     home = single if single is not None else options.state_dir

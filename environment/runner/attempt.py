@@ -11,17 +11,17 @@ from enum import Enum
 from functools import partial
 from pathlib import Path
 
-from environment.container import output
-from environment.container.output import Ending, ServiceRestarted, Started, Tidied
-from environment.container.processes import ProcessTree
-from environment.runner import protocol, secrets
-from environment.runner.code_snapshots import CodeSnapshots
-from environment.runner.gateway import GatewayKeeper
-from environment.runner.host.disk import DiskMeter, DiskUse, WriteMeter
-from environment.runner.host.problems import HostMonitor
-from environment.runner.host.readings import Gpu, GpuReader, hardware_of
-from environment.runner.host.usage import UsageMeter, limit_exceeded
-from environment.runner.protocol import (
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending, ServiceRestarted, Started, Tidied
+from mlebench_console.environment.container.processes import ProcessTree
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
+from mlebench_console.environment.runner.gateway import GatewayKeeper
+from mlebench_console.environment.runner.host.disk import DiskMeter, DiskUse, WriteMeter
+from mlebench_console.environment.runner.host.problems import HostMonitor
+from mlebench_console.environment.runner.host.readings import Gpu, GpuReader, hardware_of
+from mlebench_console.environment.runner.host.usage import UsageMeter, limit_exceeded
+from mlebench_console.environment.runner.protocol import (
     AgentStarted,
     CodeNotKept,
     Collected,
@@ -34,12 +34,12 @@ from environment.runner.protocol import (
     Unremoved,
     Unsearched,
 )
-from environment.runner.sandbox import AgentStatus, Sandbox
-from environment.runner.submissions import Refusals, SubmissionWatch
-from foundation import jsonlines
-from foundation.clock import Clock
-from foundation.files import TooLarge
-from foundation.problems import DataProblem
+from mlebench_console.environment.runner.sandbox import AgentStatus, Sandbox
+from mlebench_console.environment.runner.submissions import Refusals, SubmissionWatch
+from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.files import TooLarge
+from mlebench_console.foundation.problems import DataProblem
 
 # For whatever ends an agent on its own host to do so and to say it.
 _INCOMPLETE_TOLD = 3

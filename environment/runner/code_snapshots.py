@@ -18,13 +18,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from environment.container.redaction import StreamRedactor
-from environment.container.trees import Entry, open_file, walk
-from environment.runner import protocol
-from environment.runner.submissions import least_missed
-from foundation import files
-from foundation.clock import Clock
-from foundation.problems import DataProblem, Problem
+from mlebench_console.environment.container.redaction import StreamRedactor
+from mlebench_console.environment.container.trees import Entry, open_file, walk
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.submissions import least_missed
+from mlebench_console.foundation import files
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.problems import DataProblem, Problem
 
 VERSION = 1
 OBJECTS = "objects"

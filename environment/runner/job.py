@@ -17,22 +17,22 @@ from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from environment.container import output
-from environment.container.output import Ending
-from environment.container.processes import process_tree
-from environment.runner import protocol, secrets
-from environment.runner.attempt import RunnerAttempt
-from environment.runner.host.readings import given_gpus, read_nvidia
-from environment.runner.host.store import store_of_node
-from environment.runner.loop import Runner
-from environment.runner.protocol import Heartbeat, LimitExceeded, Order, Staged
-from environment.runner.staging import Staging, unmount_leftover
-from foundation import files, jsonlines, locks
-from foundation.clock import SystemClock
-from foundation.daemon_log import Log
-from foundation.locks import FileLock
-from foundation.problems import EnvironmentProblem
-from foundation.signals import EndSignal
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.attempt import RunnerAttempt
+from mlebench_console.environment.runner.host.readings import given_gpus, read_nvidia
+from mlebench_console.environment.runner.host.store import store_of_node
+from mlebench_console.environment.runner.loop import Runner
+from mlebench_console.environment.runner.protocol import Heartbeat, LimitExceeded, Order, Staged
+from mlebench_console.environment.runner.staging import Staging, unmount_leftover
+from mlebench_console.foundation import files, jsonlines, locks
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.daemon_log import Log
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problems import EnvironmentProblem
+from mlebench_console.foundation.signals import EndSignal
 
 EXIT_CLAIMED = 75
 EXIT_FENCED = 76

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import environment
-from environment.runner import protocol
-from environment.runner.protocol import ModelProvider, Order
+from mlebench_console import environment
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import ModelProvider, Order
 
 _ARGUMENTS = "MLEBENCH_ARGUMENTS"
 _NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]")
@@ -57,7 +57,7 @@ class Layout:
 
 def own_files() -> Path:
     """Return the folder with instructions, validation script, relay and conda."""
-    return Path(environment.__path__[0])
+    return Path(environment.__path__[0]).resolve()
 
 
 def instructions(order: Order) -> Path:

@@ -9,22 +9,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from environment.container import output
-from environment.container.output import Ending
-from environment.container.processes import process_tree
-from environment.container.warden import die_with
-from environment.runner import protocol, secrets
-from environment.runner.attempt import RunnerAttempt, Stage
-from environment.runner.docker.runtime import DockerHost, DockerSandbox
-from environment.runner.host.readings import GpuReader
-from environment.runner.process.containment import in_scope
-from environment.runner.process.runtime import ProcessSandbox
-from environment.runner.protocol import InboxEntry, Order
-from environment.runner.sandbox import Sandbox, Unreachable
-from foundation import locks
-from foundation.clock import Clock
-from foundation.daemon_log import Log, open_log
-from foundation.problems import EnvironmentProblem, Problem
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.container.warden import die_with
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.attempt import RunnerAttempt, Stage
+from mlebench_console.environment.runner.docker.runtime import DockerHost, DockerSandbox
+from mlebench_console.environment.runner.host.readings import GpuReader
+from mlebench_console.environment.runner.process.containment import in_scope
+from mlebench_console.environment.runner.process.runtime import ProcessSandbox
+from mlebench_console.environment.runner.protocol import InboxEntry, Order
+from mlebench_console.environment.runner.sandbox import Sandbox, Unreachable
+from mlebench_console.foundation import locks
+from mlebench_console.foundation.clock import Clock
+from mlebench_console.foundation.daemon_log import Log, open_log
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem
 
 LOOK_SECONDS = 0.25
 USAGE_SECONDS = 2.0
@@ -253,7 +253,13 @@ class Runner:
         return DockerSandbox(self._docker_host(), folder, order)
 
     def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-I", "-m", "environment.runner.process.shim", str(folder)]
+        command = [
+            sys.executable,
+            "-I",
+            "-m",
+            "mlebench_console.environment.runner.process.shim",
+            str(folder),
+        ]
         command += [str(self._image_cache)]
         runner = os.getpid()
         with open_log(folder / protocol.SHIM_LOG) as log:

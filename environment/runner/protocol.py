@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from environment.container import output
-from environment.container.output import Ending, ServiceRestarted, Started, Tidied
-from foundation import files
-from foundation.hardware import Hardware
-from foundation.problems import DataProblem
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending, ServiceRestarted, Started, Tidied
+from mlebench_console.foundation import files
+from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.problems import DataProblem
 
 VERSION = 1
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from environment.runner import protocol
-from environment.runner.process import bubblewrap
-from foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.process import bubblewrap
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 PROCESS = "process"
 NETWORKS = ("none", "models", "open")

@@ -6,8 +6,8 @@ from collections.abc import Generator
 from enum import Enum
 from typing import Protocol
 
-from environment.container.output import Ending
-from foundation.problems import EnvironmentProblem
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 
 class Unreachable(EnvironmentProblem):

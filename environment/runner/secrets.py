@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from environment.runner import protocol
-from foundation import files, folders
-from foundation.locks import FileLock
-from foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation import files, folders
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 
 _MAX_BYTES = 1 << 20
 _LAUNCH, _KEYS, _HIDDEN = ".json", ".keys.json", ".hidden.json"

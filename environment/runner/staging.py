@@ -18,14 +18,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from environment.container.warden import die_with
-from environment.runner import protocol
-from environment.runner.host import store
-from environment.runner.host.store import Copy
-from environment.runner.protocol import Order, StagingOrder
-from foundation import files, manifests
-from foundation.manifests import ListedFile, Seal
-from foundation.problems import DataProblem, EnvironmentProblem, Problem, reading
+from mlebench_console.environment.container.warden import die_with
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host import store
+from mlebench_console.environment.runner.host.store import Copy
+from mlebench_console.environment.runner.protocol import Order, StagingOrder
+from mlebench_console.foundation import files, manifests
+from mlebench_console.foundation.manifests import ListedFile, Seal
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, reading
 
 _THREADS = 8
 _MOUNT_SECONDS = 30.0

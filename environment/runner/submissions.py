@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from environment.runner import protocol
-from environment.runner.protocol import SubmissionRefused, SubmissionTaken
-from foundation import files
-from foundation.problems import DataProblem
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import SubmissionRefused, SubmissionTaken
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import DataProblem
 
 _BLOCK = 1 << 20
 # The limit of all snapshots of an attempt: 1 GiB per minute would be 1.4 TB per day.

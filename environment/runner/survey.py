@@ -1,4 +1,6 @@
-"""Survey of a host's runtimes and of the limits enforced there: `python -m environment.runner.survey [--output FILE]`.
+"""Survey of a host's runtimes and of the limits enforced there.
+
+    python -m mlebench_console.environment.runner.survey [--output FILE]
 
 Everything is tested instead of concluded from versions; leftovers of the tests are removed.
 """
@@ -19,11 +21,11 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from environment.runner import protocol
-from environment.runner.host.readings import GpuReader, read_nvidia
-from environment.runner.process import choosing, rootfs
-from environment.runner.process.containment import held_limits
-from foundation import files
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host.readings import GpuReader, read_nvidia
+from mlebench_console.environment.runner.process import choosing, rootfs
+from mlebench_console.environment.runner.process.containment import held_limits
+from mlebench_console.foundation import files
 
 # The programs that runtimes use.
 _TOOLS = (
@@ -145,7 +147,8 @@ def _version(program: str) -> str | None:
 def main() -> None:
     """Print or write the survey of this host."""
     parser = argparse.ArgumentParser(
-        prog="python -m environment.runner.survey", description="Test what works on this host."
+        prog="python -m mlebench_console.environment.runner.survey",
+        description="Test what works on this host.",
     )
     parser.add_argument(
         "--scratch", type=Path, default=Path(tempfile.gettempdir()), help="on this host's own disk"

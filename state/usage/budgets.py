@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from state import events
-from state.database import Database
-from state.lifecycle import OCCUPYING
+from mlebench_console.state import events
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import OCCUPYING
 
 
 class BudgetScope(StrEnum):

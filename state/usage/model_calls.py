@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
-from state.database import Database
+from mlebench_console.state.database import Database
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from state import events
-from state.database import Database
-from state.lifecycle import LIVE
+from mlebench_console.state import events
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import LIVE
 
 # So many failed calls of one run in a row make an outage: clients retry two or three times by themselves.
 TOLD_CALLS = 3

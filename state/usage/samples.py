@@ -15,9 +15,9 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
-from foundation.problems import StateProblem
-from state.database import read_all
-from state.records import UsageSample
+from mlebench_console.foundation.problems import StateProblem
+from mlebench_console.state.database import read_all
+from mlebench_console.state.records import UsageSample
 
 DATABASE_NAME = "samples.db"
 

@@ -17,7 +17,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from engine import grade_submission, prepare_competition
 from mlebench import cli
 from mlebench.data import (
     download_and_prepare_dataset,
@@ -29,6 +28,7 @@ from mlebench.grade import aggregate_reports, grade_csv, validate_submission
 from mlebench.grade_helpers import CompetitionReport
 from mlebench.registry import Competition, registry
 from mlebench.utils import load_answers, read_csv
+from mlebench_console import grade_submission, prepare_competition
 from tests.conformance.trees import VECTORS, Vector
 from tests.report_fields import REPORT_FIELDS
 
@@ -216,7 +216,7 @@ def test_preparing_is_left_to_the_console(
     monkeypatch: pytest.MonkeyPatch, arguments: list[str], asked: list[str]
 ) -> None:
     console = Console(codes=[7])
-    monkeypatch.setattr("console.cli.program.run", console)
+    monkeypatch.setattr("mlebench_console.console.cli.program.run", console)
     assert cli.main(["prepare", *arguments, "--data-dir", "D"]) == 7
     assert console.ran == [["prepare", *asked]]
 
@@ -225,7 +225,7 @@ def test_preparing_by_function_says_where_and_fails_by_its_exit_code(
     monkeypatch: pytest.MonkeyPatch, competition: Competition, data_dir: Path
 ) -> None:
     console = Console(codes=[0, 1])
-    monkeypatch.setattr("console.cli.program.run", console)
+    monkeypatch.setattr("mlebench_console.console.cli.program.run", console)
     download_and_prepare_dataset(competition, keep_raw=False, skip_verification=True)
     assert console.ran == [["prepare", "-c", SPOOKY.id, "--data-dir", str(data_dir), "--skip-verification"]]
     with pytest.raises(RuntimeError, match="exit code 1"):

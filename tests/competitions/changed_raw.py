@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from competitions.model import Edition
-from engine import prepare_competition
-from foundation.problems import DataProblem
+from mlebench_console import prepare_competition
+from mlebench_console.competitions.model import Edition
+from mlebench_console.foundation.problems import DataProblem
 from tests.conformance.trees import VECTORS, Vector
 
 

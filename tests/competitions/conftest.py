@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from competitions import registry
-from competitions.model import Edition
-from competitions.task import Preparation, merge_parameters
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Edition
+from mlebench_console.competitions.task import Preparation, merge_parameters
 
 
 @dataclass(frozen=True)

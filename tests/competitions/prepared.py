@@ -7,11 +7,11 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-from competitions import registry
-from competitions.judging import GradeRequest, Judgement, judge
-from competitions.model import Edition
-from engine import prepare_competition
-from engine.layout import dataset_folder
+from mlebench_console import prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.judging import GradeRequest, Judgement, judge
+from mlebench_console.competitions.model import Edition
+from mlebench_console.engine.layout import dataset_folder
 from tests.conformance.trees import VECTORS, Vector
 from tests.shared import made_once
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from competitions import registry
-from competitions.authoring.hostile import hostile_forms
-from engine import authoring
-from engine.authoring import Finding, check
-from engine.datasets.steps import no_report
-from foundation.workers import WorkerPool
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.authoring.hostile import hostile_forms
+from mlebench_console.engine import authoring
+from mlebench_console.engine.authoring import Finding, check
+from mlebench_console.engine.datasets.steps import no_report
+from mlebench_console.foundation.workers import WorkerPool
 from tests.competitions.test_own_competition import ID, OWN
 
 RIGHT = b"id,site,height\n" + b"".join(b"r%d,H%d,0.5\n" % (number, number // 4) for number in range(12))
@@ -250,7 +250,7 @@ def test_a_grade_that_needs_more_of_the_answers_gets_the_function_to_write_which
         "that the sample submission, which replaces them, does not have: KeyError: 'harbour'" in fault.found
     )
     advice, _, function = fault.detail.partition("\n\n")
-    assert advice.endswith("import PublicData from competitions.task:")
+    assert advice.endswith("import PublicData from mlebench_console.competitions.task:")
     assert 'data.table("test.csv", columns=' in function
     harbours.change("task.py", "def grade(", f"{function}\n\ndef grade(")
     harbours.change(

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from engine import grade_submission, prepare_competition
-from foundation.problems import UsageProblem
+from mlebench_console import grade_submission, prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.foundation.problems import UsageProblem
 from tests.competitions.test_own_competition import ID, OWN, raw
 
 __all__ = ["raw"]  # a fixture
@@ -58,7 +58,7 @@ def test_a_competition_of_an_installed_package_is_prepared_and_graded(
 
 def test_the_list_tells_where_each_competition_comes_from(installed: Path) -> None:
     listed = subprocess.run(
-        [sys.executable, "-m", "console", "competitions", "list", "--json"],
+        [sys.executable, "-m", "mlebench_console.console", "competitions", "list", "--json"],
         capture_output=True,
         text=True,
         check=True,

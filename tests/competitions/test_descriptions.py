@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.descriptions import addendum, description, identifying_words, obfuscated_description
-from competitions.model import EDITIONS, Competition, Edition, Obfuscation
-from foundation.problems import DataProblem
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.descriptions import (
+    addendum,
+    description,
+    identifying_words,
+    obfuscated_description,
+)
+from mlebench_console.competitions.model import EDITIONS, Competition, Edition, Obfuscation
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.prepared import prepared
 
 ALL = [registry.get(competition_id) for competition_id in registry.all_ids()]

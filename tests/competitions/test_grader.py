@@ -11,18 +11,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions import grader, registry
-from competitions.grader import Grader, GradeResult, grade
-from competitions.judging import GradeRequest, judge
-from console.views.grading import grade_file
-from engine import grade_submission, validate_submission
-from engine.grading.batch import grade_many
-from engine.rungroups import SubmissionLine
-from environment.container.processes import process_tree
-from environment.grading_server.server import check_form
-from environment.runner.host import readings
-from foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
-from foundation.workers import Limits
+from mlebench_console import grade_submission, validate_submission
+from mlebench_console.competitions import grader, registry
+from mlebench_console.competitions.grader import Grader, GradeResult, grade
+from mlebench_console.competitions.judging import GradeRequest, judge
+from mlebench_console.console.views.grading import grade_file
+from mlebench_console.engine.grading.batch import grade_many
+from mlebench_console.engine.rungroups import SubmissionLine
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.grading_server.server import check_form
+from mlebench_console.environment.runner.host import readings
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
+from mlebench_console.foundation.workers import Limits
 from tests.competitions.prepared import prepared
 from tests.engine.harness import eventually
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import py7zr
 import pytest
 
-from competitions.model import EDITIONS, Edition
+from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.prepared import prepared
 
 

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from competitions import registry
-from competitions.authoring.hostile import hostile_forms
-from competitions.judging import GradeRequest, judge
-from competitions.model import EDITIONS, Competition, Edition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.authoring.hostile import hostile_forms
+from mlebench_console.competitions.judging import GradeRequest, judge
+from mlebench_console.competitions.model import EDITIONS, Competition, Edition
 from tests.competitions.prepared import judgements, prepared
 from tests.conformance.trees import VECTORS, Vector
 

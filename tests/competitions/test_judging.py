@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from competitions import judging, registry
-from competitions.judging import GradeRequest, judge
-from competitions.submissions import SizeLimits, SubmissionFile
-from competitions.task import Grading, InvalidSubmission
-from foundation.problems import UsageProblem
+from mlebench_console.competitions import judging, registry
+from mlebench_console.competitions.judging import GradeRequest, judge
+from mlebench_console.competitions.submissions import SizeLimits, SubmissionFile
+from mlebench_console.competitions.task import Grading, InvalidSubmission
+from mlebench_console.foundation.problems import UsageProblem
 from tests.competitions.prepared import prepared
 
 SPACESHIP = registry.get("spaceship-titanic")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from competitions.judging import GradeRequest, Judgement, judge
-from competitions.model import EDITIONS, Edition
-from competitions.registry import get
+from mlebench_console.competitions.judging import GradeRequest, Judgement, judge
+from mlebench_console.competitions.model import EDITIONS, Edition
+from mlebench_console.competitions.registry import get
 from tests.competitions.prepared import prepared
 
 CACTUS = "aerial-cactus-identification"

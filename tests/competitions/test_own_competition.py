@@ -12,12 +12,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions import registry
-from competitions.descriptions import description, obfuscated_description
-from competitions.model import EDITIONS, Edition
-from console.cli.program import run
-from engine import grade_submission, prepare_competition
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console import grade_submission, prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.descriptions import description, obfuscated_description
+from mlebench_console.competitions.model import EDITIONS, Edition
+from mlebench_console.console.cli.program import run
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 ID = "harbour-tides"
 OWN = Path(__file__).parent / "own"
@@ -171,7 +171,7 @@ def test_what_no_competition_can_begin_with_is_told(
 
 def test_commands_know_it() -> None:
     shown = subprocess.run(
-        [sys.executable, "-m", "console", "competitions", "show", ID],
+        [sys.executable, "-m", "mlebench_console.console", "competitions", "show", ID],
         capture_output=True,
         text=True,
         check=True,

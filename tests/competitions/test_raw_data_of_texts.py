@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from foundation.problems import DataProblem
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.changed_raw import prepared_after
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import py7zr
 import pytest
 
-from competitions.model import Edition
+from mlebench_console.competitions.model import Edition
 from tests.competitions.changed_raw import refused
 from tests.conformance.trees import VECTORS, Vector, unpack_tar
 

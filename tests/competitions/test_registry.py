@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.model import Competition
-from competitions.reading import read_competition
-from engine.images.building import PACKAGES_OF_THE_GRADER
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Competition
+from mlebench_console.competitions.reading import read_competition
+from mlebench_console.engine.images.building import PACKAGES_OF_THE_GRADER
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 LEAVES = (registry.get("leaf-classification").folder / "competition.toml").read_text()
 ALL = [registry.get(competition_id) for competition_id in registry.all_ids()]
@@ -88,7 +88,7 @@ def test_an_unknown_competition_is_told_with_what_may_be_meant() -> None:
 
 def test_the_registry_needs_no_heavy_library() -> None:
     program = (
-        "import sys; from competitions import registry; registry.all_ids(); registry.get('AI4Code');"
+        "import sys; from mlebench_console.competitions import registry; registry.all_ids(); registry.get('AI4Code');"
         "print({'numpy', 'pandas', 'sklearn'} & set(sys.modules))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -238,8 +238,8 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Absent())
-from competitions import judging, registry
-from environment import grading_server
+from mlebench_console.competitions import judging, registry
+from mlebench_console.environment import grading_server
 for name in registry.all_ids():
     registry.load_task(registry.get(name))
 print(len(registry.all_ids()))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from competitions.judging import GradeRequest, Judgement, judge
+from mlebench_console.competitions.judging import GradeRequest, Judgement, judge
 from tests.competitions.prepared import prepared
 
 

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from competitions.submissions import NoSubmission, NotCsv, SizeLimits, SubmissionFile, limits_for
+from mlebench_console.competitions.submissions import (
+    NoSubmission,
+    NotCsv,
+    SizeLimits,
+    SubmissionFile,
+    limits_for,
+)
 
 ROOMY = SizeLimits(bytes=10_000_000, lines=10_000, columns=100)
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.judging import GradeRequest, judge
-from console.cli.program import PROGRAM, run
-from engine import prepare_competition
-from engine.authoring import check
+from mlebench_console import prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.judging import GradeRequest, judge
+from mlebench_console.console.cli.program import PROGRAM, run
+from mlebench_console.engine.authoring import check
 from tests.conformance.trees import Vector, describe
 
 GUIDE = Path(__file__).parents[2] / "docs" / "adding-a-competition.md"

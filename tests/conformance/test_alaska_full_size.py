@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from engine import prepare_competition
+from mlebench_console import prepare_competition
 from tests.conformance.trees import VECTORS, digest
 
 ALASKA = "alaska2-image-steganalysis"

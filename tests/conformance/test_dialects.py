@@ -11,8 +11,8 @@ from typing import Literal
 
 import pytest
 
-from competitions import registry
-from competitions.judging import GradeRequest, judge
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.judging import GradeRequest, judge
 from tests.competitions.prepared import prepared
 from tests.conformance.trees import VECTORS, Case, Vector
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.kit.tables import large_tables
-from competitions.model import EDITIONS, Edition
-from engine import prepare_competition
+from mlebench_console import prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.kit.tables import large_tables
+from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.prepared import prepared
 from tests.conformance.disk import watched
 from tests.conformance.trees import VECTORS, Vector, describe

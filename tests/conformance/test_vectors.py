@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.judging import Judgement
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.judging import Judgement
 from tests.competitions.prepared import judgements, prepared
 from tests.conformance.trees import VECTORS, Case, Vector, describe, parquet_facts
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
+from mlebench_console.competitions import registry
 
 _ROOT = Path(__file__).parents[2]
 _NEEDING_IT = "icecube-neutrinos-in-deep-ice"  # its tables are parquet files

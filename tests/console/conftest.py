@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from console.tui.app import ConsoleApp
-from console.tui.config import Settings
-from console.tui.reader import StateHealth
-from console.tui.theme import DARK, Palette
-from engine.control import Answer
-from engine.control.status import lock_path
-from engine.places import Places
-from foundation.locks import FileLock
+from mlebench_console.console.tui.app import ConsoleApp
+from mlebench_console.console.tui.config import Settings
+from mlebench_console.console.tui.reader import StateHealth
+from mlebench_console.console.tui.theme import DARK, Palette
+from mlebench_console.engine.control import Answer
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.locks import FileLock
 from tests.console import worlds
 from tests.console.stillness import screen_text
 from tests.console.world import FrozenClock, World
@@ -39,7 +39,7 @@ def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def patient_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let keys wait for what a busy machine reads late; an operator would not, and is told that it is not read."""
-    monkeypatch.setattr("console.tui.screen._READY_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("mlebench_console.console.tui.screen._READY_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -116,9 +116,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     def answer_to(places: Places, number: int, *, wait_seconds: float) -> Answer:
         return Answer("done as you asked")
 
-    monkeypatch.setattr("engine.control.ask", ask)
-    monkeypatch.setattr("engine.control.file", file)
-    monkeypatch.setattr("engine.control.answer_to", answer_to)
+    monkeypatch.setattr("mlebench_console.engine.control.ask", ask)
+    monkeypatch.setattr("mlebench_console.engine.control.file", file)
+    monkeypatch.setattr("mlebench_console.engine.control.answer_to", answer_to)
     return requests
 
 

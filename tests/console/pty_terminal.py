@@ -21,7 +21,7 @@ COLUMNS, LINES = 120, 40
 # What the program does with the errors of the console is seen too.
 PROGRAM = """
 import sys
-from console.cli import common, program
+from mlebench_console.console.cli import common, program
 {before}
 sys.exit(program.run(sys.argv[1:]))
 """
@@ -58,7 +58,7 @@ class PtyTerminal:
             | {
                 "COLORTERM": "truecolor",
                 "TERM": "xterm-256color",
-                "PYTHONPATH": str(Path(__file__).parents[2]),
+                "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
             },
         )
         self.sent = b""

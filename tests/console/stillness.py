@@ -6,10 +6,10 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from console.tui.app import ConsoleApp
-from console.tui.reader import StateHealth
-from console.tui.screen import ConsoleScreen
-from console.tui.widgets.log_view import LogView
+from mlebench_console.console.tui.app import ConsoleApp
+from mlebench_console.console.tui.reader import StateHealth
+from mlebench_console.console.tui.screen import ConsoleScreen
+from mlebench_console.console.tui.widgets.log_view import LogView
 
 PATIENCE_STEPS = 1500
 _LOOK_SECONDS = 0.1

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from textual.geometry import Size
 
-from competitions import registry
-from console.actions import datasets, runs, sweeps
-from console.actions.action import Action, Affected, NotApplicable, Question
-from console.screens.dialogs import question_lines
-from console.views.datasets import DatasetRow
-from engine.options.requests import ShownRun, read_arguments
-from foundation.problems import UsageProblem
-from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Dataset, DatasetState, Run
+from mlebench_console.competitions import registry
+from mlebench_console.console.actions import datasets, runs, sweeps
+from mlebench_console.console.actions.action import Action, Affected, NotApplicable, Question
+from mlebench_console.console.screens.dialogs import question_lines
+from mlebench_console.console.views.datasets import DatasetRow
+from mlebench_console.engine.options.requests import ShownRun, read_arguments
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.state.records import Dataset, DatasetState, Run
 
 QUEUED = Run(
     id=1, sweep_id="s", competition_id="leaf-classification", seed=2, state=RunState.QUEUED, outcome=None,

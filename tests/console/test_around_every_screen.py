@@ -10,21 +10,21 @@ from rich.cells import cell_len
 from textual import events
 from textual.widgets import Input
 
-from console import wording
-from console.screens.dialogs import sign_meanings
-from console.screens.run import RunScreen
-from console.tui import commands
-from console.tui.keys import SCREENS
-from console.tui.reader import StateHealth
-from console.tui.screen import ConsoleScreen
-from console.tui.theme import ASCII, UNICODE, Signs
-from console.tui.widgets.run_cell import outcome_sign
-from engine import control
-from engine.control.status import EngineStatus
-from engine.places import Places
-from engine.settings import read_filters
-from state.annotations import Annotation, annotate_run
-from state.lifecycle import Outcome
+from mlebench_console.console import wording
+from mlebench_console.console.screens.dialogs import sign_meanings
+from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.tui import commands
+from mlebench_console.console.tui.keys import SCREENS
+from mlebench_console.console.tui.reader import StateHealth
+from mlebench_console.console.tui.screen import ConsoleScreen
+from mlebench_console.console.tui.theme import ASCII, UNICODE, Signs
+from mlebench_console.console.tui.widgets.run_cell import outcome_sign
+from mlebench_console.engine import control
+from mlebench_console.engine.control.status import EngineStatus
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.settings import read_filters
+from mlebench_console.state.annotations import Annotation, annotate_run
+from mlebench_console.state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.world import NOW

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from console.screens.logs import FileScreen
-from engine.places import Places
-from environment.runner import protocol
-from state import runs, sweeps
-from state.database import DATABASE_NAME, NEWEST_VERSION, open_for_writing
-from state.lifecycle import SweepState
+from mlebench_console.console.screens.logs import FileScreen
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state import runs, sweeps
+from mlebench_console.state.database import DATABASE_NAME, NEWEST_VERSION, open_for_writing
+from mlebench_console.state.lifecycle import SweepState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.pty_terminal import PtyTerminal

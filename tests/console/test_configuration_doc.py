@@ -9,10 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from console.tui.config import read_settings
-from engine.places import Places, find_places, images_folder
-from engine.providers import all_providers, model_prices
-from engine.settings import EngineSettings, NotificationSettings, Prices, read_table, slurm_profiles
+from mlebench_console.console.tui.config import read_settings
+from mlebench_console.engine.places import Places, find_places, images_folder
+from mlebench_console.engine.providers import all_providers, model_prices
+from mlebench_console.engine.settings import (
+    EngineSettings,
+    NotificationSettings,
+    Prices,
+    read_table,
+    slurm_profiles,
+)
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "configuration.md"
 

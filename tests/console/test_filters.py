@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from console.screens.grade import best_fits
-from console.views.events import ListedEvent, parse_event_filter
-from console.views.lists import words_accept
-from console.views.sweep import parse_filter
-from state.causes import cause_key
-from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Event, Run, Tag
+from mlebench_console.console.screens.grade import best_fits
+from mlebench_console.console.views.events import ListedEvent, parse_event_filter
+from mlebench_console.console.views.lists import words_accept
+from mlebench_console.console.views.sweep import parse_filter
+from mlebench_console.state.causes import cause_key
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.state.records import Event, Run, Tag
 
 QUEUED = Run(
     id=1, sweep_id="s", competition_id="leaf-classification", seed=2, state=RunState.QUEUED, outcome=None,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from engine.places import Places
+from mlebench_console.engine.places import Places
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.pty_terminal import PtyTerminal

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from competitions import registry
-from console.tui.app import ConsoleApp
-from console.tui.config import Settings
-from console.tui.theme import DARK, MONOCHROME, Palette
-from console.views.launch import Composed
-from engine.checks import Check, Mend
-from engine.options.sweep import Launch
-from engine.places import Places
-from engine.sweeps.forecast import Forecast, PastRuns, schedule
-from state.records import SweepSpec
+from mlebench_console.competitions import registry
+from mlebench_console.console.tui.app import ConsoleApp
+from mlebench_console.console.tui.config import Settings
+from mlebench_console.console.tui.theme import DARK, MONOCHROME, Palette
+from mlebench_console.console.views.launch import Composed
+from mlebench_console.engine.checks import Check, Mend
+from mlebench_console.engine.options.sweep import Launch
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.sweeps.forecast import Forecast, PastRuns, schedule
+from mlebench_console.state.records import SweepSpec
 from tests.console.stillness import stillness
 from tests.console.test_snapshots import LARGE, SMALL
 from tests.console.world import FrozenClock
@@ -75,7 +75,8 @@ def test_composing_looks_as_it_did(
     measured = sum(run.measured for run in planned)
     forecast = Forecast(checks, planned, at_once, "GPUs", seconds, 17 * 86_400.0, measured)
     monkeypatch.setattr(
-        "console.screens.launch.compose", lambda *_: Composed(forecast.checks, LAUNCH, forecast)
+        "mlebench_console.console.screens.launch.compose",
+        lambda *_: Composed(forecast.checks, LAUNCH, forecast),
     )
     places = Places(Path("/nowhere/config.toml"), Path("/nowhere/data"), Path("/nowhere/state"))
     settings = Settings(palette=palette, ascii_only=ascii_only)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from console.screens.logs import FileScreen
-from console.views.run import without_secrets
-from engine.places import Places
-from environment.runner import protocol
+from mlebench_console.console.screens.logs import FileScreen
+from mlebench_console.console.views.run import without_secrets
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import protocol
 from tests.console.conftest import OpenConsole
 from tests.console.world import NOW
 

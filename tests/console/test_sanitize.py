@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
-from console.sanitize import Span, plain, plain_lines, spans
+from mlebench_console.console.sanitize import Span, plain, plain_lines, spans
 
 ATTACKS = {
     "clear the screen": "\x1b[2J",

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from console.tui.app import ConsoleApp
-from console.tui.config import Settings
-from console.tui.reader import StateHealth
-from console.tui.theme import (
+from mlebench_console.console.tui.app import ConsoleApp
+from mlebench_console.console.tui.config import Settings
+from mlebench_console.console.tui.reader import StateHealth
+from mlebench_console.console.tui.theme import (
     ANSI,
     CONTRAST,
     DARK,
@@ -20,9 +20,9 @@ from console.tui.theme import (
     MONOCHROME,
     Palette,
 )
-from engine.control.status import lock_path
-from engine.places import Places
-from foundation.locks import FileLock
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.locks import FileLock
 from tests.console import worlds
 from tests.console.stillness import stillness
 from tests.console.world import FrozenClock, World

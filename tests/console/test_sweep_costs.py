@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.views.calls import (
+from mlebench_console.console.views.calls import (
     CallHistory,
     KnownPrices,
     cost_forms,
@@ -18,15 +18,15 @@ from console.views.calls import (
     short_cost,
     sweep_costs,
 )
-from engine.model_costs import Spending, spending_of
-from environment.gateway.dialects import Usage
-from environment.gateway.prices import TokenPrice, price_table
-from environment.gateway.records import Journal, ModelCall, Outcome
-from environment.runner import protocol
-from state.lifecycle import Outcome as RunOutcome
-from state.lifecycle import RunState, SweepState
-from state.records import Run, Sweep
-from state.usage.model_calls import ModelUse, UseOfRun
+from mlebench_console.engine.model_costs import Spending, spending_of
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.prices import TokenPrice, price_table
+from mlebench_console.environment.gateway.records import Journal, ModelCall, Outcome
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state.lifecycle import Outcome as RunOutcome
+from mlebench_console.state.lifecycle import RunState, SweepState
+from mlebench_console.state.records import Run, Sweep
+from mlebench_console.state.usage.model_calls import ModelUse, UseOfRun
 from tests.engine.scoreboard.worlds import SPEC
 
 # A dollar for each thousand tokens that come in.

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from competitions import registry
-from console.tui.painting import distinct_names, fit, foreign
-from engine.places import Places
-from state.lifecycle import FailureClass
+from mlebench_console.competitions import registry
+from mlebench_console.console.tui.painting import distinct_names, fit, foreign
+from mlebench_console.engine.places import Places
+from mlebench_console.state.lifecycle import FailureClass
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.world import World

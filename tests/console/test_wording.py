@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from competitions import registry
-from console import wording
-from engine.scoreboard.timeline import ExpectedEnd
+from mlebench_console.competitions import registry
+from mlebench_console.console import wording
+from mlebench_console.engine.scoreboard.timeline import ExpectedEnd
 from tests.slurm.fake import attempt_of
 
 

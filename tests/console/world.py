@@ -8,24 +8,24 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from console.wording import waits_in_queue
-from engine.control.status import EngineStatus, GpuUse, publish
-from engine.places import Places
-from engine.runs.intake import use_of
-from environment.gateway.dialects import Usage
-from environment.gateway.prices import price_table
-from environment.gateway.records import Journal, ModelCall
-from environment.gateway.records import Outcome as CallOutcome
-from environment.runner import protocol
-from environment.runner.code_snapshots import CodeSnapshots
-from foundation.files import remove_tree
-from state import datasets, runs, submissions, sweeps, transitions
-from state.database import Database
-from state.lifecycle import FailureClass, Outcome
-from state.records import HERE, DatasetState, Grade, StepState, SweepSpec, UsageSample
-from state.transitions import Failure
-from state.usage import model_calls
-from state.usage.samples import Samples
+from mlebench_console.console.wording import waits_in_queue
+from mlebench_console.engine.control.status import EngineStatus, GpuUse, publish
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.runs.intake import use_of
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.prices import price_table
+from mlebench_console.environment.gateway.records import Journal, ModelCall
+from mlebench_console.environment.gateway.records import Outcome as CallOutcome
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
+from mlebench_console.foundation.files import remove_tree
+from mlebench_console.state import datasets, runs, submissions, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, Outcome
+from mlebench_console.state.records import HERE, DatasetState, Grade, StepState, SweepSpec, UsageSample
+from mlebench_console.state.transitions import Failure
+from mlebench_console.state.usage import model_calls
+from mlebench_console.state.usage.samples import Samples
 
 # 2026-03-14 03:14:00 UTC
 NOW = 1_773_458_040.0

@@ -10,21 +10,21 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from competitions import registry
-from console.views.grading import PastGrading, write_past
-from engine.control import GpuUse
-from engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
-from engine.placements import nodes
-from engine.placements.commands import Node
-from engine.placements.nodes import Nodes
-from engine.places import Places
-from engine.scoreboard.reports import About, import_reports
-from state import datasets, events, experiments, integrity, runs, sweeps, transitions
-from state.database import open_for_writing
-from state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
-from state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from state.records import DatasetState, StepState
-from state.usage import budgets, outages
+from mlebench_console.competitions import registry
+from mlebench_console.console.views.grading import PastGrading, write_past
+from mlebench_console.engine.control import GpuUse
+from mlebench_console.engine.datasets.steps import CHECK, CHECKSUM, DOWNLOAD, PREPARE, STEPS
+from mlebench_console.engine.placements import nodes
+from mlebench_console.engine.placements.commands import Node
+from mlebench_console.engine.placements.nodes import Nodes
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.scoreboard.reports import About, import_reports
+from mlebench_console.state import datasets, events, experiments, integrity, runs, sweeps, transitions
+from mlebench_console.state.database import open_for_writing
+from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
+from mlebench_console.state.records import DatasetState, StepState
+from mlebench_console.state.usage import budgets, outages
 
 # 2026-03-14 03:14:00 UTC
 from tests.console.world import HOUR, NOW, World

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.images import connect
-from environment.container.processes import process_tree
-from environment.runner.docker.runtime import LABEL_STATE
-from foundation.problems import Problem
+from mlebench_console.engine.images import connect
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.runner.docker.runtime import LABEL_STATE
+from mlebench_console.foundation.problems import Problem
 from tests.engine.harness import eventually
 
 _PID_FILE = Path("/var/run/docker.pid")

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from engine.images import connect
-from environment.runner import protocol, secrets
-from environment.runner.docker.daemon import ensure_outside_network, remove_outside_network
-from environment.runner.docker.runtime import LABEL_STATE, DockerHost
-from environment.runner.protocol import Order
-from foundation import locks
-from state.records import Run
+from mlebench_console.engine.images import connect
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.docker.daemon import ensure_outside_network, remove_outside_network
+from mlebench_console.environment.runner.docker.runtime import LABEL_STATE, DockerHost
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation import locks
+from mlebench_console.state.records import Run
 from tests.engine.harness import Harness, eventually
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import find_agents
-from engine.images import build, connect, find_image, recipes_for
-from environment.runner.protocol import LOGS
-from foundation.problems import EnvironmentProblem, Problem
-from state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.engine.agents import find_agents
+from mlebench_console.engine.images import build, connect, find_image, recipes_for
+from mlebench_console.environment.runner.protocol import LOGS
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
 from tests.docker import mle_bench_agents
 from tests.docker.conftest import CHOICES
 from tests.docker.harness import PROBE, DockerHarness

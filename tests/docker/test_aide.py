@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from engine.agents import find_agents
-from engine.images import build, connect, recipes_for
-from engine.places import own_agents_folder
-from engine.providers import model_prices
-from engine.scoreboard import own_evidence, row_of
-from environment.gateway import records
-from environment.gateway.records import Outcome as CallOutcome
-from environment.runner import protocol
-from state import database
-from state.lifecycle import Outcome
+from mlebench_console.engine.agents import find_agents
+from mlebench_console.engine.images import build, connect, recipes_for
+from mlebench_console.engine.places import own_agents_folder
+from mlebench_console.engine.providers import model_prices
+from mlebench_console.engine.scoreboard import own_evidence, row_of
+from mlebench_console.environment.gateway import records
+from mlebench_console.environment.gateway.records import Outcome as CallOutcome
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state import database
+from mlebench_console.state.lifecycle import Outcome
 from tests.docker.conftest import CHOICES
 from tests.docker.harness import DockerHarness, serving
 

@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from engine.images import connect
-from environment.container.output import Ending
-from environment.runner import protocol
-from environment.runner.code_snapshots import read_snapshot
-from environment.runner.docker.daemon import USUAL_SOCKETS
-from environment.runner.docker.runtime import LABEL_STATE
+from mlebench_console.engine.images import connect
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.code_snapshots import read_snapshot
+from mlebench_console.environment.runner.docker.daemon import USUAL_SOCKETS
+from mlebench_console.environment.runner.docker.runtime import LABEL_STATE
 from tests.docker.conftest import having_the_daemon
 from tests.docker.harness import PROBE
 from tests.engine.harness import COMPETITION, SUBMIT
@@ -68,9 +68,9 @@ def run_as_operator(home: Path, script: str) -> Ending:
             *("setpriv", f"--reuid={OPERATOR}", f"--regid={OPERATOR}", f"--groups={socket.stat().st_gid}"),
             # To read, and no more: the interpreter may lie in root's home.
             *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"),
-            *(sys.executable, "-m", "environment.runner", "--once", str(attempt)),
+            *(sys.executable, "-m", "mlebench_console.environment.runner", "--once", str(attempt)),
         ],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(home)},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "src"), "HOME": str(home)},
         cwd=home,
         check=True,
         timeout=120,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 
-from environment.container.output import Ending
-from environment.runner import protocol
-from state.lifecycle import Outcome
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state.lifecycle import Outcome
 from tests.docker.harness import DockerHarness
 from tests.engine.harness import SUBMIT
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.images import connect, export, exported
-from environment.runner.process import image_files
-from foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.engine.images import connect, export, exported
+from mlebench_console.environment.runner.process import image_files
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from tests.docker.conftest import having_the_daemon
 from tests.environment.runner.small_image import small_image
 

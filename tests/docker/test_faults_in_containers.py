@@ -7,11 +7,11 @@ from functools import partial
 
 import pytest
 
-from engine.images import connect
-from environment.runner import protocol
-from state import database, events
-from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Run
+from mlebench_console.engine.images import connect
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state import database, events
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.state.records import Run
 from tests.docker.daemon import kill_and_restart_the_daemon
 from tests.docker.harness import DockerHarness
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, eventually
@@ -116,7 +116,7 @@ def test_a_grading_server_that_dies_is_there_again(docker: DockerHarness) -> Non
     kill = (
         "import os, signal\n"
         "for p in os.listdir('/proc'):\n"
-        "    if p.isdigit() and b'environment.grading_server' in open(f'/proc/{p}/cmdline', 'rb').read():\n"
+        "    if p.isdigit() and b'.environment.grading_server' in open(f'/proc/{p}/cmdline', 'rb').read():\n"
         "        os.kill(int(p), signal.SIGKILL)\n"
     )
     begun = connect().exec_create(grader, ["/opt/grader/bin/python", "-c", kill])

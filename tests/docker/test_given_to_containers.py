@@ -7,13 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions import registry
-from competitions.descriptions import obfuscated_description
-from engine import prepare_competition
-from engine.places import Places
-from environment import __path__ as environment_path
-from environment.runner import protocol
-from state.lifecycle import RunState
+from mlebench_console import prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.descriptions import obfuscated_description
+from mlebench_console.engine.places import Places
+from mlebench_console.environment import __path__ as environment_path
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state.lifecycle import RunState
 from tests.docker.conftest import having_the_daemon
 from tests.docker.harness import DockerHarness
 from tests.engine.harness import COMPETITION, SUBMIT, lines

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from engine.images import build, check, connect, find_image, recipes_for
-from engine.images.building import Recipe
-from engine.options.requests import BuildImages
-from environment.runner.docker import daemon
-from environment.runner.docker.plans import Plan
-from foundation.problems import EnvironmentProblem
+from mlebench_console.engine.images import build, check, connect, find_image, recipes_for
+from mlebench_console.engine.images.building import Recipe
+from mlebench_console.engine.options.requests import BuildImages
+from mlebench_console.environment.runner.docker import daemon
+from mlebench_console.environment.runner.docker.plans import Plan
+from mlebench_console.foundation.problems import EnvironmentProblem
 from tests.docker.conftest import CHOICES, having_the_daemon
 from tests.machine import BASE_IMAGE
 
@@ -40,7 +40,10 @@ def the_daemon(images: None) -> Iterator[None]:
 
 def command(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "console", "images", *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "mlebench_console.console", "images", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == code, (done.stdout, done.stderr)
     return done

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from engine.images import connect
-from engine.runs.failures import last_lines
-from environment.container.output import Ending
-from environment.container.run_log import CUT_MARK
-from environment.runner import protocol
-from state.lifecycle import FailureClass, Outcome
-from state.records import Run
+from mlebench_console.engine.images import connect
+from mlebench_console.engine.runs.failures import last_lines
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.container.run_log import CUT_MARK
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state.lifecycle import FailureClass, Outcome
+from mlebench_console.state.records import Run
 from tests.docker.harness import PROBE, DockerHarness, serving
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, eventually
 

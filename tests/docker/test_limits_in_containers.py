@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from docker.errors import APIError
 
-from engine.images import connect
-from environment.runner import protocol
-from environment.runner.docker.runtime import DockerHost, DockerSandbox
-from environment.runner.protocol import Order
-from foundation.problems import Problem
-from state.lifecycle import FailureClass, Outcome
+from mlebench_console.engine.images import connect
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.docker.runtime import DockerHost, DockerSandbox
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.state.lifecycle import FailureClass, Outcome
 from tests.docker.harness import DockerHarness
 from tests.engine.harness import SUBMIT, eventually, lines, shown
 from tests.machine import BASE_IMAGE

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from environment.gateway import records
-from environment.gateway.records import Outcome
-from environment.runner import protocol
+from mlebench_console.environment.gateway import records
+from mlebench_console.environment.gateway.records import Outcome
+from mlebench_console.environment.runner import protocol
 from tests.docker.harness import DockerHarness
 from tests.engine.harness import SUBMIT, eventually, kill_holder
 from tests.engine.test_model_gateway import Elsewhere, assert_nothing_holds, elsewhere

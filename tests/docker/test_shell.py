@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from engine.images import connect
-from engine.runs.shell import SHELLS
+from mlebench_console.engine.images import connect
+from mlebench_console.engine.runs.shell import SHELLS
 from tests.docker.harness import PROBE, DockerHarness
 from tests.engine.harness import COMPETITION, SUBMIT, WAIT_FOR_GO, eventually
 
@@ -45,7 +45,7 @@ def arguments(docker: DockerHarness, *more: str) -> list[str]:
         f"--data-dir={places.data_dir}",
         f"--state-dir={places.state_dir}",
     ]
-    return [sys.executable, "-m", "console", *own, "runs", "shell", *more]
+    return [sys.executable, "-m", "mlebench_console.console", *own, "runs", "shell", *more]
 
 
 def nothing_is_left(docker: DockerHarness) -> bool:

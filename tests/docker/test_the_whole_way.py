@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from engine.places import own_agents_folder
-from environment.runner import protocol
-from foundation.problems import Problem
-from state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.engine.places import own_agents_folder
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
 from tests.docker.harness import DockerHarness
 from tests.engine.harness import SUBMIT, lines, shown
 

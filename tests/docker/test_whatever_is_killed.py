@@ -14,14 +14,22 @@ from typing import Any
 import pytest
 from docker.errors import APIError
 
-from engine import prepare_competition
-from engine.control.status import lock_path
-from engine.demo_data import DEMO_COMPETITIONS, authors, cactus, conductors, generate, insults, spaceship
-from engine.images import connect
-from engine.places import Places
-from environment.runner import protocol
-from state.lifecycle import FailureClass, RunState
-from state.records import Run
+from mlebench_console import prepare_competition
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.demo_data import (
+    DEMO_COMPETITIONS,
+    authors,
+    cactus,
+    conductors,
+    generate,
+    insults,
+    spaceship,
+)
+from mlebench_console.engine.images import connect
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state.lifecycle import FailureClass, RunState
+from mlebench_console.state.records import Run
 from tests.docker.conftest import having_the_daemon
 from tests.docker.daemon import kill_and_restart_the_daemon
 from tests.docker.harness import DockerHarness

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.places import Places
-from state import database
-from state.database import Database
+from mlebench_console.engine.places import Places
+from mlebench_console.state import database
+from mlebench_console.state.database import Database
 from tests.engine.harness import Harness, prepare_data
 
 

@@ -7,14 +7,14 @@ import sys
 import time
 from pathlib import Path
 
-from engine import control
-from engine.control.status import lock_path
-from engine.places import Places
-from environment.container.run_log import GAP_MARK, log_parts
-from environment.runner import protocol
-from environment.runner.host import readings
-from foundation import locks
-from state.lifecycle import Outcome, RunState
+from mlebench_console.engine import control
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.container.run_log import GAP_MARK, log_parts
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host import readings
+from mlebench_console.foundation import locks
+from mlebench_console.state.lifecycle import Outcome, RunState
 from tests.engine.harness import SUBMIT, Harness, eventually
 from tests.engine.test_fault_drill import assert_ended_once
 

@@ -14,19 +14,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from engine import control, prepare_competition
-from engine.control.status import lock_path
-from engine.demo_data import NOTICE, generate
-from engine.options.requests import ShownRun
-from engine.places import Places
-from environment.container.processes import process_tree
-from environment.runner import protocol
-from environment.runner.host import readings
-from environment.runner.process import containment
-from environment.runner.protocol import Order
-from foundation import locks
-from state import database, events, runs
-from state.records import Attempt, Run
+from mlebench_console import prepare_competition
+from mlebench_console.engine import control
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.demo_data import NOTICE, generate
+from mlebench_console.engine.options.requests import ShownRun
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host import readings
+from mlebench_console.environment.runner.process import containment
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation import locks
+from mlebench_console.state import database, events, runs
+from mlebench_console.state.records import Attempt, Run
 
 PATIENCE = 60.0
 SLOTS = 10  # more than this machine may have processors: most agents of these tests only wait
@@ -177,7 +178,7 @@ class Harness:
         workers = [
             child.pid
             for child in process_tree().children.get(engine, ())
-            if b"foundation.workers" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
+            if b"mlebench_console.foundation.workers" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
         ]
         for worker in workers:
             os.killpg(worker, signal.SIGKILL)  # with what wraps it

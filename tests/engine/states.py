@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from state import sweeps
-from state.database import Database
-from state.records import Sweep, SweepSpec
+from mlebench_console.state import sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Sweep, SweepSpec
 
 
 def new_sweep(

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from engine import claims
-from engine.claims import Claimed, claimed, claimed_folder
-from engine.space import DiskFull
+from mlebench_console.engine import claims
+from mlebench_console.engine.claims import Claimed, claimed, claimed_folder
+from mlebench_console.engine.space import DiskFull
 
 ELSEWHERE = {"token": "t", "host": "other", "place": "boot:1", "pid": 1, "started": "1"}
 HOLD = """
 import os, signal, sys
 from pathlib import Path
-from engine.claims import claimed
+from mlebench_console.engine.claims import claimed
 with claimed(Path(sys.argv[1]), "x"):
     os.kill(os.getpid(), signal.SIGKILL)
 """

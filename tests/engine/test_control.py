@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from engine import control
-from engine.control import client
-from engine.control.client import engine_command
-from engine.control.status import lock_path, owner_path, status_path
-from foundation import locks
-from foundation.locks import FileLock
-from foundation.problems import EnvironmentProblem, StateProblem
-from state import database
+from mlebench_console.engine import control
+from mlebench_console.engine.control import client
+from mlebench_console.engine.control.client import engine_command
+from mlebench_console.engine.control.status import lock_path, owner_path, status_path
+from mlebench_console.foundation import locks
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem
+from mlebench_console.state import database
 from tests.engine.harness import Harness, eventually
 
 # No file takes a byte, a log neither: a write fails with EFBIG in place of ENOSPC.
@@ -92,7 +92,8 @@ def test_a_second_engine_is_refused_in_clear_words(harness: Harness) -> None:
 
 def test_two_that_start_it_at_once_both_get_it(harness: Harness) -> None:
     script = (
-        "import sys; from pathlib import Path; from engine.places import Places; from engine import control;"
+        "import sys; from pathlib import Path; from mlebench_console.engine.places import Places;"
+        "from mlebench_console.engine import control;"
         "print(control.ensure_running(Places(*map(Path, sys.argv[1:]))).pid)"
     )
     places = harness.places
@@ -197,7 +198,8 @@ def test_the_unit_names_this_very_engine(harness: Harness) -> None:
 
 def test_watching_costs_no_heavy_import() -> None:
     script = (
-        "import sys, engine.control; heavy = {'pandas', 'numpy', 'yaml', 'docker', 'psutil', 'textual'};"
+        "import sys, mlebench_console.engine.control;"
+        "heavy = {'pandas', 'numpy', 'yaml', 'docker', 'psutil', 'textual'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import get_agent
-from engine.control import RefusedRequest
-from engine.images import bring, exported, images_of_runs
-from engine.places import images_folder
-from environment.runner import protocol
-from environment.runner.protocol import ImageFile
-from foundation.problems import DataProblem
-from state.lifecycle import Outcome
+from mlebench_console.engine.agents import get_agent
+from mlebench_console.engine.control import RefusedRequest
+from mlebench_console.engine.images import bring, exported, images_of_runs
+from mlebench_console.engine.places import images_folder
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import ImageFile
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state.lifecycle import Outcome
 from tests.engine.harness import SUBMIT, Harness
 from tests.engine.test_model_gateway import Elsewhere, elsewhere
 from tests.environment.gateway.provider import KEY, TEXT

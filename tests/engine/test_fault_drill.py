@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from environment.container.processes import process_tree
-from environment.runner import protocol
-from environment.runner.host import readings
-from foundation import locks
-from state import database, events, submissions
-from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Run
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host import readings
+from mlebench_console.foundation import locks
+from mlebench_console.state import database, events, submissions
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.state.records import Run
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually, kill_holder, lines, shown
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")
@@ -232,7 +232,7 @@ def test_the_submission_is_graded_while_the_agent_works(harness: Harness) -> Non
 
 
 def test_an_orderly_stop_of_the_engine_lets_agents_go_on(harness: Harness) -> None:
-    from engine import control
+    from mlebench_console.engine import control
 
     harness.agent("worker", WORK)
     harness.start()
@@ -246,7 +246,7 @@ def test_an_orderly_stop_of_the_engine_lets_agents_go_on(harness: Harness) -> No
 
 
 def test_stopping_with_runs_leaves_nothing_running(harness: Harness) -> None:
-    from engine import control
+    from mlebench_console.engine import control
 
     harness.agent("worker", WORK)
     harness.start()
@@ -268,7 +268,7 @@ def test_what_a_signal_ends_is_told_by_its_name(harness: Harness) -> None:
 
 def test_a_state_that_an_attempt_left_half_made_is_resumed(harness: Harness, tmp_path: Path) -> None:
     """The intent is in the state, nothing is on disk: as if the engine had died between the two."""
-    from state import runs, transitions
+    from mlebench_console.state import runs, transitions
 
     harness.agent("worker", SUBMIT)
     harness.start()
@@ -318,7 +318,7 @@ def test_a_validation_server_that_was_killed_is_there_again_and_what_fails_meanw
     server = next(
         child.pid
         for child in process_tree().children[shim]
-        if b"environment.grading_server" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
+        if b"mlebench_console.environment.grading_server" in Path(f"/proc/{child.pid}/cmdline").read_bytes()
     )
     socket = harness.folder(run) / protocol.GRADER / protocol.GRADER_SOCKET
     before = socket.stat().st_ctime_ns

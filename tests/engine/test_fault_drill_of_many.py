@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from engine import control
-from state import database
-from state.lifecycle import FailureClass
+from mlebench_console.engine import control
+from mlebench_console.state import database
+from mlebench_console.state.lifecycle import FailureClass
 from tests.engine.harness import SUBMIT, Harness, eventually
 from tests.engine.test_fault_drill import WORK, assert_ended_once, assert_finished_whole
 

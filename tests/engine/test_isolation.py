@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from environment.container.output import Ending
-from environment.container.redaction import MARK
-from environment.runner import protocol, secrets
-from environment.runner.code_snapshots import read_kept, read_snapshot
-from foundation.problems import EnvironmentProblem
-from state import database, events
-from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Run
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.container.redaction import MARK
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.code_snapshots import read_kept, read_snapshot
+from mlebench_console.foundation.problems import EnvironmentProblem
+from mlebench_console.state import database, events
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.state.records import Run
 from tests.engine.harness import COMPETITION, SUBMIT, Harness
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.kaggle.credentials import find_credentials
+from mlebench_console.engine.kaggle.credentials import find_credentials
 
 TOKEN = "KGAT_0123456789"
 

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from environment.runner import protocol
-from environment.runner.process.containment import held_limits
-from state import database, events
-from state.lifecycle import FailureClass, RunState
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.process.containment import held_limits
+from mlebench_console.state import database, events
+from mlebench_console.state.lifecycle import FailureClass, RunState
 from tests.engine.harness import SUBMIT, WAIT_FOR_GO, Harness, eventually, lines
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.model_costs import spending_of
-from engine.runs.intake import use_of
-from environment.gateway.dialects import Usage
-from environment.gateway.prices import TokenPrice, price_table
-from environment.gateway.records import ModelCall, Outcome
-from state import database, runs, transitions
-from state.usage import model_calls
+from mlebench_console.engine.model_costs import spending_of
+from mlebench_console.engine.runs.intake import use_of
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.prices import TokenPrice, price_table
+from mlebench_console.environment.gateway.records import ModelCall, Outcome
+from mlebench_console.state import database, runs, transitions
+from mlebench_console.state.usage import model_calls
 from tests.engine.scoreboard.worlds import SPEC
 from tests.engine.states import new_sweep
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from environment.gateway import records
-from environment.gateway.dialects import Usage
-from environment.gateway.records import Outcome
-from environment.runner import protocol
-from state import database, events
-from state.usage import model_calls
-from state.usage.model_calls import ModelUse
+from mlebench_console.environment.gateway import records
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.records import Outcome
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state import database, events
+from mlebench_console.state.usage import model_calls
+from mlebench_console.state.usage.model_calls import ModelUse
 from tests.engine.harness import SUBMIT, Harness, eventually, kill_holder, lines
 from tests.environment.gateway import hunter
 from tests.environment.gateway.provider import KEY, TEXT, Provider

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.descriptions import obfuscated_description
-from engine.agents import get_agent, wants_obfuscated
-from engine.options.sweep import SweepOptions, options_of, resolve
-from engine.places import Places, own_agents_folder
-from engine.scoreboard import find_evidence
-from environment import __path__ as environment_path
-from environment.runner import protocol
-from environment.runner.protocol import Order
-from state import database, submissions
-from state.lifecycle import RunState
-from state.records import Grade, Run
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.descriptions import obfuscated_description
+from mlebench_console.engine.agents import get_agent, wants_obfuscated
+from mlebench_console.engine.options.sweep import SweepOptions, options_of, resolve
+from mlebench_console.engine.places import Places, own_agents_folder
+from mlebench_console.engine.scoreboard import find_evidence
+from mlebench_console.environment import __path__ as environment_path
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.state import database, submissions
+from mlebench_console.state.lifecycle import RunState
+from mlebench_console.state.records import Grade, Run
 from tests.engine.harness import COMPETITION, SUBMIT, Harness
 
 # As MLE-bench's agents begin: what they would put in place themselves must not have to be.

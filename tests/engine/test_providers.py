@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.providers import all_providers, keys_of, providers_of, without_keys
-from environment.runner.protocol import ModelProvider
-from foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.engine.providers import all_providers, keys_of, providers_of, without_keys
+from mlebench_console.environment.runner.protocol import ModelProvider
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 
 def test_a_known_provider_is_changed_and_another_one_is_added(tmp_path: Path) -> None:

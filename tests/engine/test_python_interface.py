@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import aggregate, leaderboard_row, results_frame
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console import aggregate, leaderboard_row, results_frame
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 ROOT = Path(__file__).parents[2]
 OPERAND = ROOT / "tests/engine/scoreboard/operand_row.csv"

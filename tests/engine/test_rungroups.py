@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.rungroups import (
+from mlebench_console.engine.rungroups import (
     MAPPING_NAME,
     SubmissionLine,
     competition_of,
@@ -22,8 +22,8 @@ from engine.rungroups import (
     write_mapping,
     write_submissions,
 )
-from environment.container.trees import Entry, open_file
-from foundation.problems import DataProblem
+from mlebench_console.environment.container.trees import Entry, open_file
+from mlebench_console.foundation.problems import DataProblem
 
 RUN = "leaf-classification_11111111-2222-4333-8444-555555555555"
 
@@ -158,6 +158,6 @@ def test_a_link_that_is_put_in_a_folders_place_meanwhile_is_not_followed(
         code.symlink_to(secret, target_is_directory=True)
         return open_file(entry)
 
-    monkeypatch.setattr("engine.rungroups.open_file", swap)
+    monkeypatch.setattr("mlebench_console.engine.rungroups.open_file", swap)
     copy_tree(tmp_path / "code", tmp_path / "copy")
     assert (tmp_path / "copy" / "inside" / "train.py").read_text() == "code"

@@ -12,7 +12,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.settings import (
+from mlebench_console.engine.settings import (
     ConsoleSettings,
     EngineSettings,
     NotificationSettings,
@@ -26,7 +26,7 @@ from engine.settings import (
     with_value,
     write_value,
 )
-from foundation.problems import UsageProblem
+from mlebench_console.foundation.problems import UsageProblem
 
 FILE = """# mine
 [places]

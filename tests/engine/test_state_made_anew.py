@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from engine.control.status import lock_path
-from environment.runner import protocol
-from foundation.locks import FileLock
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.locks import FileLock
 from tests.engine.harness import PATIENCE, Harness, eventually
 
 
@@ -34,7 +34,7 @@ def test_an_engine_ends_when_its_state_is_replaced(harness: Harness) -> None:
 
 def test_a_runner_ends_when_its_state_is_replaced(tmp_path: Path) -> None:
     state_dir = tmp_path / "state"
-    command = [sys.executable, "-m", "environment.runner", f"--state-dir={state_dir}"]
+    command = [sys.executable, "-m", "mlebench_console.environment.runner", f"--state-dir={state_dir}"]
     with subprocess.Popen(command) as runner:
         lock = state_dir / protocol.RUNNER / protocol.RUNNER_LOCK
         eventually(lambda: lock.exists() and lock.read_text())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import environment
+from mlebench_console import environment
 
 FOLDER = Path(environment.__path__[0])
 

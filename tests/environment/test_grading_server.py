@@ -19,9 +19,15 @@ from pathlib import Path
 
 import pytest
 
-import environment
-from environment.grading_server.server import RateLimit, Service, Validity, check_form, make_server
-from foundation.workers import Limits
+from mlebench_console import environment
+from mlebench_console.environment.grading_server.server import (
+    RateLimit,
+    Service,
+    Validity,
+    check_form,
+    make_server,
+)
+from mlebench_console.foundation.workers import Limits
 from tests.engine.harness import eventually
 
 SCRIPT = Path(environment.__path__[0]) / "validate_submission.sh"
@@ -340,7 +346,13 @@ def test_a_dataset_that_is_gone_is_not_held_against_a_submission(tmp_path: Path)
 
 
 def command_of_a_server(folder: Path, prepared: Path) -> list[str]:
-    command = [sys.executable, "-m", "environment.grading_server", "--competition", "spaceship-titanic"]
+    command = [
+        sys.executable,
+        "-m",
+        "mlebench_console.environment.grading_server",
+        "--competition",
+        "spaceship-titanic",
+    ]
     command += ["--prepared", str(prepared), "--record", str(folder / "validations.jsonl")]
     return [*command, "--uploads", str(folder / "uploads"), "--socket", str(folder / "v.sock")]
 

@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from foundation.problems import StateProblem
-from foundation.workers import ReportProgress
+from mlebench_console.foundation.problems import StateProblem
+from mlebench_console.foundation.workers import ReportProgress
 
 
 def add(a: int, b: int, *, report_progress: ReportProgress) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foundation.files import (
+from mlebench_console.foundation.files import (
     reading_untrusted,
     remove_tree,
     replacing,
@@ -15,7 +15,7 @@ from foundation.files import (
     write_json,
     write_text,
 )
-from foundation.problems import DataProblem
+from mlebench_console.foundation.problems import DataProblem
 
 
 def test_a_failed_write_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_tree_is_removed_though_its_folders_are_closed_and_links_in_it_are_not
     script = """
 import os, sys
 from pathlib import Path
-from foundation.files import remove_tree
+from mlebench_console.foundation.files import remove_tree
 if os.getuid() == 0:
     os.setgid(1000), os.setuid(1000)
 tree, kept = Path(sys.argv[1]), sys.argv[2]

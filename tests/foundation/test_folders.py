@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from foundation import files
-from foundation.folders import content_digest, copy_read_only, make_writable
-from foundation.problems import DataProblem
+from mlebench_console.foundation import files
+from mlebench_console.foundation.folders import content_digest, copy_read_only, make_writable
+from mlebench_console.foundation.problems import DataProblem
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foundation import jsonlines
+from mlebench_console.foundation import jsonlines
 
 
 def test_a_torn_last_line_waits_until_it_is_whole(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from foundation.clock import iso, run_group_stamp
-from foundation.locks import FileLock, is_held
-from foundation.problems import DataProblem, Problem
+from mlebench_console.foundation.clock import iso, run_group_stamp
+from mlebench_console.foundation.locks import FileLock, is_held
+from mlebench_console.foundation.problems import DataProblem, Problem
 
 
 def test_a_problem_is_told_in_two_lines() -> None:
@@ -42,7 +42,7 @@ def test_a_lock_has_one_holder(tmp_path: Path) -> None:
 
 def test_a_killed_holder_leaves_no_stale_lock(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from foundation.locks import FileLock;"
+        "import sys, time; from pathlib import Path; from mlebench_console.foundation.locks import FileLock;"
         f"lock = FileLock(Path({str(tmp_path / 'lock')!r})); assert lock.acquire(note='x');"
         "print('held', flush=True); time.sleep(60)"
     )

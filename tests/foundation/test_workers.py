@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from environment.container.processes import process_tree
-from environment.runner.host import readings
-from foundation.problems import EnvironmentProblem, StateProblem
-from foundation.workers import Ended, Limits, Progressed, WorkerPool
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.runner.host import readings
+from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem
+from mlebench_console.foundation.workers import Ended, Limits, Progressed, WorkerPool
 from tests.engine.harness import eventually
 
 JOBS = "tests.foundation.jobs"

@@ -35,14 +35,14 @@ def main() -> int:
     clock = FastClock(float(sys.argv[1]), float(sys.argv[2]))
     what, *arguments = sys.argv[3:]
     if what == "engine":
-        from engine.datasets import queue
-        from engine.supervisor import __main__ as engine
+        from mlebench_console.engine.datasets import queue
+        from mlebench_console.engine.supervisor import __main__ as engine
 
         setattr(engine, "SystemClock", lambda: clock)  # noqa: B010 - not the class that it replaces
         setattr(queue, "PRELOAD", (*queue.PRELOAD, vector_facts.__name__))  # noqa: B010 - one more than its type says
         return engine.main(arguments)
-    from console.cli.program import run
-    from engine.control import client
+    from mlebench_console.console.cli.program import run
+    from mlebench_console.engine.control import client
 
     own_command = client.engine_command
     client.engine_command = lambda places: command(clock, "engine", *own_command(places)[3:])

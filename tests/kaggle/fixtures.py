@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.model import Competition
-from engine.datasets import facts
-from foundation.locks import FileLock
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Competition
+from mlebench_console.engine.datasets import facts
+from mlebench_console.foundation.locks import FileLock
 from tests.kaggle.loopback import KEY, USERNAME, Loopback
 
 _PATIENCE_SECONDS = 240.0

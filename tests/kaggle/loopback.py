@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from competitions import registry
+from mlebench_console.competitions import registry
 from tests.conformance.trees import VECTORS
 
 PORT = 7777

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from engine import control
-from engine.control.status import lock_path
-from engine.places import Places
-from environment.container.processes import process_tree
-from foundation import locks
-from state import database, datasets
-from state.records import DatasetState
+from mlebench_console.engine import control
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.foundation import locks
+from mlebench_console.state import database, datasets
+from mlebench_console.state.records import DatasetState
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.kaggle.fast import FastClock, command
 from tests.kaggle.loopback import Fault, Loopback, published_apart
@@ -122,7 +122,7 @@ class Outage:
         asked = ["prepare", "--list", str(self._list), "--skip-verification"]
         return subprocess.Popen(
             command(self._clock, "console", *flags, *asked),
-            env=os.environ | {"PYTHONPATH": str(_ROOT)},
+            env=os.environ | {"PYTHONPATH": str(_ROOT / "src")},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

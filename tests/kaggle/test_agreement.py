@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.model import Checksums
-from engine import agreement, control, prepare_competition
-from engine.agreement import examine, report_of
-from engine.datasets.prepared import checksums
-from engine.layout import dataset_folder
-from engine.places import Places
+from mlebench_console import prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Checksums
+from mlebench_console.engine import agreement, control
+from mlebench_console.engine.agreement import examine, report_of
+from mlebench_console.engine.datasets.prepared import checksums
+from mlebench_console.engine.layout import dataset_folder
+from mlebench_console.engine.places import Places
 from tests.conformance.trees import VECTORS, Vector
 from tests.console.cli.conftest import Cli
 from tests.kaggle.loopback import Loopback

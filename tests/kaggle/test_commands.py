@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from competitions.model import Competition
-from engine import control
-from engine.places import Places
+from mlebench_console.competitions.model import Competition
+from mlebench_console.engine import control
+from mlebench_console.engine.places import Places
 from tests.console.cli.conftest import Cli
 from tests.engine.harness import eventually
 from tests.kaggle.fixtures import LOSS, login
@@ -147,7 +147,7 @@ def test_a_terminal_shows_bars_and_an_interrupt_leaves_the_engine_at_it(
     # The first answers the check; however late the interrupt comes, the download still stands still.
     three.shelves[OPEN].faults.extend([Fault(), *[Fault(stall=True)] * 20])
     ours, theirs = os.openpty()
-    command = [sys.executable, "-m", "console", f"--state-dir={places.state_dir}"]
+    command = [sys.executable, "-m", "mlebench_console.console", f"--state-dir={places.state_dir}"]
     command += [f"--data-dir={places.data_dir}", f"--config={places.config_file}"]
     shown = b""
     with subprocess.Popen(
@@ -271,7 +271,8 @@ def test_leaderboards_of_a_checkout_of_mle_bench_are_imported(
 def test_kaggles_client_prints_nothing_into_our_output(cli: Cli, places: Places) -> None:
     """Importing the package `kaggle` without credentials prints a banner and exits; we only use its SDK."""
     asked: dict[str, Any] = {"capture_output": True, "text": True, "env": {**os.environ}}
-    program = "import sys, engine.kaggle.client as c, kagglesdk.kaggle_client; print('kaggle' in sys.modules)"
+    program = "import sys, mlebench_console.engine.kaggle.client, kagglesdk.kaggle_client\n"
+    program += "print('kaggle' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], **asked)
     assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
 

@@ -15,21 +15,21 @@ from typing import TypedDict
 
 import pytest
 
-from competitions import registry
-from competitions.descriptions import identifying_words
-from competitions.kit.archives import zip_tree
-from competitions.model import Checksums
-from competitions.task import Preparation
-from engine.datasets import preparing
-from engine.datasets.estimates import estimate, peak_bytes
-from engine.datasets.plans import Options
-from engine.datasets.prepared import pruning
-from engine.datasets.prepared.verification import verify
-from engine.datasets.preparing import prepare
-from engine.datasets.sources.access import ask_access
-from engine.kaggle import KaggleFailure
-from engine.layout import dataset_folder, is_prepared
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.descriptions import identifying_words
+from mlebench_console.competitions.kit.archives import zip_tree
+from mlebench_console.competitions.model import Checksums
+from mlebench_console.competitions.task import Preparation
+from mlebench_console.engine.datasets import preparing
+from mlebench_console.engine.datasets.estimates import estimate, peak_bytes
+from mlebench_console.engine.datasets.plans import Options
+from mlebench_console.engine.datasets.prepared import pruning
+from mlebench_console.engine.datasets.prepared.verification import verify
+from mlebench_console.engine.datasets.preparing import prepare
+from mlebench_console.engine.datasets.sources.access import ask_access
+from mlebench_console.engine.kaggle import KaggleFailure
+from mlebench_console.engine.layout import dataset_folder, is_prepared
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.kaggle.loopback import Loopback
 
@@ -74,7 +74,7 @@ def test_a_zip_is_kept_unless_it_is_discarded_and_raw_goes_unless_it_is_kept(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from engine.datasets import preparing
+from mlebench_console.engine.datasets import preparing
 def die(*told): os.kill(os.getpid(), signal.SIGKILL)
 preparing._run = die
 preparing.prepare(sys.argv[1], data_dir=sys.argv[2], options=preparing.Options(verify=False, discard_zip=True))

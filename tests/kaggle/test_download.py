@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.kaggle import (
+from mlebench_console.engine.kaggle import (
     CredentialsRefused,
     KaggleFailure,
     KaggleUnreachable,
@@ -24,9 +24,9 @@ from engine.kaggle import (
     RulesNotAccepted,
     client,
 )
-from engine.kaggle.client import Kaggle
-from engine.kaggle.download import download
-from engine.space import DiskFull
+from mlebench_console.engine.kaggle.client import Kaggle
+from mlebench_console.engine.kaggle.download import download
+from mlebench_console.engine.space import DiskFull
 from tests.clocks import HandClock
 from tests.kaggle.fixtures import login
 from tests.kaggle.loopback import KEY, SIGNATURE, TOKEN, Fault, Loopback, cuts
@@ -107,8 +107,8 @@ def test_a_killed_download_goes_on_where_it_was(loopback: Loopback, target: Path
     program = (
         "import os, signal, sys\n"
         "from pathlib import Path\n"
-        "from engine.kaggle.client import Kaggle\n"
-        "from engine.kaggle.download import download\n"
+        "from mlebench_console.engine.kaggle.client import Kaggle\n"
+        "from mlebench_console.engine.kaggle.download import download\n"
         "def die(seconds, why): os.kill(os.getpid(), signal.SIGKILL)\n"
         "with Kaggle(wait=die) as kaggle:\n"
         f"    download(kaggle, {ID!r}, Path(sys.argv[1]), report=lambda done, total: None)\n"
@@ -213,7 +213,7 @@ def test_what_does_not_fit_is_not_begun(
     loopback: Loopback, target: Path, waits: Waits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loopback.add(ID, archive=BODY)
-    monkeypatch.setattr("engine.space.free_bytes", lambda folder: 4_000_000)
+    monkeypatch.setattr("mlebench_console.engine.space.free_bytes", lambda folder: 4_000_000)
     with pytest.raises(DiskFull, match=r"5\.0 MB are needed .*, 4\.0 MB are free"):
         fetch(target, waits)
 

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.leaderboards import percentile, scores_of
-from competitions.model import Competition
-from engine.datasets import facts
-from engine.datasets.facts import (
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.leaderboards import percentile, scores_of
+from mlebench_console.competitions.model import Competition
+from mlebench_console.engine.datasets import facts
+from mlebench_console.engine.datasets.facts import (
     KnownLeaderboard,
     import_leaderboard,
     medal_positions,
     refresh_leaderboard,
     thresholds_of,
 )
-from engine.datasets.plans import Options
-from engine.datasets.preparing import prepare
-from foundation.problems import DataProblem
+from mlebench_console.engine.datasets.plans import Options
+from mlebench_console.engine.datasets.preparing import prepare
+from mlebench_console.foundation.problems import DataProblem
 from tests.kaggle.fixtures import LOSS
 from tests.kaggle.loopback import Loopback
 

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from engine.integrity import kernels
-from engine.places import Places
+from mlebench_console.engine.integrity import kernels
+from mlebench_console.engine.places import Places
 from tests.console.cli.conftest import Cli
 from tests.kaggle.loopback import Loopback, OfferedKernel
 

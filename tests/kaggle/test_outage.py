@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.places import Places
+from mlebench_console.engine.places import Places
 from tests.kaggle.loopback import Loopback
 from tests.kaggle.outage import Outage
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.model import Competition, PublishedFile
-from engine import prepare_competition
-from engine.datasets import preparing
-from engine.datasets.sources import published
+from mlebench_console import prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Competition, PublishedFile
+from mlebench_console.engine.datasets import preparing
+from mlebench_console.engine.datasets.sources import published
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.kaggle.loopback import Fault, Loopback, published_apart, storage_url
 from tests.kaggle.test_download import Waits

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.places import Places
-from state import database, datasets
-from state.records import Dataset, DatasetState
+from mlebench_console.engine.places import Places
+from mlebench_console.state import database, datasets
+from mlebench_console.state.records import Dataset, DatasetState
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.engine.harness import Harness, eventually
 from tests.kaggle.loopback import Fault, Loopback

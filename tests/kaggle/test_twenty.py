@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from engine import control
-from engine.control.status import lock_path
-from engine.places import Places
-from foundation import locks
-from state import database, datasets
-from state.records import Dataset, DatasetState
+from mlebench_console.engine import control
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation import locks
+from mlebench_console.state import database, datasets
+from mlebench_console.state.records import Dataset, DatasetState
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.engine.harness import eventually
 from tests.kaggle.loopback import Fault, Loopback, cuts
@@ -88,7 +88,7 @@ def kill_engine(places: Places) -> None:
 
 
 def prepare(places: Places, names: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "console", f"--state-dir={places.state_dir}"]
+    command = [sys.executable, "-m", "mlebench_console.console", f"--state-dir={places.state_dir}"]
     command += [f"--data-dir={places.data_dir}", f"--config={places.config_file}"]
     command += ["prepare", "--list", str(names), "--skip-verification"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -145,7 +145,7 @@ def test_twenty_datasets_come_through_everything_that_can_happen(
     asked = loopback.count("storage")
     again = ["prepare", *(f"-c{name}" for name in NAMES if name not in REFUSED), "--json"]
     second = subprocess.run(
-        [sys.executable, "-m", "console", f"--data-dir={own.data_dir}", *again],
+        [sys.executable, "-m", "mlebench_console.console", f"--data-dir={own.data_dir}", *again],
         capture_output=True,
         text=True,
     )

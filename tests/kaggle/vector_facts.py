@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from competitions import registry
-from competitions.model import Competition
-from competitions.reading import read_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Competition
+from mlebench_console.competitions.reading import read_competition
 from tests.conformance.trees import VECTORS, Vector
 from tests.kaggle.loopback import storage_url
 

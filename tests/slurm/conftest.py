@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.places import Places
+from mlebench_console.engine.places import Places
 from tests.engine.conftest import empty_state, prepared_data
 from tests.engine.harness import Harness
 from tests.slurm.cluster import Cluster

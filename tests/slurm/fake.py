@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine.placements.commands import (
+from mlebench_console.engine.placements.commands import (
     Job,
     NoAccounting,
     Node,
@@ -17,7 +17,7 @@ from engine.placements.commands import (
     SlurmFull,
     SlurmRefuses,
 )
-from state.records import Attempt
+from mlebench_console.state.records import Attempt
 from tests.clocks import HandClock
 
 

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from engine.placements.slurm import job_script
-from engine.settings import SlurmProfile
-from environment.container.output import Ending, Started
-from environment.runner import protocol
-from environment.runner.process import image_files
+from mlebench_console.engine.placements.slurm import job_script
+from mlebench_console.engine.settings import SlurmProfile
+from mlebench_console.environment.container.output import Ending, Started
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.process import image_files
 from tests.engine.conftest import prepared_data
 from tests.engine.harness import COMPETITION, SUBMIT, eventually
 from tests.environment.runner.test_image_runtimes import LOOK_AROUND, World

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.placements.commands import (
+from mlebench_console.engine.placements.commands import (
     Job,
     NoAccounting,
     Node,

@@ -15,19 +15,24 @@ from typing import Any, Literal
 
 import pytest
 
-from engine.placements.staging import Images
-from engine.runs.failures import classify
-from engine.settings import SlurmProfile
-from environment.container.output import Ending
-from environment.runner import protocol, secrets
-from environment.runner.host.readings import processes_of_attempt
-from environment.runner.host.store import store_of_node
-from environment.runner.job import EXIT_CLAIMED, EXIT_FENCED, HeartbeatWriter, seconds_between_looks
-from environment.runner.protocol import GivenGpus, ModelProvider, Order, StagingOrder, Stop
-from foundation import jsonlines
-from foundation.locks import FileLock
-from state.lifecycle import FailureClass
-from state.transitions import Failure
+from mlebench_console.engine.placements.staging import Images
+from mlebench_console.engine.runs.failures import classify
+from mlebench_console.engine.settings import SlurmProfile
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.host.readings import processes_of_attempt
+from mlebench_console.environment.runner.host.store import store_of_node
+from mlebench_console.environment.runner.job import (
+    EXIT_CLAIMED,
+    EXIT_FENCED,
+    HeartbeatWriter,
+    seconds_between_looks,
+)
+from mlebench_console.environment.runner.protocol import GivenGpus, ModelProvider, Order, StagingOrder, Stop
+from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.transitions import Failure
 from tests.engine.conftest import prepared_data
 from tests.engine.harness import eventually
 from tests.engine.test_model_gateway import Elsewhere, elsewhere
@@ -65,7 +70,7 @@ class Node:
     def begin(self) -> subprocess.Popen[bytes]:
         job = ("--job", f"--scratch={self.scratch}")
         return subprocess.Popen(
-            [sys.executable, "-m", "environment.runner", "--once", str(self.folder), *job],
+            [sys.executable, "-m", "mlebench_console.environment.runner", "--once", str(self.folder), *job],
             env=os.environ | {"SLURM_JOB_ID": "7"} | self.variables,
         )
 
@@ -118,8 +123,8 @@ def test_a_job_that_is_told_to_end_ends_its_agent_and_says_who_did_it(tmp_path: 
 
 _FENCED = """
 import subprocess, sys, time
-from environment.runner.host.store import store_of_node
-from environment.runner.job import Fence
+from mlebench_console.environment.runner.host.store import store_of_node
+from mlebench_console.environment.runner.job import Fence
 agent = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 print(agent.pid, flush=True)
 Fence(0.2).start()
@@ -136,8 +141,8 @@ def test_a_job_that_could_write_nothing_for_too_long_ends_its_agent_and_itself()
 
 _SUSPENDED = """
 import time
-from environment.runner.host.store import store_of_node
-from environment.runner.job import Fence
+from mlebench_console.environment.runner.host.store import store_of_node
+from mlebench_console.environment.runner.job import Fence
 fence = Fence(2.0)
 fence.start()
 print("began", flush=True)
@@ -207,7 +212,9 @@ def test_an_agent_goes_with_a_job_that_is_killed_and_the_next_job_of_its_node_ti
         node.until_begun()
         (local,) = node.scratch.glob("mlebench-job-*")
         assert (local / "dataset" / "public").is_mount()
-        servers = [line for line in arguments_of_all() if "environment.grading_server" in line]
+        servers = [
+            line for line in arguments_of_all() if "mlebench_console.environment.grading_server" in line
+        ]
         (prepared,) = [
             each.removeprefix("--prepared=")
             for line in servers

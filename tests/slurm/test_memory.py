@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from environment.container.output import Ending
-from environment.runner import protocol
-from state.lifecycle import FailureClass, RunState
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state.lifecycle import FailureClass, RunState
 from tests.engine.harness import SUBMIT, Harness
 from tests.slurm.cluster import MEMORY_PERCENT, Cluster
 

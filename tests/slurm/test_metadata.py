@@ -13,25 +13,25 @@ from typing import Any
 
 import pytest
 
-from engine.placements import Placements
-from engine.placements.commands import Job
-from engine.placements.slurm import Slurm
-from engine.places import Places
-from engine.runs.intake import Intake
-from engine.settings import SlurmProfile
-from environment.container import output
-from environment.container.output import Started
-from environment.container.processes import ProcessTree
-from environment.container.redaction import TextRedactor
-from environment.runner import loop, protocol
-from environment.runner.job import HeartbeatWriter, link_node_folders, seconds_between_looks
-from environment.runner.loop import Runner
-from environment.runner.protocol import AgentStarted, Heartbeat, ModelProvider
-from foundation import jsonlines
-from foundation.locks import FileLock
-from state import database, runs, transitions
-from state.records import SweepSpec
-from state.usage.samples import Samples
+from mlebench_console.engine.placements import Placements
+from mlebench_console.engine.placements.commands import Job
+from mlebench_console.engine.placements.slurm import Slurm
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.runs.intake import Intake
+from mlebench_console.engine.settings import SlurmProfile
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Started
+from mlebench_console.environment.container.processes import ProcessTree
+from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.environment.runner import loop, protocol
+from mlebench_console.environment.runner.job import HeartbeatWriter, link_node_folders, seconds_between_looks
+from mlebench_console.environment.runner.loop import Runner
+from mlebench_console.environment.runner.protocol import AgentStarted, Heartbeat, ModelProvider
+from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.state import database, runs, transitions
+from mlebench_console.state.records import SweepSpec
+from mlebench_console.state.usage.samples import Samples
 from tests.clocks import HandClock
 from tests.engine.states import new_sweep
 from tests.environment.runner.orders import order_with

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from console.cli import program
-from engine import control, leaderboard_row
-from engine.control import RefusedRequest
-from engine.images import bring
-from engine.places import images_folder
-from environment.runner import protocol
-from foundation import locks
-from state.lifecycle import FailureClass, RunState
-from state.records import HERE, Run
+from mlebench_console import leaderboard_row
+from mlebench_console.console.cli import program
+from mlebench_console.engine import control
+from mlebench_console.engine.control import RefusedRequest
+from mlebench_console.engine.images import bring
+from mlebench_console.engine.places import images_folder
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation import locks
+from mlebench_console.state.lifecycle import FailureClass, RunState
+from mlebench_console.state.records import HERE, Run
 from tests.engine.harness import COMPETITION, SUBMIT, WAIT_FOR_GO, Harness, eventually
 from tests.engine.test_exported_images import agent_with_image, exported_elsewhere
 from tests.slurm.cluster import Cluster

@@ -12,23 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from engine.layout import MARKER, squashfs_image
-from engine.placements.checks import staging_tools
-from engine.placements.commands import Job, SlurmAway, SlurmFull, SlurmRefuses, SlurmUnfit
-from engine.placements.here import Here
-from engine.placements.model import Look
-from engine.placements.slurm import Slurm, job_options, profile_named
-from engine.settings import SlurmProfile
-from environment.container import output
-from environment.container.output import Ending
-from environment.runner import protocol, secrets
-from environment.runner.protocol import Heartbeat, StagingOrder, Stop
-from environment.runner.secrets import SecretLaunch
-from foundation import files, jsonlines
-from foundation.problems import DataProblem, UsageProblem
-from state.lifecycle import FailureClass
-from state.records import Attempt
-from state.transitions import Failure
+from mlebench_console.engine.layout import MARKER, squashfs_image
+from mlebench_console.engine.placements.checks import staging_tools
+from mlebench_console.engine.placements.commands import Job, SlurmAway, SlurmFull, SlurmRefuses, SlurmUnfit
+from mlebench_console.engine.placements.here import Here
+from mlebench_console.engine.placements.model import Look
+from mlebench_console.engine.placements.slurm import Slurm, job_options, profile_named
+from mlebench_console.engine.settings import SlurmProfile
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.protocol import Heartbeat, StagingOrder, Stop
+from mlebench_console.environment.runner.secrets import SecretLaunch
+from mlebench_console.foundation import files, jsonlines
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.records import Attempt
+from mlebench_console.state.transitions import Failure
 from tests.clocks import HandClock
 from tests.engine.harness import eventually
 from tests.environment.runner.orders import order_with
@@ -749,7 +749,7 @@ def test_data_of_which_no_image_can_be_made_fail_and_pause_their_sweep(
     world = World(tmp_path / "state", SlurmProfile(staging="squashfs"))
     world.reorder(prepared_dir=str(prepared))
     monkeypatch.setattr(
-        "engine.placements.staging.subprocess.run",
+        "mlebench_console.engine.placements.staging.subprocess.run",
         lambda *_some, **_more: subprocess.CompletedProcess((), 1, b"", b"FATAL ERROR: no space"),
     )
     world.placement.place(world.attempt)
@@ -802,10 +802,10 @@ def test_ten_thousand_jobs_cost_few_calls_and_few_looks_and_are_submitted_at_the
         return jsonlines.Lines((), 0)
 
     monkeypatch.setattr(protocol, "read", lambda _path, _kind: order)
-    monkeypatch.setattr("engine.placements.slurm.job_script", lambda *_rest: "")
-    monkeypatch.setattr("foundation.files.write_text", lambda *_rest, **_named: None)
+    monkeypatch.setattr("mlebench_console.engine.placements.slurm.job_script", lambda *_rest: "")
+    monkeypatch.setattr("mlebench_console.foundation.files.write_text", lambda *_rest, **_named: None)
     monkeypatch.setattr(jsonlines, "read", read)
-    monkeypatch.setattr("engine.placements.slurm.output.claim", lambda _path: False)
+    monkeypatch.setattr("mlebench_console.engine.placements.slurm.output.claim", lambda _path: False)
     prefix = world.placement.prefix
     for number in range(2, 10_002):
         attempt = attempt_of(number)

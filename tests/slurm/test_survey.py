@@ -12,16 +12,16 @@ from typing import cast
 
 import pytest
 
-from engine.agents import Agent
-from engine.placements.commands import Job, Node, SlurmCommands, SlurmRefuses
-from engine.placements.survey import KEPT_SECONDS, kept_offers, require_node, survey_nodes
-from engine.places import Places
-from engine.sweeps import checks
-from environment.runner import survey
-from environment.runner.host.readings import Gpu
-from environment.runner.survey import RuntimeOffer
-from foundation import files
-from foundation.problems import EnvironmentProblem
+from mlebench_console.engine.agents import Agent
+from mlebench_console.engine.placements.commands import Job, Node, SlurmCommands, SlurmRefuses
+from mlebench_console.engine.placements.survey import KEPT_SECONDS, kept_offers, require_node, survey_nodes
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.sweeps import checks
+from mlebench_console.environment.runner import survey
+from mlebench_console.environment.runner.host.readings import Gpu
+from mlebench_console.environment.runner.survey import RuntimeOffer
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import EnvironmentProblem
 from tests.slurm.cluster import Cluster
 
 

@@ -13,11 +13,11 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from competitions import registry
-from engine.places import Places
-from environment.runner.process import bubblewrap
-from foundation import files
-from state import database
+from mlebench_console.competitions import registry
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner.process import bubblewrap
+from mlebench_console.foundation import files
+from mlebench_console.state import database
 from tests.engine.harness import COMPETITION, prepare_data
 from tests.failures import FOLDER
 from tests.kaggle.fixtures import ENVIRONMENT, loopback_kaggle

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from environment.runner import protocol
-from state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
 
 # Until there is room for it, an agent tries again: a full disk delays it, and what it does stays the same.
 # Each leaves a process behind that is no child of its own any more.

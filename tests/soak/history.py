@@ -15,18 +15,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from engine import control
-from engine.control.status import lock_path
-from engine.places import Places
-from environment.container.processes import process_tree
-from environment.runner import protocol
-from foundation import locks
-from foundation.problems import EnvironmentProblem, StateProblem
-from state import database, requests, runs
-from state.database import Database
-from state.lifecycle import FailureClass, RunState
-from state.records import RequestState, Run
-from state.usage import samples
+from mlebench_console.engine import control
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation import locks
+from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem
+from mlebench_console.state import database, requests, runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, RunState
+from mlebench_console.state.records import RequestState, Run
+from mlebench_console.state.usage import samples
 from tests.engine.full_disk import fill
 from tests.engine.harness import COMPETITION, Harness, shown
 from tests.soak.behaviours import BEHAVIOURS, Behaviour, Disturbance
@@ -309,7 +309,10 @@ class History:
         shim = _holder(self.harness.folder(run) / protocol.LOCK)
         for child in process_tree().children.get(shim or 0, ()):
             with suppress(FileNotFoundError, ProcessLookupError):
-                if b"environment.grading_server" in Path(f"/proc/{child.pid}/cmdline").read_bytes():
+                if (
+                    b"mlebench_console.environment.grading_server"
+                    in Path(f"/proc/{child.pid}/cmdline").read_bytes()
+                ):
                     self._note(run, Disturbance.SERVER_KILLED)
                     os.kill(child.pid, signal.SIGKILL)
         return _named(run)

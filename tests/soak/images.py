@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from engine.agents import find_agents
-from engine.images import ENV_IMAGE, build, connect, make_base, recipes_for
-from engine.images.building import find_image
-from engine.options.requests import BuildImages
-from foundation.problems import EnvironmentProblem
+from mlebench_console.engine.agents import find_agents
+from mlebench_console.engine.images import ENV_IMAGE, build, connect, make_base, recipes_for
+from mlebench_console.engine.images.building import find_image
+from mlebench_console.engine.options.requests import BuildImages
+from mlebench_console.foundation.problems import EnvironmentProblem
 from tests.docker import mle_bench_agents
 from tests.machine import BASE_IMAGE
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from environment.runner import protocol
-from environment.runner.protocol import Order
-from foundation import locks
-from state import events, runs, submissions
-from state.database import Database
-from state.lifecycle import ALLOWED_AFTER, ENDED, RunState
-from state.records import Attempt, Event, Run
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation import locks
+from mlebench_console.state import events, runs, submissions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import ALLOWED_AFTER, ENDED, RunState
+from mlebench_console.state.records import Attempt, Event, Run
 from tests.soak.behaviours import GRADED, Course, Disturbance, Submissions, Verdict, allowed
 from tests.soak.history import Model
 

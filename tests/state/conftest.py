@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from state import database as state_database
-from state.database import Database
+from mlebench_console.state import database as state_database
+from mlebench_console.state.database import Database
 from tests.state.worlds import create_sweep
 
 

@@ -9,13 +9,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from state import database as state_database
-from state import events, runs, submissions, sweeps, transitions
-from state.database import Database
-from state.lifecycle import ALLOWED_AFTER, ENDED, LIVE, FailureClass, ForbiddenTransition, Outcome, RunState
-from state.records import Grade
-from state.submissions import Snapshot
-from state.transitions import Failure
+from mlebench_console.state import database as state_database
+from mlebench_console.state import events, runs, submissions, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import (
+    ALLOWED_AFTER,
+    ENDED,
+    LIVE,
+    FailureClass,
+    ForbiddenTransition,
+    Outcome,
+    RunState,
+)
+from mlebench_console.state.records import Grade
+from mlebench_console.state.submissions import Snapshot
+from mlebench_console.state.transitions import Failure
 from tests.state.worlds import create_sweep
 
 RUNS = 4

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state import database as state_database
-from state import events, runs, transitions
-from state.causes import LONGEST_CAUSE, cause_key, cause_of, group_of, normalised
-from state.database import DATABASE_NAME, Database
-from state.lifecycle import FailureClass
-from state.transitions import Failure
+from mlebench_console.state import database as state_database
+from mlebench_console.state import events, runs, transitions
+from mlebench_console.state.causes import LONGEST_CAUSE, cause_key, cause_of, group_of, normalised
+from mlebench_console.state.database import DATABASE_NAME, Database
+from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.transitions import Failure
 
 LOST = "GPU lost: Failed to initialize NVML: Unknown Error"
 

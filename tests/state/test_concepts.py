@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from foundation.problems import StateProblem, UsageProblem
-from state import datasets, events, experiments, runs, submissions, sweeps, transitions
-from state.database import Database
-from state.datasets import Progress
-from state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from state.records import Attempt, DatasetState, Grade, StepState, UsageSample
-from state.submissions import Snapshot
-from state.transitions import Failure
-from state.usage.samples import Samples
+from mlebench_console.foundation.problems import StateProblem, UsageProblem
+from mlebench_console.state import datasets, events, experiments, runs, submissions, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.datasets import Progress
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
+from mlebench_console.state.records import Attempt, DatasetState, Grade, StepState, UsageSample
+from mlebench_console.state.submissions import Snapshot
+from mlebench_console.state.transitions import Failure
+from mlebench_console.state.usage.samples import Samples
 from tests.state.worlds import create_sweep
 
 

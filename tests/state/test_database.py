@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from foundation.problems import StateProblem
-from state import database as state_database
-from state import datasets, events, requests, runs, submissions, sweeps, transitions
-from state.database import DATABASE_NAME, Database, UnusableState
-from state.records import RequestState
-from state.submissions import Snapshot
+from mlebench_console.foundation.problems import StateProblem
+from mlebench_console.state import database as state_database
+from mlebench_console.state import datasets, events, requests, runs, submissions, sweeps, transitions
+from mlebench_console.state.database import DATABASE_NAME, Database, UnusableState
+from mlebench_console.state.records import RequestState
+from mlebench_console.state.submissions import Snapshot
 from tests.state.worlds import create_sweep
 
 
@@ -62,7 +62,7 @@ def test_opening_twice_migrates_once_and_keeps_everything(tmp_path: Path) -> Non
 def test_a_state_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(tmp_path: Path) -> None:
     path = tmp_path / DATABASE_NAME
     with sqlite3.connect(path) as first:
-        first.executescript(resources.files("state").joinpath("schema.sql").read_text())
+        first.executescript(resources.files("mlebench_console.state").joinpath("schema.sql").read_text())
         first.execute("CREATE TABLE _sqlite_migrations (migration_set TEXT, name TEXT, applied_at TEXT)")
         first.execute(
             "INSERT INTO _sqlite_migrations VALUES ('mlebench-console', '0001-first-schema', '2026-01-01')"

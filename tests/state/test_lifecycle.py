@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from state.lifecycle import ALLOWED_AFTER, ENDED, LIVE, ForbiddenTransition, RunState, require_allowed
+from mlebench_console.state.lifecycle import (
+    ALLOWED_AFTER,
+    ENDED,
+    LIVE,
+    ForbiddenTransition,
+    RunState,
+    require_allowed,
+)
 
 
 def test_every_state_is_queued_live_or_ended() -> None:

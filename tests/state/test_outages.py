@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from state import events, runs, transitions
-from state.database import Database
-from state.usage import outages
-from state.usage.outages import CallEnd, Trouble
+from mlebench_console.state import events, runs, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.usage import outages
+from mlebench_console.state.usage.outages import CallEnd, Trouble
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_what_an_attempt_met_at_last_is_known_until_it_is_answered(
 
 
 def test_outages_go_with_the_sweep_whose_runs_met_them(swept: Database, attempts: list[int]) -> None:
-    from state import sweeps
+    from mlebench_console.state import sweeps
 
     outages.note(swept, attempts[0], [away(10.0), away(11.0), away(12.0)], now=13.0)
     for run in runs.of_sweep(swept, "dummy-1"):

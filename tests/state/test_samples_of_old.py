@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from state.records import UsageSample
-from state.usage.samples import DATABASE_NAME, Samples
+from mlebench_console.state.records import UsageSample
+from mlebench_console.state.usage.samples import DATABASE_NAME, Samples
 
 OLD = UsageSample(1, 2.0, 50.0, 100, 200, 3)
 NEW = UsageSample(1, 3.0, 60.0, 110, 210, 4, 75.0, 9000, 12)

@@ -17,9 +17,9 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 _WORKERS = 4
 _BATCH = 256

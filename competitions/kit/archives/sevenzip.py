@@ -12,10 +12,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from competitions.kit.archives import create_empty, safe_path
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.archives import create_empty, safe_path
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:
     import py7zr

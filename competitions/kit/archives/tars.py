@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from competitions.raw import RawDataProblem, RawPath, is_regular
-from competitions.task import Preparation
+from mlebench_console.competitions.raw import RawDataProblem, RawPath, is_regular
+from mlebench_console.competitions.task import Preparation
 
 _BLOCK = 1 << 14  # tarfile copies its buffer at each read, so that larger blocks are slower
 _STEP = 1000

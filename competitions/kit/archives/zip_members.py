@@ -16,7 +16,7 @@ from io import FileIO
 from typing import TYPE_CHECKING
 from zipfile import ZIP_DEFLATED, ZipInfo
 
-from foundation.problems import DataProblem
+from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -18,8 +18,8 @@ from io import BufferedReader, FileIO
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal
 
-from competitions.kit.archives import safe_path, zip_members
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.archives import safe_path, zip_members
+from mlebench_console.foundation.problems import DataProblem
 
 _MOST_INFLATED = 200  # times the zip's size; real ones stay below 30
 _MOST_AS_KNOWN = 10  # times the known size of the data, which is a rough figure for some

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.checks.ids import mismatch, pair_up
-from competitions.task import OTHER_SEPARATORS, InvalidSubmission, SubmissionSource
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.checks.ids import mismatch, pair_up
+from mlebench_console.competitions.task import OTHER_SEPARATORS, InvalidSubmission, SubmissionSource
+from mlebench_console.foundation.problems import DataProblem
 
 Numbers = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]

@@ -11,8 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.checks import InvalidCell, columns_present, matched_rows, quoted, reading_answers
-from competitions.task import Grading, InvalidSubmission
+from mlebench_console.competitions.kit.checks import (
+    InvalidCell,
+    columns_present,
+    matched_rows,
+    quoted,
+    reading_answers,
+)
+from mlebench_console.competitions.task import Grading, InvalidSubmission
 
 Numbers = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]

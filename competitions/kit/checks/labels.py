@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import checks
-from competitions.kit.metrics.label_sets import LabelSets
-from competitions.task import InvalidSubmission
+from mlebench_console.competitions.kit import checks
+from mlebench_console.competitions.kit.metrics.label_sets import LabelSets
+from mlebench_console.competitions.task import InvalidSubmission
 
 Positions = npt.NDArray[np.intp]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from competitions.kit.placing import checksummed
-from competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.kit.placing import checksummed
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
 
 # all escapes are matched, so that an escaped backslash does not begin another escape
 _ESCAPES = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..)|\\.")

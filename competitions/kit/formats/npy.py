@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Preparation
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Preparation
 
 _BLOCK_BYTES = 16 << 20
 

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from competitions.raw import RawDataProblem, RawPath
-from foundation.problems import DataProblem
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.foundation.problems import DataProblem
 
 _LENGTH = struct.Struct("<Q")
 _CHECK = struct.Struct("<I")

@@ -3,16 +3,20 @@
 They expect valid input: `checks` has refused invalid submissions before.
 """
 
-from competitions.kit.metrics.classification import accuracy, macro_f1, quadratic_weighted_kappa
-from competitions.kit.metrics.detection import (
+from mlebench_console.competitions.kit.metrics.classification import (
+    accuracy,
+    macro_f1,
+    quadratic_weighted_kappa,
+)
+from mlebench_console.competitions.kit.metrics.detection import (
     envelope_average_precision,
     sampled_average_precision,
     step_average_precision,
 )
-from competitions.kit.metrics.label_sets import LabelSets, mean_row_f1, pooled_f1
-from competitions.kit.metrics.probability import log_loss, log_losses, probabilistic_f1
-from competitions.kit.metrics.ranking import banded_auc, map_at_k, mean_column_auc, roc_auc
-from competitions.kit.metrics.regression import mean_absolute_error, rmse, rmsle
+from mlebench_console.competitions.kit.metrics.label_sets import LabelSets, mean_row_f1, pooled_f1
+from mlebench_console.competitions.kit.metrics.probability import log_loss, log_losses, probabilistic_f1
+from mlebench_console.competitions.kit.metrics.ranking import banded_auc, map_at_k, mean_column_auc, roc_auc
+from mlebench_console.competitions.kit.metrics.regression import mean_absolute_error, rmse, rmsle
 
 __all__ = [
     "LabelSets",

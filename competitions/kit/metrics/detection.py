@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from competitions.kit.metrics import geometry, matching
+from mlebench_console.competitions.kit.metrics import geometry, matching
 
 Numbers = npt.NDArray[np.float64]
 Hits = npt.NDArray[np.bool_]

@@ -15,11 +15,11 @@ from io import FileIO
 from pathlib import Path
 from typing import cast
 
-from competitions.kit.archives import create_empty
-from competitions.kit.archives.zip_tree import ZipPath
-from competitions.raw import RawDataProblem, RawPath, is_regular, walk
-from competitions.task import Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.archives import create_empty
+from mlebench_console.competitions.kit.archives.zip_tree import ZipPath
+from mlebench_console.competitions.raw import RawDataProblem, RawPath, is_regular, walk
+from mlebench_console.competitions.task import Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 _WORKERS = 8  # where small files wait for the disk or the network, not for the processor
 _BATCH = 256

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from competitions.raw import RawDataProblem, RawPath, is_regular, walk
-from competitions.task import Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.raw import RawDataProblem, RawPath, is_regular, walk
+from mlebench_console.competitions.task import Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 _WORKERS = 4
 _STEM = 12

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.task import Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.task import Preparation
+from mlebench_console.foundation.problems import DataProblem
 
 Positions = npt.NDArray[np.intp]
 

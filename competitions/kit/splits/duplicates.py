@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Preparation
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Preparation
 
 _WORKERS = 4
 _STEP = 256

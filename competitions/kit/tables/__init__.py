@@ -16,9 +16,9 @@ from typing import IO, Any
 
 import pandas as pd
 
-from competitions.kit.placing import checksummed
-from competitions.kit.tables import csv_text, pandas2
-from competitions.raw import RawPath
+from mlebench_console.competitions.kit.placing import checksummed
+from mlebench_console.competitions.kit.tables import csv_text, pandas2
+from mlebench_console.competitions.raw import RawPath
 
 # What pandas reads as a missing cell; pandas has no public name for this list.
 NA_WORDS = (

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit.tables import number_text
-from competitions.kit.tables.number_text import Planes
+from mlebench_console.competitions.kit.tables import number_text
+from mlebench_console.competitions.kit.tables.number_text import Planes
 
 _BLOCK = (
     4 << 20

@@ -9,12 +9,12 @@ from typing import Any
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import splits, tables
-from competitions.kit.placing import checksummed
-from competitions.kit.tables import large_tables
-from competitions.kit.tables.large_tables import RawTable
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Preparation
+from mlebench_console.competitions.kit import splits, tables
+from mlebench_console.competitions.kit.placing import checksummed
+from mlebench_console.competitions.kit.tables import large_tables
+from mlebench_console.competitions.kit.tables.large_tables import RawTable
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Preparation
 
 
 def read(

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import archives, tables
-from competitions.kit.splits import Positions, Split
-from competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.kit import archives, tables
+from mlebench_console.competitions.kit.splits import Positions, Split
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
 
 _SMALL = 640 << 20  # bytes; with pandas 3 such a table takes about 2 GB
 _ROWS = 25_000  # per block

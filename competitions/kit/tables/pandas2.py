@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import tables
-from competitions.raw import RawPath
+from mlebench_console.competitions.kit import tables
+from mlebench_console.competitions.raw import RawPath
 
 _INFINITY = re.compile(r"\+?inf(inity)?", re.IGNORECASE)
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*")

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Preparation
-from foundation.problems import EnvironmentProblem
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Preparation
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
     import pyarrow as pa

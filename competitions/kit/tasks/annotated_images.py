@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from competitions.kit import placing, splits
-from competitions.kit.formats import json_files
-from competitions.kit.splits import duplicates
-from competitions.kit.tables import labelled_table
-from competitions.raw import RawDataProblem, RawPath
-from competitions.task import Preparation
+from mlebench_console.competitions.kit import placing, splits
+from mlebench_console.competitions.kit.formats import json_files
+from mlebench_console.competitions.kit.splits import duplicates
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.raw import RawDataProblem, RawPath
+from mlebench_console.competitions.task import Preparation
 
 Record = dict[str, Any]
 

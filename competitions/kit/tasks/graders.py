@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from competitions.kit import checks, metrics
-from competitions.kit.checks import labels
-from competitions.task import Grading
+from mlebench_console.competitions.kit import checks, metrics
+from mlebench_console.competitions.kit.checks import labels
+from mlebench_console.competitions.task import Grading
 
 KAGGLE_CLIP = 1e-15
 

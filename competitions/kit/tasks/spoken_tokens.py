@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from competitions.kit import archives, checks, splits, tables
-from competitions.kit.tables import labelled_table, large_tables
-from competitions.kit.tables.large_tables import RawTable
-from competitions.task import Grading, Preparation, PublicData
+from mlebench_console.competitions.kit import archives, checks, splits, tables
+from mlebench_console.competitions.kit.tables import labelled_table, large_tables
+from mlebench_console.competitions.kit.tables.large_tables import RawTable
+from mlebench_console.competitions.task import Grading, Preparation, PublicData
 
 _TEXT = ["class", "before", "after"]
 _COLUMNS = {"sentence_id": "int64", "token_id": "int64", **dict.fromkeys(_TEXT, "str")}

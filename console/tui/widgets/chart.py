@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from console import wording
-from console.tui.painting import Canvas, Piece, Pieces
-from console.tui.theme import Role, Signs
+from mlebench_console.console import wording
+from mlebench_console.console.tui.painting import Canvas, Piece, Pieces
+from mlebench_console.console.tui.theme import Role, Signs
 
 _SCALE = 11
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from console import wording
-from console.tui.painting import Pieces
-from console.tui.theme import Role, Signs
-from console.tui.widgets.run_cell import outcome_role, outcome_sign
-from console.views.events import ListedEvent, Severity
+from mlebench_console.console import wording
+from mlebench_console.console.tui.painting import Pieces
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.tui.widgets.run_cell import outcome_role, outcome_sign
+from mlebench_console.console.views.events import ListedEvent, Severity
 
 _ROLES: dict[Severity, Role] = {
     Severity.ERROR: "bad",

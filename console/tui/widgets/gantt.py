@@ -10,16 +10,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from console import wording
-from console.sanitize import plain
-from console.tui.painting import Piece, Pieces, fit, foreign, heading
-from console.tui.theme import Role, Signs
-from console.tui.widgets.chart import Series, chart
-from console.tui.widgets.run_cell import outcome_role, outcome_sign
-from console.views.timeline import Window, nearest
-from engine.scoreboard.timeline import Bar, Lane, Mark, MarkKind, Timeline, counted_marks, time_ticks
-from foundation.text import plural
-from state.lifecycle import FailureClass, RunState
+from mlebench_console.console import wording
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.painting import Piece, Pieces, fit, foreign, heading
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.tui.widgets.chart import Series, chart
+from mlebench_console.console.tui.widgets.run_cell import outcome_role, outcome_sign
+from mlebench_console.console.views.timeline import Window, nearest
+from mlebench_console.engine.scoreboard.timeline import (
+    Bar,
+    Lane,
+    Mark,
+    MarkKind,
+    Timeline,
+    counted_marks,
+    time_ticks,
+)
+from mlebench_console.foundation.text import plural
+from mlebench_console.state.lifecycle import FailureClass, RunState
 
 # As wide as the scale of `chart`; a wider gutter is put before it, so that charts below have the same axis.
 _SCALE = 13

@@ -19,13 +19,13 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input
 
-from console.tui.keys import bindings
-from console.tui.painting import foreign
-from console.tui.threads import in_daemon_thread
-from console.tui.widgets.painted import Painted
+from mlebench_console.console.tui.keys import bindings
+from mlebench_console.console.tui.painting import foreign
+from mlebench_console.console.tui.threads import in_daemon_thread
+from mlebench_console.console.tui.widgets.painted import Painted
 
 if TYPE_CHECKING:
-    from console.tui.app import ConsoleApp
+    from mlebench_console.console.tui.app import ConsoleApp
 
 # One cell wide, so that the cursor's position is right.
 _STANDS_FOR_UNPRINTABLE = "?"

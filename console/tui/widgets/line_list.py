@@ -16,12 +16,12 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from console.tui.keys import bindings
-from console.tui.painting import Line, overlaid, strip
-from console.tui.widgets.inputs import Prompt
+from mlebench_console.console.tui.keys import bindings
+from mlebench_console.console.tui.painting import Line, overlaid, strip
+from mlebench_console.console.tui.widgets.inputs import Prompt
 
 if TYPE_CHECKING:
-    from console.tui.app import ConsoleApp
+    from mlebench_console.console.tui.app import ConsoleApp
 
 
 @dataclass

@@ -19,24 +19,24 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from console import wording
-from console.logs.merged import MergedLog, Source
-from console.logs.pager import LogCursor, LogPager, Page
-from console.logs.pattern import ERRORS, Pattern
-from console.logs.reader import LogFile, one_part
-from console.sanitize import plain, plain_lines, spans
-from console.tui.keys import bindings, key_name, key_names
-from console.tui.painting import Piece, Pieces, fit, foreign, span_segments, spread, width_of
-from console.tui.theme import Palette, Role
-from console.tui.widgets.inputs import Prompt
-from console.tui.widgets.painted import Painted
-from environment.container.run_log import log_parts
-from foundation import files
-from foundation.problems import EnvironmentProblem, UsageProblem
-from foundation.text import plural
+from mlebench_console.console import wording
+from mlebench_console.console.logs.merged import MergedLog, Source
+from mlebench_console.console.logs.pager import LogCursor, LogPager, Page
+from mlebench_console.console.logs.pattern import ERRORS, Pattern
+from mlebench_console.console.logs.reader import LogFile, one_part
+from mlebench_console.console.sanitize import plain, plain_lines, spans
+from mlebench_console.console.tui.keys import bindings, key_name, key_names
+from mlebench_console.console.tui.painting import Piece, Pieces, fit, foreign, span_segments, spread, width_of
+from mlebench_console.console.tui.theme import Palette, Role
+from mlebench_console.console.tui.widgets.inputs import Prompt
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.environment.container.run_log import log_parts
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.foundation.text import plural
 
 if TYPE_CHECKING:
-    from console.tui.app import ConsoleApp
+    from mlebench_console.console.tui.app import ConsoleApp
 
 Asked = Literal["search", "filter", "time", "save"]
 

@@ -8,10 +8,10 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from console.tui.painting import Pieces, strip
+from mlebench_console.console.tui.painting import Pieces, strip
 
 if TYPE_CHECKING:
-    from console.tui.app import ConsoleApp
+    from mlebench_console.console.tui.app import ConsoleApp
 
 
 class Painted(Widget):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from competitions.model import Thresholds
-from console import wording
-from console.tui.painting import Piece, Pieces, cut, fitting, width_of
-from console.tui.theme import Role, Signs
+from mlebench_console.competitions.model import Thresholds
+from mlebench_console.console import wording
+from mlebench_console.console.tui.painting import Piece, Pieces, cut, fitting, width_of
+from mlebench_console.console.tui.theme import Role, Signs
 
 _MARKS: tuple[tuple[str, Role], ...] = (("G", "gold"), ("S", "silver"), ("B", "bronze"), ("median", "dim"))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from console import wording
-from console.tui.theme import Role, Signs
-from engine.runs.causes import IDLE_SECONDS, CauseKind, cause_now
-from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Attempt, Run
+from mlebench_console.console import wording
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.engine.runs.causes import IDLE_SECONDS, CauseKind, cause_now
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.state.records import Attempt, Run
 
 if TYPE_CHECKING:
-    from competitions.model import Thresholds
+    from mlebench_console.competitions.model import Thresholds
 
 # The letters behind the standing of a live run that should be looked at, where there is no room for words.
 IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER = "z", "t", "g"

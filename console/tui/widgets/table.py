@@ -23,11 +23,11 @@ from typing import Any, Generic, TypeVar
 
 from rich.cells import cell_len
 
-from console.sanitize import plain
-from console.tables import TextColumn
-from console.tui.painting import ColumnSpan, Line, Piece, Pieces, cut, foreign, width_of
-from console.tui.theme import Role, Signs
-from console.views.lists import SortOrder
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tables import TextColumn
+from mlebench_console.console.tui.painting import ColumnSpan, Line, Piece, Pieces, cut, foreign, width_of
+from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.views.lists import SortOrder
 
 Row = TypeVar("Row")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from console import wording
-from console.tui.painting import Piece
-from console.tui.theme import Signs
-from console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
-from engine.scoreboard import Trial
-from engine.scoreboard.insight import ending_of
-from state.lifecycle import FailureClass, Outcome
+from mlebench_console.console import wording
+from mlebench_console.console.tui.painting import Piece
+from mlebench_console.console.tui.theme import Signs
+from mlebench_console.console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
+from mlebench_console.engine.scoreboard import Trial
+from mlebench_console.engine.scoreboard.insight import ending_of
+from mlebench_console.state.lifecycle import FailureClass, Outcome
 
 
 def trial_text(trial: Trial, signs: Signs) -> Piece:

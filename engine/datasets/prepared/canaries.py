@@ -9,10 +9,10 @@ import re
 import secrets
 from pathlib import Path
 
-from competitions import registry
-from competitions.model import Edition
-from engine.layout import dataset_folder, prepared_with
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Edition
+from mlebench_console.engine.layout import dataset_folder, prepared_with
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 PROPERTY = "canary"
 FILE = "canary.txt"

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from competitions.kit.placing import checksummed
-from competitions.model import CONTENT, Checksums, Competition
-from engine.datasets.steps import ReportStep
-from foundation.files import write_json
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.placing import checksummed
+from mlebench_console.competitions.model import CONTENT, Checksums, Competition
+from mlebench_console.engine.datasets.steps import ReportStep
+from mlebench_console.foundation.files import write_json
+from mlebench_console.foundation.problems import DataProblem
 
 _TABLES = (".csv", ".json", ".jsonl", ".parquet", ".bson")
 _PARQUET = ".parquet"
@@ -110,7 +110,7 @@ def _content_sum(path: Path) -> str | None:
     """Return the content sum of a parquet file; None for other or damaged files."""
     if path.suffix != _PARQUET:
         return None
-    from competitions.kit.tables import parquet
+    from mlebench_console.competitions.kit.tables import parquet
 
     try:
         return CONTENT + parquet.content_sum(path)

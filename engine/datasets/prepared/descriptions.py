@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from competitions import descriptions
-from competitions.model import Competition, Edition
-from engine.layout import ADDENDUM, DESCRIPTION
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console.competitions import descriptions
+from mlebench_console.competitions.model import Competition, Edition
+from mlebench_console.engine.layout import ADDENDUM, DESCRIPTION
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 OURS = "ours"
 OBFUSCATED = "obfuscated"
@@ -74,7 +74,7 @@ def kaggles_description(competition: Competition, *, patience: float) -> str:
         Problem: Kaggle refuses, can't be reached, or has no description.
     """
     # Imported here, because Kaggle's client is slow to import.
-    from engine.kaggle.client import Kaggle
+    from mlebench_console.engine.kaggle.client import Kaggle
 
     with Kaggle(patience=patience) as kaggle:
         pages = kaggle.pages(competition.id)

@@ -14,11 +14,20 @@ from pathlib import Path
 
 import msgspec
 
-from engine.datasets.steps import ByteProgress, ReportStep
-from engine.layout import DESCRIPTION, MANIFEST, MARKER, DatasetFolder, prepared_with
-from foundation.files import replacing
-from foundation.manifests import FORMAT, Header, ListedFile, Manifest, Seal, check_seal, parse, seal_of
-from foundation.problems import DataProblem, reading
+from mlebench_console.engine.datasets.steps import ByteProgress, ReportStep
+from mlebench_console.engine.layout import DESCRIPTION, MANIFEST, MARKER, DatasetFolder, prepared_with
+from mlebench_console.foundation.files import replacing
+from mlebench_console.foundation.manifests import (
+    FORMAT,
+    Header,
+    ListedFile,
+    Manifest,
+    Seal,
+    check_seal,
+    parse,
+    seal_of,
+)
+from mlebench_console.foundation.problems import DataProblem, reading
 
 _THREADS = 4
 _BLOCK = 1 << 20

@@ -23,20 +23,34 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from competitions import registry
-from competitions.kit.archives import safe_path
-from competitions.model import EDITIONS, Competition, Edition, edition_named
-from engine.claims import claimed_folder
-from engine.datasets.prepared import checksums, manifest
-from engine.datasets.prepared.stores import Bucket, Folder, Interrupted, Store, read_whole, unreachable
-from engine.datasets.prepared.workspace import put_in_place, set_one_time, workspace
-from engine.datasets.steps import ByteProgress, ReportStep
-from engine.layout import MANIFEST, MARKER, DatasetFolder, dataset_folder, is_prepared, prepared_with
-from engine.space import naming_full_disks, require_space
-from foundation import manifests
-from foundation.files import PARTIAL_SUFFIX, replacing, write_json
-from foundation.manifests import ListedFile, Manifest, Seal
-from foundation.problems import DataProblem, UsageProblem, reading
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.kit.archives import safe_path
+from mlebench_console.competitions.model import EDITIONS, Competition, Edition, edition_named
+from mlebench_console.engine.claims import claimed_folder
+from mlebench_console.engine.datasets.prepared import checksums, manifest
+from mlebench_console.engine.datasets.prepared.stores import (
+    Bucket,
+    Folder,
+    Interrupted,
+    Store,
+    read_whole,
+    unreachable,
+)
+from mlebench_console.engine.datasets.prepared.workspace import put_in_place, set_one_time, workspace
+from mlebench_console.engine.datasets.steps import ByteProgress, ReportStep
+from mlebench_console.engine.layout import (
+    MANIFEST,
+    MARKER,
+    DatasetFolder,
+    dataset_folder,
+    is_prepared,
+    prepared_with,
+)
+from mlebench_console.engine.space import naming_full_disks, require_space
+from mlebench_console.foundation import manifests
+from mlebench_console.foundation.files import PARTIAL_SUFFIX, replacing, write_json
+from mlebench_console.foundation.manifests import ListedFile, Manifest, Seal
+from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
 
 INDEX = "datasets.json"
 _FORMAT = 1

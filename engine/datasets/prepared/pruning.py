@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from competitions.model import Competition
-from engine.claims import claimed
-from engine.datasets.prepared import checksums
-from engine.datasets.prepared.workspace import TRASH, discard
-from engine.layout import DatasetFolder, dataset_folder, squashfs_image
-from engine.space import size_on_disk
-from foundation.files import PARTIAL_SUFFIX
-from foundation.problems import UsageProblem
+from mlebench_console.competitions.model import Competition
+from mlebench_console.engine.claims import claimed
+from mlebench_console.engine.datasets.prepared import checksums
+from mlebench_console.engine.datasets.prepared.workspace import TRASH, discard
+from mlebench_console.engine.layout import DatasetFolder, dataset_folder, squashfs_image
+from mlebench_console.engine.space import size_on_disk
+from mlebench_console.foundation.files import PARTIAL_SUFFIX
+from mlebench_console.foundation.problems import UsageProblem
 
 ZIP, RAW, PARTIAL, PREPARED, CORRECTED = PARTS = ("zip", "raw", "partial", "prepared", "prepared-corrected")
 

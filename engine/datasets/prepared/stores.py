@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
-from foundation.problems import DataProblem, EnvironmentProblem, UsageProblem
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
     import requests

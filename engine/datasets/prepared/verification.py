@@ -6,16 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from competitions.model import Competition
-from engine.claims import claimed
-from engine.datasets.prepared import checksums, manifest
-from engine.datasets.prepared.canaries import PROPERTY
-from engine.datasets.prepared.descriptions import KAGGLE, check_choice, chosen_texts
-from engine.datasets.prepared.manifest import TreeDifferences
-from engine.datasets.steps import ReportStep
-from engine.layout import DESCRIPTION, DatasetFolder, is_demo, prepared_with, require_prepared
-from foundation.files import write_json
-from foundation.problems import DataProblem, reading
+from mlebench_console.competitions.model import Competition
+from mlebench_console.engine.claims import claimed
+from mlebench_console.engine.datasets.prepared import checksums, manifest
+from mlebench_console.engine.datasets.prepared.canaries import PROPERTY
+from mlebench_console.engine.datasets.prepared.descriptions import KAGGLE, check_choice, chosen_texts
+from mlebench_console.engine.datasets.prepared.manifest import TreeDifferences
+from mlebench_console.engine.datasets.steps import ReportStep
+from mlebench_console.engine.layout import (
+    DESCRIPTION,
+    DatasetFolder,
+    is_demo,
+    prepared_with,
+    require_prepared,
+)
+from mlebench_console.foundation.files import write_json
+from mlebench_console.foundation.problems import DataProblem, reading
 
 RAW_FOLDER, RAW_DATA = "raw folder", "raw data"
 """The origin of a dataset in its marker: a folder given by the operator, or the raw data in its own folder."""

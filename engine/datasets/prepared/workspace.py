@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.layout import DatasetFolder
-from foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system
+from mlebench_console.engine.layout import DatasetFolder
+from mlebench_console.foundation.files import PARTIAL_SUFFIX, sync_directory, sync_file_system
 
 TRASH = ".trash."
 

@@ -10,14 +10,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from competitions import registry
-from competitions.model import Competition
-from engine.datasets.steps import CHECK
-from engine.kaggle import CredentialsRefused, KaggleUnreachable, NotAvailable, RulesNotAccepted
-from engine.kaggle.credentials import Credentials
-from foundation.problems import Problem
-from foundation.workers import Ended, ReportProgress, WorkerPool
-from state.records import DatasetState, DatasetStep, StepState
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Competition
+from mlebench_console.engine.datasets.steps import CHECK
+from mlebench_console.engine.kaggle import (
+    CredentialsRefused,
+    KaggleUnreachable,
+    NotAvailable,
+    RulesNotAccepted,
+)
+from mlebench_console.engine.kaggle.credentials import Credentials
+from mlebench_console.foundation.problems import Problem
+from mlebench_console.foundation.workers import Ended, ReportProgress, WorkerPool
+from mlebench_console.state.records import DatasetState, DatasetStep, StepState
 
 CHECK_ACCESS = "engine.datasets.tasks:check_access"
 TRY_CREDENTIALS = "engine.datasets.tasks:try_credentials"
@@ -71,7 +76,7 @@ def check(competition: Competition, report: ReportProgress) -> int | None:
     Raises:
         Problem: it does not, or it can't be reached.
     """
-    from engine.kaggle.client import Kaggle
+    from mlebench_console.engine.kaggle.client import Kaggle
 
     report(CHECK, "", 0, 0)
     with Kaggle(patience=0) as kaggle:
@@ -125,7 +130,7 @@ def _ask_at_once(
     waiting, working = deque(enumerate(jobs)), dict[int, int]()
     give_up: float | None = time.monotonic() + _FIRST_ANSWER_SECONDS
     stopped: Problem | None = None
-    with closing(WorkerPool(preload=("engine.kaggle.client",), capture_output=True)) as pool:
+    with closing(WorkerPool(preload=("mlebench_console.engine.kaggle.client",), capture_output=True)) as pool:
         while (waiting or working) and stopped is None:
             while waiting and len(working) < _ASK_AT_ONCE:
                 place, arguments = waiting.popleft()

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from competitions.kit.archives import zip_tree
-from competitions.kit.archives.zip_tree import ZipTree
-from engine.datasets.prepared import checksums
-from engine.datasets.prepared.workspace import TRASH, discard
-from engine.layout import DatasetFolder
-from foundation.files import write_json
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.archives import zip_tree
+from mlebench_console.competitions.kit.archives.zip_tree import ZipTree
+from mlebench_console.engine.datasets.prepared import checksums
+from mlebench_console.engine.datasets.prepared.workspace import TRASH, discard
+from mlebench_console.engine.layout import DatasetFolder
+from mlebench_console.foundation.files import write_json
+from mlebench_console.foundation.problems import DataProblem
 
 _LOCAL_HEADER_BYTES = 30
 _LEFTOVERS = (".consuming.json", ".raw.partial", ".prepared*.partial", f"{TRASH}*")

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from competitions.model import Competition, PublishedFile
-from engine.datasets.steps import DOWNLOAD, reporting_wait
-from engine.layout import DatasetFolder
-from foundation.clock import Clock, SystemClock
-from foundation.problems import EnvironmentProblem
-from foundation.workers import ReportProgress
+from mlebench_console.competitions.model import Competition, PublishedFile
+from mlebench_console.engine.datasets.steps import DOWNLOAD, reporting_wait
+from mlebench_console.engine.layout import DatasetFolder
+from mlebench_console.foundation.clock import Clock, SystemClock
+from mlebench_console.foundation.problems import EnvironmentProblem
+from mlebench_console.foundation.workers import ReportProgress
 
 if TYPE_CHECKING:
-    from engine.kaggle.client import DataResponse, Wait
+    from mlebench_console.engine.kaggle.client import DataResponse, Wait
 
 Answer = TypeVar("Answer")
 
@@ -61,7 +61,7 @@ def _download(
     patience: float,
     report: ReportProgress,
 ) -> None:
-    from engine.kaggle.download import download
+    from mlebench_console.engine.kaggle.download import download
 
     target = folder.published / file.name
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ class _Site:
         """
         import requests
 
-        from engine.kaggle.client import TIMEOUTS, DataResponse
+        from mlebench_console.engine.kaggle.client import TIMEOUTS, DataResponse
 
         del name
         headers = {"Accept-Encoding": "identity"}  # otherwise Content-Length would be of the compressed file
@@ -120,7 +120,7 @@ class _Site:
         Raises:
             SourceFailure: it has failed for too long.
         """
-        from engine.kaggle.client import TemporaryFailure, retrying
+        from mlebench_console.engine.kaggle.client import TemporaryFailure, retrying
 
         try:
             return retrying(call, gained, patience=self._patience, wait=self._wait, clock=self._clock)
@@ -139,7 +139,7 @@ class _Site:
     def _errors(self) -> Iterator[None]:
         import requests
 
-        from engine.kaggle.client import temporary_failure
+        from mlebench_console.engine.kaggle.client import temporary_failure
 
         try:
             yield

@@ -17,21 +17,28 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from zipfile import ZipInfo
 
-from competitions.kit.archives import zip_tree
-from competitions.kit.archives.zip_tree import ZipPath, ZipTree
-from competitions.model import Competition
-from competitions.raw import RawPath
-from competitions.registry import rules_url
-from engine.datasets.prepared import checksums
-from engine.datasets.sources import discarding, published
-from engine.datasets.steps import DOWNLOAD, EXTRACT, VERIFY, ReportStep, reporting_wait, within
-from engine.kaggle import KaggleFailure
-from engine.kaggle.backoff import USUAL_PATIENCE
-from engine.layout import DatasetFolder
-from engine.space import naming_full_disks, require_space
-from foundation.files import sync_directory, sync_file_system
-from foundation.problems import DataProblem
-from foundation.workers import ReportProgress
+from mlebench_console.competitions.kit.archives import zip_tree
+from mlebench_console.competitions.kit.archives.zip_tree import ZipPath, ZipTree
+from mlebench_console.competitions.model import Competition
+from mlebench_console.competitions.raw import RawPath
+from mlebench_console.competitions.registry import rules_url
+from mlebench_console.engine.datasets.prepared import checksums
+from mlebench_console.engine.datasets.sources import discarding, published
+from mlebench_console.engine.datasets.steps import (
+    DOWNLOAD,
+    EXTRACT,
+    VERIFY,
+    ReportStep,
+    reporting_wait,
+    within,
+)
+from mlebench_console.engine.kaggle import KaggleFailure
+from mlebench_console.engine.kaggle.backoff import USUAL_PATIENCE
+from mlebench_console.engine.layout import DatasetFolder
+from mlebench_console.engine.space import naming_full_disks, require_space
+from mlebench_console.foundation.files import sync_directory, sync_file_system
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.foundation.workers import ReportProgress
 
 _WORKERS = 4
 _SHOWN_BYTES = 40
@@ -77,8 +84,8 @@ def fetch(
     published.fetch(competition, folder, keep_free=keep_free, patience=patience, report=report)
     if folder.has_raw_data:
         return
-    from engine.kaggle.client import Kaggle
-    from engine.kaggle.download import download
+    from mlebench_console.engine.kaggle.client import Kaggle
+    from mlebench_console.engine.kaggle.download import download
 
     place = (DOWNLOAD, 0, 0)
 

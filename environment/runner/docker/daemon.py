@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from environment.runner import layout, protocol
-from environment.runner.docker.plans import READY, Plan
-from foundation.problems import EnvironmentProblem
+from mlebench_console.environment.runner import layout, protocol
+from mlebench_console.environment.runner.docker.plans import READY, Plan
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
     from docker import APIClient

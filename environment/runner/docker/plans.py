@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from environment.runner import layout, protocol
-from environment.runner.layout import Bind
-from environment.runner.protocol import Order
+from mlebench_console.environment.runner import layout, protocol
+from mlebench_console.environment.runner.layout import Bind
+from mlebench_console.environment.runner.protocol import Order
 
 _OF_ROOT = "/run/mlebench"  # the container's main process closes it to the agent
 OUTPUT = f"{_OF_ROOT}/output"
@@ -139,7 +139,7 @@ def open_folders(attempt: Path) -> None:
 def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
     command = [
         "-m",
-        "environment.container.sidecar",
+        "mlebench_console.environment.container.sidecar",
         f"--restarts={_RESTARTS}",
         *(
             [f"--relay={layout.PROXY_PORT}:{SERVICE}/{layout.PROXY_SOCKET}"]
@@ -185,7 +185,7 @@ def _own_competition(order: Order) -> tuple[Bind, ...]:
 def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
     """Return the plan of the proxy, which is reached by a socket in a folder and is the only way out."""
     command = [
-        *("-m", "environment.container.proxy", f"--socket={SERVICE}/{layout.PROXY_SOCKET}"),
+        *("-m", "mlebench_console.environment.container.proxy", f"--socket={SERVICE}/{layout.PROXY_SOCKET}"),
         f"--traffic={_TRAFFIC}/{Path(protocol.TRAFFIC).name}",
     ]
     return Plan(
@@ -257,7 +257,7 @@ def meter(attempt: Path, order: Order, agent: str) -> Plan:
     return Plan(
         Role.METER,
         order.grader_image,
-        ("-m", "environment.runner.host.disk", _MEASURED),
+        ("-m", "mlebench_console.environment.runner.host.disk", _MEASURED),
         "0:0",
         (),
         tuple(Bind(attempt / name, f"{_MEASURED}/{name}", read_only=True) for name in folders),

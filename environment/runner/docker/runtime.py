@@ -13,16 +13,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from environment.container import output
-from environment.container.output import Ending, ServiceRestarted
-from environment.container.processes import process_tree
-from environment.runner import protocol, secrets
-from environment.runner.docker import daemon
-from environment.runner.docker.plans import READY, Plan, Role, joining, meter, open_folders, plans
-from environment.runner.protocol import Order
-from environment.runner.sandbox import AgentStatus, Unreachable
-from foundation import files
-from foundation.problems import EnvironmentProblem
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending, ServiceRestarted
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.docker import daemon
+from mlebench_console.environment.runner.docker.plans import (
+    READY,
+    Plan,
+    Role,
+    joining,
+    meter,
+    open_folders,
+    plans,
+)
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.environment.runner.sandbox import AgentStatus, Unreachable
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from environment.runner import protocol
-from environment.runner.docker import daemon
-from environment.runner.docker.plans import Plan, Role, open_folders, plans
-from environment.runner.protocol import Order
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.docker import daemon
+from mlebench_console.environment.runner.docker.plans import Plan, Role, open_folders, plans
+from mlebench_console.environment.runner.protocol import Order
 
 if TYPE_CHECKING:
     from docker import APIClient

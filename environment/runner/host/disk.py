@@ -1,6 +1,6 @@
 """Measure the disk usage of an attempt: its directory, its container, and its deleted files that are still open.
 
-    python -m environment.runner.host.disk FOLDER
+    python -m mlebench_console.environment.runner.host.disk FOLDER
 
 as root, in a container that shares an agent's process namespace, prints the bytes of its folders below FOLDER.
 """
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from environment.container.trees import walk
-from environment.runner import protocol
-from environment.runner.sandbox import Unreachable
+from mlebench_console.environment.container.trees import walk
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.sandbox import Unreachable
 
 _BLOCK = 512
 _MOST_UNSEEN = 5

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from environment.container import output
-from environment.container.output import Started
-from environment.runner import protocol
-from environment.runner.host.readings import GpuReader
-from environment.runner.protocol import Order
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Started
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host.readings import GpuReader
+from mlebench_console.environment.runner.protocol import Order
 
 # With less than this, even writing a log line or a temporary file may fail.
 LEAST_FREE_BYTES = 64 << 20

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from environment.runner.protocol import GivenGpus
-from foundation.hardware import Hardware
-from foundation.problems import EnvironmentProblem
+from mlebench_console.environment.runner.protocol import GivenGpus
+from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 _GPU_NODE = "/dev/nvidia"
 _DRIVER_NODES = tuple(f"{_GPU_NODE}{name}" for name in ("ctl", "-uvm", "-uvm-tools", "-modeset"))

@@ -24,10 +24,10 @@ from contextlib import ExitStack, contextmanager
 from io import FileIO
 from pathlib import Path
 
-from foundation import files, folders, locks
-from foundation.locks import FileLock
-from foundation.problems import EnvironmentProblem
-from foundation.text import gigabytes
+from mlebench_console.foundation import files, folders, locks
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problems import EnvironmentProblem
+from mlebench_console.foundation.text import gigabytes
 
 # Free space on a host's disk that copies leave to the agents.
 KEPT_FREE_BYTES = 1 << 30

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from environment.container.processes import ProcessTree
-from environment.runner import protocol
-from environment.runner.host.readings import Gpu, network_bytes
-from environment.runner.protocol import LimitExceeded, Order
+from mlebench_console.environment.container.processes import ProcessTree
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host.readings import Gpu, network_bytes
+from mlebench_console.environment.runner.protocol import LimitExceeded, Order
 
 # An interpreter that sleeps uses less.
 _BUSY_PERCENT = 1.0

@@ -11,12 +11,19 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from environment.runner import protocol
-from environment.runner.layout import HOME, Bind, Layout, binds_in_an_image_file, instructions, own_files
-from environment.runner.process import rootfs
-from environment.runner.process.seccomp import filter_program
-from environment.runner.protocol import GivenGpus, ImageFile, Order
-from foundation.bubblewrap import proc
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.layout import (
+    HOME,
+    Bind,
+    Layout,
+    binds_in_an_image_file,
+    instructions,
+    own_files,
+)
+from mlebench_console.environment.runner.process import rootfs
+from mlebench_console.environment.runner.process.seccomp import filter_program
+from mlebench_console.environment.runner.protocol import GivenGpus, ImageFile, Order
+from mlebench_console.foundation.bubblewrap import proc
 
 _USER = "1000"
 _PROBE_SECONDS = 20

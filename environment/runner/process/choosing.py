@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from environment.runner import protocol
-from environment.runner.process import bubblewrap, containers, image_files, rootfs
-from environment.runner.process.containment import Containment, held_limits
-from environment.runner.protocol import ImageFile
-from foundation.problems import EnvironmentProblem
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.process import bubblewrap, containers, image_files, rootfs
+from mlebench_console.environment.runner.process.containment import Containment, held_limits
+from mlebench_console.environment.runner.protocol import ImageFile
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 
 def why_not(runtime: str, scratch: Path) -> str:

@@ -19,15 +19,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from environment.runner import protocol
-from environment.runner.host.readings import MARK
-from environment.runner.layout import HOME, binds_in_an_image_file
-from environment.runner.process import guard
-from environment.runner.process.bubblewrap import driver_files, gpu_nodes
-from environment.runner.process.containment import HeldLimits
-from environment.runner.protocol import ImageFile, Order
-from foundation import files
-from foundation.problems import EnvironmentProblem
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host.readings import MARK
+from mlebench_console.environment.runner.layout import HOME, binds_in_an_image_file
+from mlebench_console.environment.runner.process import guard
+from mlebench_console.environment.runner.process.bubblewrap import driver_files, gpu_nodes
+from mlebench_console.environment.runner.process.containment import HeldLimits
+from mlebench_console.environment.runner.protocol import ImageFile, Order
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 # Their programs around an agent, whose end would kill it.
 THEIR_PROCESSES = (

@@ -21,11 +21,11 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from environment.container.processes import Process
-from environment.container.warden import Excess
-from environment.runner import protocol
-from environment.runner.process import bubblewrap
-from environment.runner.protocol import Order
+from mlebench_console.environment.container.processes import Process
+from mlebench_console.environment.container.warden import Excess
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.process import bubblewrap
+from mlebench_console.environment.runner.protocol import Order
 
 LOOK_SECONDS = 0.25
 WATCHER = "a watcher"

@@ -1,6 +1,6 @@
 """A process around a container's command that kills all its descendants when its own parent dies, however that happens.
 
-    python -I -m environment.runner.process.guard -- COMMAND...
+    python -I -m mlebench_console.environment.runner.process.guard -- COMMAND...
 
 Podman and Apptainer reset the kernel's signal of a parent's death, and leave orphaned processes behind, which this one
 adopts as their subreaper. It ends with the command's code or signal.
@@ -16,7 +16,7 @@ import sys
 import time
 from contextlib import suppress
 
-from environment.container.processes import process_tree
+from mlebench_console.environment.container.processes import process_tree
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36

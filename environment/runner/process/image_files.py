@@ -9,9 +9,15 @@ import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from environment.runner.host.store import KEPT_FREE_BYTES, Copy, copy_file, make_store, remove
-from environment.runner.protocol import ImageFile
-from foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.environment.runner.host.store import (
+    KEPT_FREE_BYTES,
+    Copy,
+    copy_file,
+    make_store,
+    remove,
+)
+from mlebench_console.environment.runner.protocol import ImageFile
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 
 OnBytes = Callable[[int], None]
 SQUASHFS, ARCHIVE, SIF = "squashfs", "archive", "sif"

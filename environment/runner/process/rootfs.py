@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from environment.container.warden import die_with
-from foundation import files
-from foundation.problems import EnvironmentProblem
+from mlebench_console.environment.container.warden import die_with
+from mlebench_console.foundation import files
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 _NEW_NAMESPACES = 0x10000000 | 0x00020000  # CLONE_NEWUSER, CLONE_NEWNS
 _MS_RECURSIVE_PRIVATE = 0x4000 | 0x40000

@@ -9,14 +9,14 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
 
-from environment.container.output import Ending, Started
-from environment.container.processes import process_tree
-from environment.container.trees import walk
-from environment.runner import protocol
-from environment.runner.host import readings
-from environment.runner.process import containers, containment
-from environment.runner.sandbox import AgentStatus
-from foundation import files, locks
+from mlebench_console.environment.container.output import Ending, Started
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.container.trees import walk
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host import readings
+from mlebench_console.environment.runner.process import containers, containment
+from mlebench_console.environment.runner.sandbox import AgentStatus
+from mlebench_console.foundation import files, locks
 
 START_TRIES = 3
 _BLOCK = 512

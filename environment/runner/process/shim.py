@@ -1,6 +1,6 @@
 """The main process of one attempt without Docker: claims it, starts its services, and runs the agent under a warden.
 
-    python -I -m environment.runner.process.shim DIR CACHE
+    python -I -m mlebench_console.environment.runner.process.shim DIR CACHE
 
 DIR is the attempt's directory, CACHE a folder on this host's own disk with images that attempts share.
 It outlives the runner and the engine, and holds `shim.lock` as long as it runs. Its first children are the
@@ -24,20 +24,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
-from environment.container import output
-from environment.container.output import MOST_PROBLEMS, Ending, ServiceRestarted, Started, Tidied
-from environment.container.redaction import redact_files
-from environment.container.run_log import CappedLog
-from environment.container.warden import Warden, die_with
-from environment.runner import layout, protocol, secrets
-from environment.runner.host.readings import visible_alone
-from environment.runner.process import bubblewrap, choosing, containers
-from environment.runner.process.containment import Containment, Limits
-from environment.runner.protocol import GivenGpus, Order
-from foundation import folders
-from foundation.daemon_log import write_log
-from foundation.locks import FileLock
-from foundation.problems import DataProblem, EnvironmentProblem, Problem
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import (
+    MOST_PROBLEMS,
+    Ending,
+    ServiceRestarted,
+    Started,
+    Tidied,
+)
+from mlebench_console.environment.container.redaction import redact_files
+from mlebench_console.environment.container.run_log import CappedLog
+from mlebench_console.environment.container.warden import Warden, die_with
+from mlebench_console.environment.runner import layout, protocol, secrets
+from mlebench_console.environment.runner.host.readings import visible_alone
+from mlebench_console.environment.runner.process import bubblewrap, choosing, containers
+from mlebench_console.environment.runner.process.containment import Containment, Limits
+from mlebench_console.environment.runner.protocol import GivenGpus, Order
+from mlebench_console.foundation import folders
+from mlebench_console.foundation.daemon_log import write_log
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem
 
 EXIT_CLAIMED = 75
 _SERVER_PATIENCE = 120.0  # on a host where a hundred attempts start at once
@@ -216,7 +222,7 @@ class Shim:
         order = self._order
         server = _Service(
             "the validation server",
-            "environment.grading_server",
+            "mlebench_console.environment.grading_server",
             (
                 f"--competition={order.competition_id}",
                 f"--prepared={protocol.prepared_data(self._attempt, order)}",
@@ -240,7 +246,7 @@ class Shim:
         )
         proxy = _Service(
             "the proxy to the model hosts",
-            "environment.container.proxy",
+            "mlebench_console.environment.container.proxy",
             (*options, *layout.proxy_rules(order)),
             layout.PROXY_SOCKET,
         )

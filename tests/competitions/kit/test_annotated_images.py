@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from competitions.kit import splits
-from competitions.kit.tasks import annotated_images
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import splits
+from mlebench_console.competitions.kit.tasks import annotated_images
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
 COMPETITION = "herbarium-2021-fgvc8"

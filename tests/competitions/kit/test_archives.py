@@ -10,9 +10,9 @@ from typing import IO
 
 import pytest
 
-from competitions.kit import archives
-from competitions.task import Preparation
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import archives
+from mlebench_console.competitions.task import Preparation
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
 NOISE = os.urandom(3000)

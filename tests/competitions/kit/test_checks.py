@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import checks
-from competitions.task import InvalidSubmission
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import checks
+from mlebench_console.competitions.task import InvalidSubmission
+from mlebench_console.foundation.problems import DataProblem
 
 ANSWERS = pd.DataFrame({"id": ["a", "b", "c"], "y": [1, 0, 1]})
 

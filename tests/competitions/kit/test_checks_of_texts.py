@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.kit import checks
-from competitions.task import InvalidSubmission
+from mlebench_console.competitions.kit import checks
+from mlebench_console.competitions.task import InvalidSubmission
 
 
 def column(*values: object) -> pd.DataFrame:

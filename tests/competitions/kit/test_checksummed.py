@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from competitions.kit import tables
-from competitions.kit.formats import json_files
-from competitions.kit.placing import checksummed
+from mlebench_console.competitions.kit import tables
+from mlebench_console.competitions.kit.formats import json_files
+from mlebench_console.competitions.kit.placing import checksummed
 
 TABLE = pd.DataFrame({"a": range(20_000), "b": ["x, y"] * 20_000})
 

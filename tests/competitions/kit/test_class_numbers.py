@@ -7,8 +7,8 @@ import io
 import pandas as pd
 import pytest
 
-from competitions.kit import checks, tables
-from competitions.task import InvalidSubmission
+from mlebench_console.competitions.kit import checks, tables
+from mlebench_console.competitions.task import InvalidSubmission
 
 
 def column(text: str) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from competitions.kit.metrics import regression, texts
+from mlebench_console.competitions.kit.metrics import regression, texts
 
 
 @pytest.mark.parametrize("seed", range(5))

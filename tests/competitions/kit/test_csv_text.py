@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import tables
-from competitions.kit.tables import csv_text, number_text
+from mlebench_console.competitions.kit import tables
+from mlebench_console.competitions.kit.tables import csv_text, number_text
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 DECIMALS = st.one_of(

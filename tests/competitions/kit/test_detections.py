@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit.checks import detections
-from competitions.task import InvalidSubmission
+from mlebench_console.competitions.kit.checks import detections
+from mlebench_console.competitions.task import InvalidSubmission
 
 STRICT = detections.Form(("name", "x", "y"), name=0, single_blanks=True, missing_ok=True)
 LOOSE = detections.Form(("name", "x", "y"), name=0, single_blanks=False, missing_ok=False)

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from competitions.kit.splits import duplicates
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.splits import duplicates
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
 

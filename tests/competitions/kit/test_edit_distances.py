@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit.metrics import texts
+from mlebench_console.competitions.kit.metrics import texts
 
 
 def classical(left: str, right: str) -> int:

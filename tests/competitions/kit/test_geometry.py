@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit.metrics import geometry
+from mlebench_console.competitions.kit.metrics import geometry
 
 Point = tuple[float, float]
 

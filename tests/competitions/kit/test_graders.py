@@ -10,11 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions import registry
-from competitions.kit.tasks import graders
-from competitions.model import Edition
-from competitions.submissions import SubmissionFile, limits_for
-from competitions.task import Grading, InvalidSubmission
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.kit.tasks import graders
+from mlebench_console.competitions.model import Edition
+from mlebench_console.competitions.submissions import SubmissionFile, limits_for
+from mlebench_console.competitions.task import Grading, InvalidSubmission
 
 Grader = Callable[[Grading], float]
 Table = dict[str, list[object]]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit.checks.ids import mismatch, pair_up
+from mlebench_console.competitions.kit.checks.ids import mismatch, pair_up
 
 KINDS = {
     "numbers": st.integers(-5, 5),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit.formats import json_files
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.formats import json_files
+from mlebench_console.foundation.problems import DataProblem
 
 
 def test_documents_have_ascii_escapes_and_no_newline_at_the_end(tmp_path: Path) -> None:

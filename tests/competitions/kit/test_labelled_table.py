@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from competitions.kit.tables import labelled_table
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.foundation.problems import DataProblem
 
 if TYPE_CHECKING:
     from tests.competitions.conftest import MakeJob

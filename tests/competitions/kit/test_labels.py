@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from competitions.kit import metrics
-from competitions.kit.checks import labels
-from competitions.task import InvalidSubmission
+from mlebench_console.competitions.kit import metrics
+from mlebench_console.competitions.kit.checks import labels
+from mlebench_console.competitions.task import InvalidSubmission
 
 
 @pytest.mark.parametrize("values", [[1, 2], [1.5, None], [True, False], [None, True]])

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from competitions.kit import tables
-from competitions.kit.splits import Split
-from competitions.kit.tables import large_tables
-from competitions.kit.tables.large_tables import RawTable
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import tables
+from mlebench_console.competitions.kit.splits import Split
+from mlebench_console.competitions.kit.tables import large_tables
+from mlebench_console.competitions.kit.tables.large_tables import RawTable
+from mlebench_console.foundation.problems import DataProblem
 
 TYPES = {"key": "str", "number": "float64", "words": "str"}
 WORDS = st.sampled_from(
@@ -148,10 +148,10 @@ MEASURED = """
 import re, sys
 from pathlib import Path
 import numpy as np
-from competitions.kit import tables
-from competitions.kit.splits import Split
-from competitions.kit.tables import large_tables
-from competitions.kit.tables.large_tables import RawTable
+from mlebench_console.competitions.kit import tables
+from mlebench_console.competitions.kit.splits import Split
+from mlebench_console.competitions.kit.tables import large_tables
+from mlebench_console.competitions.kit.tables.large_tables import RawTable
 def most():  # what the system counts otherwise begins with what the parent had
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) << 10
 folder, large_tables._SMALL = Path(sys.argv[1]), 0
@@ -169,7 +169,7 @@ divide("large.csv")
 print(most() - before)
 """
 SPOKEN = """
-from engine import prepare_competition
+from mlebench_console import prepare_competition
 def prepared(raw, data):
     prepare_competition(
         "text-normalization-challenge-russian-language", raw=raw, data_dir=data, descriptions="ours",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit.metrics import matching
+from mlebench_console.competitions.kit.metrics import matching
 
 groups = st.lists(st.integers(0, 3), max_size=12).map(lambda values: np.array(values, dtype=np.intp))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import metrics
+from mlebench_console.competitions.kit import metrics
 
 RANDOM = np.random.default_rng(0)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from competitions.kit.formats import npy
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.formats import npy
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
 

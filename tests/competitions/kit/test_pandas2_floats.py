@@ -11,8 +11,8 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit import tables
-from competitions.kit.tables import pandas2
+from mlebench_console.competitions.kit import tables
+from mlebench_console.competitions.kit.tables import pandas2
 
 
 def former(text: str) -> float:

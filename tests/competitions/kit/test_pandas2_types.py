@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.kit import tables
+from mlebench_console.competitions.kit import tables
 
 HUGE = "99999999999999999999"
 

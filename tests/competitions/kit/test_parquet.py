@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from competitions.kit.tables import parquet
-from foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.competitions.kit.tables import parquet
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 from tests.competitions.conftest import MakeJob
 
 TABLE = pd.DataFrame({"key": [7, 7, 3, 9, 3, 7], "row": range(6), "angle": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]})

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit import placing
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import placing
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit.placing import pseudonyms
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.placing import pseudonyms
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
 NAMES = ["1.2.826.0.1.3680043.12149", "1.2.826.0.1.3680043.87"]

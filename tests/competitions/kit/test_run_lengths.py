@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit.formats import run_lengths
-from competitions.task import InvalidSubmission
+from mlebench_console.competitions.kit.formats import run_lengths
+from mlebench_console.competitions.task import InvalidSubmission
 
 SIZE = 40
 

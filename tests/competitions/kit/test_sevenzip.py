@@ -7,8 +7,8 @@ from pathlib import Path
 import py7zr
 import pytest
 
-from competitions.kit.archives import sevenzip
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.archives import sevenzip
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
 CONTENT = {"all/a.wav": b"a" * 70_000, "all/deep/b.wav": b"b", "all/empty.wav": b""}

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.kit import splits
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import splits
+from mlebench_console.foundation.problems import DataProblem
 
 
 @pytest.mark.parametrize("n", [10, 13, 8693])

@@ -12,10 +12,10 @@ from typing import Literal
 import pandas as pd
 import pytest
 
-from competitions.kit import splits
-from competitions.kit.tables import large_tables
-from competitions.kit.tasks import spoken_tokens
-from competitions.model import Edition
+from mlebench_console.competitions.kit import splits
+from mlebench_console.competitions.kit.tables import large_tables
+from mlebench_console.competitions.kit.tasks import spoken_tokens
+from mlebench_console.competitions.model import Edition
 from tests.competitions.conftest import MakeJob
 
 ID = "text-normalization-challenge-russian-language"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions.kit import archives, splits, tables
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import archives, splits, tables
+from mlebench_console.foundation.problems import DataProblem
 
 
 def test_words_are_text_but_the_words_for_missing_are_missing() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions.kit import tables
+from mlebench_console.competitions.kit import tables
 
 
 def read(content: bytes, **options: object) -> pd.DataFrame:

@@ -9,9 +9,9 @@ from typing import Literal
 
 import pytest
 
-from competitions.kit.archives import tars
-from competitions.kit.archives.tars import Destination
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.archives import tars
+from mlebench_console.competitions.kit.archives.tars import Destination
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
 CONTENT = {f"all/{name}.jpg": name.encode() * 5000 for name in "abc"}

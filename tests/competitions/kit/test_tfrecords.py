@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit.formats import tfrecords
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.formats import tfrecords
+from mlebench_console.foundation.problems import DataProblem
 
 
 def field(number: int, content: bytes) -> bytes:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from competitions.kit.metrics import detection
+from mlebench_console.competitions.kit.metrics import detection
 
 Square = tuple[int, float]
 

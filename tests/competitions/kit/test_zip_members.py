@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit.archives import zip_members
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.archives import zip_members
+from mlebench_console.foundation.problems import DataProblem
 
 TEXT = random.Random(0).randbytes(12_000_000).hex().encode()  # compresses to half of it
 METHODS = pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])

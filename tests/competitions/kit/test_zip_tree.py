@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from competitions.kit import archives, placing, tables
-from competitions.kit.archives import zip_tree
-from competitions.kit.archives.zip_tree import ZipPath
-from competitions.kit.formats import npy
-from competitions.raw import RawPath, walk
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit import archives, placing, tables
+from mlebench_console.competitions.kit.archives import zip_tree
+from mlebench_console.competitions.kit.archives.zip_tree import ZipPath
+from mlebench_console.competitions.kit.formats import npy
+from mlebench_console.competitions.raw import RawPath, walk
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
 NOISE = os.urandom(300_000)

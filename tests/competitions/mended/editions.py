@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions import registry
-from competitions.judging import GradeRequest, Judgement, judge
-from competitions.model import EDITIONS, Edition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.judging import GradeRequest, Judgement, judge
+from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.prepared import prepared
 
 Cell = str | float | None

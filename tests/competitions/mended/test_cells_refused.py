@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.model import Edition
+from mlebench_console.competitions.model import Edition
 from tests.competitions.mended.editions import (
     Cell,
     answers,

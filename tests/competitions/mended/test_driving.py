@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.model import EDITIONS, Edition
+from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     grade_in_both,

@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 import tests.competitions.mended
-from competitions import registry
-from competitions.model import Competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Competition
 
 ALL = [registry.get(competition_id) for competition_id in registry.all_ids()]
 

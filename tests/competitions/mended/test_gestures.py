@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from scipy.io import loadmat, savemat
 
-from competitions.model import EDITIONS, Edition
-from foundation.problems import DataProblem
+from mlebench_console.competitions.model import EDITIONS, Edition
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import grade_in_both, mends, table
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions.kit.formats import tfrecords
-from competitions.model import EDITIONS, Edition
-from engine import prepare_competition
+from mlebench_console import prepare_competition
+from mlebench_console.competitions.kit.formats import tfrecords
+from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.mended.editions import (
     answers,
     from_answers,

@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions import registry
-from competitions.judging import GradeRequest, judge
-from competitions.model import Edition
-from foundation.problems import UsageProblem
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.judging import GradeRequest, judge
+from mlebench_console.competitions.model import Edition
+from mlebench_console.foundation.problems import UsageProblem
 from tests.competitions.mended.editions import answers, grade_in, mends, sample, with_cell
 from tests.competitions.prepared import prepared
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions.model import EDITIONS, Edition
-from foundation.problems import DataProblem
+from mlebench_console.competitions.model import EDITIONS, Edition
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import answers, grade_in_both, mends, refusals, sample
 from tests.competitions.prepared import prepared

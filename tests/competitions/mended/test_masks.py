@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.model import EDITIONS, Edition
-from foundation.problems import UsageProblem
+from mlebench_console.competitions.model import EDITIONS, Edition
+from mlebench_console.foundation.problems import UsageProblem
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from rapidfuzz.distance import Levenshtein
 
-from competitions.model import EDITIONS, Edition
+from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import grade_in_both, mends, sample, table, with_cell
 from tests.competitions.prepared import prepared

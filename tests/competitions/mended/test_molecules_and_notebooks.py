@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions import registry
-from competitions.judging import GradeRequest, judge
-from engine import prepare_competition
-from foundation.problems import DataProblem
+from mlebench_console import prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.judging import GradeRequest, judge
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.mended.editions import answers, grade_in_both, judged_against, mends, scores_against
 from tests.conformance.trees import VECTORS, Vector
 

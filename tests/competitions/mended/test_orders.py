@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.model import EDITIONS
-from competitions.registry import get
+from mlebench_console.competitions.model import EDITIONS
+from mlebench_console.competitions.registry import get
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import mends
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.model import Edition
+from mlebench_console.competitions.model import Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 import requests
 
-from competitions.judging import GradeRequest, judge
-from competitions.model import EDITIONS, Edition
-from engine import prepare_competition
-from foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console import prepare_competition
+from mlebench_console.competitions.judging import GradeRequest, judge
+from mlebench_console.competitions.model import EDITIONS, Edition
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     answers,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import py7zr
 
-from competitions.model import EDITIONS, Edition
+from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import answers, assert_kept_together, mends, table
 from tests.competitions.prepared import prepared

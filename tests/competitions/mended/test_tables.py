@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from competitions.model import EDITIONS
+from mlebench_console.competitions.model import EDITIONS
 from tests.competitions.mended.editions import (
     answers,
     from_answers,

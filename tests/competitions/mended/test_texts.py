@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from competitions.model import EDITIONS, Edition
+from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import (
     assert_kept_together,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from competitions.judging import GradeRequest, judge
-from competitions.model import EDITIONS, Edition
-from engine import prepare_competition
+from mlebench_console import prepare_competition
+from mlebench_console.competitions.judging import GradeRequest, judge
+from mlebench_console.competitions.model import EDITIONS, Edition
 from tests.competitions.changed_raw import prepared_after
 from tests.competitions.mended.editions import grade_in_both, mends, sample
 from tests.competitions.prepared import prepared

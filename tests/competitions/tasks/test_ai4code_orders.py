@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.registry import get, load_task
-from competitions.task import InvalidSubmission
+from mlebench_console.competitions.registry import get, load_task
+from mlebench_console.competitions.task import InvalidSubmission
 
 inversions = load_task(get("AI4Code")).inversions
 

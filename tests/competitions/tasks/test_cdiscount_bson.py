@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.registry import get, load_task
-from foundation.problems import DataProblem
+from mlebench_console.competitions.registry import get, load_task
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.conftest import MakeJob
 
 bson = load_task(get("cdiscount-image-classification-challenge")).bson

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.registry import get, load_task
-from foundation.problems import DataProblem
+from mlebench_console.competitions.registry import get, load_task
+from mlebench_console.foundation.problems import DataProblem
 
 task = load_task(get("denoising-dirty-documents"))
 

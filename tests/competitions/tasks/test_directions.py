@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from competitions.registry import get, load_task
+from mlebench_console.competitions.registry import get, load_task
 
 angles_between = load_task(get("icecube-neutrinos-in-deep-ice")).angles_between
 great_circle = load_task(get("smartphone-decimeter-2022")).great_circle

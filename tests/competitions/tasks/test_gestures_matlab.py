@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.io import loadmat, savemat
 
-from competitions.registry import get, load_task
+from mlebench_console.competitions.registry import get, load_task
 
 matlab = load_task(get("multi-modal-gesture-recognition")).matlab
 

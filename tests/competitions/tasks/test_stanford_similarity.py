@@ -7,7 +7,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.registry import get, load_task
+from mlebench_console.competitions.registry import get, load_task
 
 task = load_task(get("stanford-covid-vaccine"))
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from competitions.registry import get, load_task
+from mlebench_console.competitions.registry import get, load_task
 
 task = load_task(get("uw-madison-gi-tract-image-segmentation"))
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from console.cli.program import run
-from engine.places import Places
+from mlebench_console.console.cli.program import run
+from mlebench_console.engine.places import Places
 from tests.conformance.trees import VECTORS, Vector
 from tests.shared import made_once
 

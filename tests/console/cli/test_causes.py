@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from engine.control import Answer
-from engine.places import Places
-from state import acknowledgements
-from state.records import Acknowledgement
+from mlebench_console.engine.control import Answer
+from mlebench_console.engine.places import Places
+from mlebench_console.state import acknowledgements
+from mlebench_console.state.records import Acknowledgement
 from tests.console import worlds
 from tests.console.cli.conftest import Cli
 from tests.console.world import NOW, World
@@ -30,9 +30,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
         requests.append((kind, arguments))
         return Answer("done")
 
-    monkeypatch.setattr("engine.control.ask", ask)
-    monkeypatch.setattr("engine.control.ensure_running", lambda _places: pytest.fail("not asked"))
-    monkeypatch.setattr("engine.control.status", lambda _places: type("Running", (), {"running": True}))
+    monkeypatch.setattr("mlebench_console.engine.control.ask", ask)
+    monkeypatch.setattr(
+        "mlebench_console.engine.control.ensure_running", lambda _places: pytest.fail("not asked")
+    )
+    monkeypatch.setattr(
+        "mlebench_console.engine.control.status", lambda _places: type("Running", (), {"running": True})
+    )
     return requests
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from console.cli import output
-from foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.console.cli import output
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 
 def test_text_is_handed_to_the_terminal_and_cannot_end_the_escape(

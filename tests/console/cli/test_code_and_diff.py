@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from competitions import registry
-from console.views import code
-from engine.places import Places
-from environment.runner import protocol
-from environment.runner.code_snapshots import OBJECTS
-from state import runs, submissions
-from state.lifecycle import Outcome
+from mlebench_console.competitions import registry
+from mlebench_console.console.views import code
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.code_snapshots import OBJECTS
+from mlebench_console.state import runs, submissions
+from mlebench_console.state.lifecycle import Outcome
 from tests.console.cli.conftest import Cli
 from tests.console.world import World
 from tests.console.worlds import open_world

@@ -10,7 +10,7 @@ import pytest
 def completed_by_bash(words: str, tmp_path: Path) -> list[str]:
     """Let a real bash load our script and complete a line."""
     program = tmp_path / "mlebench-console"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m console "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m mlebench_console.console "$@"\n')
     program.chmod(0o755)
     script = f"""
         PATH="{tmp_path}:$PATH"
@@ -35,7 +35,10 @@ def test_bash_completes_commands_and_flags(tmp_path: Path) -> None:
 )
 def test_other_shells_get_a_script_of_their_own(shell: str, mark: str) -> None:
     told = subprocess.run(
-        [sys.executable, "-m", "console", "completion", shell], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "mlebench_console.console", "completion", shell],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert mark in told.stdout
     assert told.stderr == ""

@@ -13,10 +13,10 @@ from pathlib import Path
 import pyte
 import pytest
 
-from competitions.registry import OWN_VARIABLE
-from console.views.datasets import board_of_disk
-from engine.places import Places
-from state.records import DatasetState
+from mlebench_console.competitions.registry import OWN_VARIABLE
+from mlebench_console.console.views.datasets import board_of_disk
+from mlebench_console.engine.places import Places
+from mlebench_console.state.records import DatasetState
 from tests.conformance.trees import Vector
 from tests.console.cli.conftest import Cli
 from tests.report_fields import REPORT_FIELDS
@@ -91,7 +91,9 @@ def test_a_grade_tells_which_teams_it_beats_where_the_whole_leaderboard_is_known
 ) -> None:
     path = submission(prepared, "noisy.csv")
     assert "rank" not in cli("grade-sample", path, prepared.id).out
-    monkeypatch.setattr("competitions.leaderboards.scores_of", lambda _: (0.1, 0.2, 0.4, 0.5))
+    monkeypatch.setattr(
+        "mlebench_console.competitions.leaderboards.scores_of", lambda _: (0.1, 0.2, 0.4, 0.5)
+    )
     assert (
         "rank         better than 50.0 % of the teams on Kaggle\n"
         in cli("grade-sample", path, prepared.id).out
@@ -190,7 +192,7 @@ def test_verifying_draws_a_bar_in_a_terminal_and_leaves_only_the_verdicts(
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 300, 0, 0))
     flags = [f"--state-dir={places.state_dir}", f"--data-dir={places.data_dir}"]
     verifying = subprocess.Popen(
-        [sys.executable, "-m", "console", *flags, "datasets", "verify"],
+        [sys.executable, "-m", "mlebench_console.console", *flags, "datasets", "verify"],
         stdout=theirs,
         stderr=theirs,
         env=os.environ | {"TERM": "xterm-256color"},

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from console.cli import doctor
-from console.cli.doctor import Health
-from engine.places import Places
-from environment.runner import survey
-from environment.runner.process import containment
-from environment.runner.process.containment import WATCHER, HeldLimits
-from environment.runner.survey import RuntimeOffer
+from mlebench_console.console.cli import doctor
+from mlebench_console.console.cli.doctor import Health
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import survey
+from mlebench_console.environment.runner.process import containment
+from mlebench_console.environment.runner.process.containment import WATCHER, HeldLimits
+from mlebench_console.environment.runner.survey import RuntimeOffer
 from tests.console.cli.conftest import Cli
 
 SECRET = "a-key-that-nobody-may-see"
@@ -45,7 +45,7 @@ def test_every_check_says_how_it_is_and_what_is_not_well_has_a_next_step(cli: Cl
 def test_a_state_that_cannot_live_there_fails_and_has_a_code(
     cli: Cli, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("state.database.file_system_of", lambda path: "nfs4")
+    monkeypatch.setattr("mlebench_console.state.database.file_system_of", lambda path: "nfs4")
     ran = cli("doctor")
     assert ran.code == 5
     assert f"fail  state       {places.state_dir} is on nfs4" in ran.out

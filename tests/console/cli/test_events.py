@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from console.views import events as events_view
-from engine.places import Places
+from mlebench_console.console.views import events as events_view
+from mlebench_console.engine.places import Places
 from tests.console import worlds
 from tests.console.cli.conftest import Cli
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.control import EngineStatus
-from engine.places import Places
-from engine.scoreboard import Row
-from environment.container.run_log import CUT_MARK
-from foundation import jsonlines
-from state import database as state_database
-from state import experiments, runs
-from state.database import Database
-from state.lifecycle import Outcome
-from state.records import Run, Sweep, SweepSpec
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.scoreboard import Row
+from mlebench_console.environment.container.run_log import CUT_MARK
+from mlebench_console.foundation import jsonlines
+from mlebench_console.state import database as state_database
+from mlebench_console.state import experiments, runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import Outcome
+from mlebench_console.state.records import Run, Sweep, SweepSpec
 from tests.console.cli.conftest import Cli
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 

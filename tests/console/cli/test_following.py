@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from console.cli import output, runs
-from console.logs.reader import LONGEST_LINE, LogFile
-from engine.places import Places
-from environment.container.run_log import CappedLog
-from state import transitions
-from state.lifecycle import FailureClass
+from mlebench_console.console.cli import output, runs
+from mlebench_console.console.logs.reader import LONGEST_LINE, LogFile
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.container.run_log import CappedLog
+from mlebench_console.state import transitions
+from mlebench_console.state.lifecycle import FailureClass
 from tests.console.cli.conftest import Cli
 from tests.console.world import NOW
 from tests.console.worlds import open_world

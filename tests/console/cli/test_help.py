@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from console.cli.program import COMMANDS, root_command
-from console.tui.theme import THEME_NAMES
+from mlebench_console.console.cli.program import COMMANDS, root_command
+from mlebench_console.console.tui.theme import THEME_NAMES
 from tests.console.cli.conftest import Cli
 from tools.reference import subcommands
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.places import Places, images_folder
-from environment.runner import protocol
-from environment.runner.protocol import ImageFile
+from mlebench_console.engine.places import Places, images_folder
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import ImageFile
 from tests.console.cli.conftest import Cli
 
 KNOWN = ImageFile(

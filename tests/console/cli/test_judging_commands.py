@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from engine.control import Answer
-from engine.integrity.results import IntegrityRequests
-from engine.options.requests import read_arguments
-from engine.places import Places
-from foundation.clock import SystemClock
-from state import database
+from mlebench_console.engine.control import Answer
+from mlebench_console.engine.integrity.results import IntegrityRequests
+from mlebench_console.engine.options.requests import read_arguments
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.state import database
 from tests.console.cli.conftest import Cli
 from tests.engine.integrity.made_runs import COMPETITION, MadeRun, add_run
 from tests.engine.integrity.model_server import KEY, ModelServer, honest
@@ -38,8 +38,8 @@ def server(places: Places, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelSer
     def engine_for(own: Places, _data_dir: Path) -> Iterator[Places]:
         yield own
 
-    monkeypatch.setattr("engine.control.ask", ask)
-    monkeypatch.setattr("console.cli.engine.engine_for", engine_for)
+    monkeypatch.setattr("mlebench_console.engine.control.ask", ask)
+    monkeypatch.setattr("mlebench_console.console.cli.engine.engine_for", engine_for)
     monkeypatch.setenv("LOCAL_KEY", KEY)
     with ModelServer(honest).running() as running:
         places.config_file.parent.mkdir(parents=True, exist_ok=True)

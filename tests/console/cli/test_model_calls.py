@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from engine.places import Places
-from environment.gateway.dialects import Usage
-from environment.gateway.records import Journal, ModelCall, Outcome
-from state import database as state_database
-from state import runs
-from state.database import Database
-from state.records import Run
-from state.usage import model_calls
-from state.usage.model_calls import ModelUse
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.records import Journal, ModelCall, Outcome
+from mlebench_console.state import database as state_database
+from mlebench_console.state import runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Run
+from mlebench_console.state.usage import model_calls
+from mlebench_console.state.usage.model_calls import ModelUse
 from tests.console.cli.conftest import Cli
 from tests.engine.scoreboard.worlds import SPEC, start, sweep
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from console.cli.output import say, say_json, say_table, say_wrapped
+from mlebench_console.console.cli.output import say, say_json, say_table, say_wrapped
 
 
 def test_columns_line_up_whatever_is_in_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.places import Places
-from engine.rungroups import MAPPING_NAME, METADATA
-from engine.scoreboard.audit import audit_of
-from environment.runner import protocol
-from state import database as state_database
-from state import experiments, runs
-from state.database import Database
-from state.lifecycle import Outcome
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.rungroups import MAPPING_NAME, METADATA
+from mlebench_console.engine.scoreboard.audit import audit_of
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state import database as state_database
+from mlebench_console.state import experiments, runs
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.cli.conftest import Cli
 from tests.engine.scoreboard.worlds import SPEC, finish, sweep

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROGRAM = [sys.executable, "-m", "console"]
+PROGRAM = [sys.executable, "-m", "mlebench_console.console"]
 
 
 def test_a_reader_that_has_enough_is_no_error() -> None:

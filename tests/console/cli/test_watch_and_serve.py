@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from engine.control.status import lock_path
-from engine.places import Places
-from foundation.locks import FileLock
-from state.database import DATABASE_NAME
+from mlebench_console.engine.control.status import lock_path
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.state.database import DATABASE_NAME
 from tests.console import worlds
 from tests.console.cli.conftest import Cli
 
@@ -88,7 +88,8 @@ def test_serving_tells_its_address_and_ends_when_asked(places: Places) -> None:
     worlds.demo(places).database.close()
     process = subprocess.Popen(
         [
-            sys.executable, "-m", "console", f"--state-dir={places.state_dir}", f"--config={places.config_file}",
+            sys.executable, "-m", "mlebench_console.console",
+            f"--state-dir={places.state_dir}", f"--config={places.config_file}",
             "serve", "--port", "0",
         ],
         stdout=subprocess.PIPE,
@@ -108,6 +109,6 @@ def test_serving_tells_its_address_and_ends_when_asked(places: Places) -> None:
 
 def test_without_textual_serve_it_is_said_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
-    monkeypatch.delitem(sys.modules, "console.tui.serve", raising=False)
+    monkeypatch.delitem(sys.modules, "mlebench_console.console.tui.serve", raising=False)
     told = cli("serve")
     assert told.code == 5 and "mlebench-console[serve]" in told.err

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.places import Places
-from state import database as state_database
+from mlebench_console.engine.places import Places
+from mlebench_console.state import database as state_database
 from tests.console.cli.conftest import Cli, Ran
 from tests.state.worlds import create_sweep
 
@@ -144,7 +144,7 @@ def test_an_unforeseen_error_is_two_lines_and_its_traceback_is_kept(
     def fail(*_: object) -> None:
         raise RuntimeError("the sky fell\x1b[2J")
 
-    monkeypatch.setattr("engine.control.status", fail)
+    monkeypatch.setattr("mlebench_console.engine.control.status", fail)
     told = cli("status")
     log = places.state_dir / "console.log"
     assert_told(told, 1, "RuntimeError: the sky fell", str(log))
@@ -158,7 +158,7 @@ def test_where_a_traceback_cannot_be_kept_it_is_shown(
     def fail(*_: object) -> None:
         raise RuntimeError("the sky fell")
 
-    monkeypatch.setattr("engine.control.status", fail)
+    monkeypatch.setattr("mlebench_console.engine.control.status", fail)
     places.state_dir.write_text("a file where the directory should be")
     told = cli("status")
     assert told.code == 1

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.logs import merged
-from console.logs.merged import MergedLog, Source
-from console.logs.pager import LogCursor, LogPager, Page
-from console.logs.pattern import Pattern
-from environment.container.run_log import CUT_MARK
+from mlebench_console.console.logs import merged
+from mlebench_console.console.logs.merged import MergedLog, Source
+from mlebench_console.console.logs.pager import LogCursor, LogPager, Page
+from mlebench_console.console.logs.pattern import Pattern
+from mlebench_console.environment.container.run_log import CUT_MARK
 
 
 class Growing:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from console.logs.pager import LogCursor, LogPager, Page, _pause_after, read_moment
-from console.logs.pattern import ERRORS, Pattern
-from console.logs.reader import LogFile, LogLine
-from foundation.problems import UsageProblem
+from mlebench_console.console.logs.pager import LogCursor, LogPager, Page, _pause_after, read_moment
+from mlebench_console.console.logs.pattern import ERRORS, Pattern
+from mlebench_console.console.logs.reader import LogFile, LogLine
+from mlebench_console.foundation.problems import UsageProblem
 from tests.console.world import NOW
 
 HEIGHT = 10

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from console.logs.pattern import ERRORS, Pattern
-from foundation.problems import UsageProblem
+from mlebench_console.console.logs.pattern import ERRORS, Pattern
+from mlebench_console.foundation.problems import UsageProblem
 
 EXPRESSIONS = [
     r"foo",

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.logs.pattern import Pattern
-from console.logs.reader import LONGEST_LINE, LineCount, LogFile
-from environment.container.run_log import CUT_MARK
+from mlebench_console.console.logs.pattern import Pattern
+from mlebench_console.console.logs.reader import LONGEST_LINE, LineCount, LogFile
+from mlebench_console.environment.container.run_log import CUT_MARK
 
 lines_of_bytes = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=60)
 
@@ -166,7 +166,7 @@ def test_a_line_that_goes_on_in_the_next_segment_is_one_line(log: Path) -> None:
 
 
 def test_counting_in_slices_counts_everything_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.logs.reader._COUNT_SLICE", 100)
+    monkeypatch.setattr("mlebench_console.console.logs.reader._COUNT_SLICE", 100)
     path = tmp_path / "run.log"
     path.write_text("".join(f"line {number}\n" for number in range(500)))
     file, lines, hits = opened(path), LineCount(), LineCount(Pattern(r"line \d*7$"))

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from console.screens.board import SORTS, sorted_rows, table_lines
-from console.screens.run import RunScreen
-from console.tui.painting import cells_of
-from console.tui.theme import UNICODE
-from console.views.lists import SortOrder
-from console.views.scoreboard import Subject, scoreboard
-from engine.places import Places
-from engine.scoreboard import Row, published_rows
-from engine.scoreboard.reports import FOLDER
-from state.lifecycle import Outcome
+from mlebench_console.console.screens.board import SORTS, sorted_rows, table_lines
+from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.tui.painting import cells_of
+from mlebench_console.console.tui.theme import UNICODE
+from mlebench_console.console.views.lists import SortOrder
+from mlebench_console.console.views.scoreboard import Subject, scoreboard
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.scoreboard import Row, published_rows
+from mlebench_console.engine.scoreboard.reports import FOLDER
+from mlebench_console.state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.stillness import stillness

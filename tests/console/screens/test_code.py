@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from console.screens.code import _below
-from console.tui.theme import UNICODE
-from console.views.code import DiffLine
-from engine.places import Places
-from environment.runner import protocol
-from state import runs
-from state.lifecycle import Outcome
+from mlebench_console.console.screens.code import _below
+from mlebench_console.console.tui.theme import UNICODE
+from mlebench_console.console.views.code import DiffLine
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state import runs
+from mlebench_console.state.lifecycle import Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.world import World

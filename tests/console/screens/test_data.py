@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from competitions import registry
-from console.actions.datasets import prepare_raw
-from console.screens.data import DataScreen
-from engine.datasets.steps import CHECKSUM, DOWNLOAD
-from engine.layout import dataset_folder
-from engine.places import Places
-from foundation.problems import UsageProblem
-from state import datasets
-from state.records import DatasetState, StepState
+from mlebench_console.competitions import registry
+from mlebench_console.console.actions.datasets import prepare_raw
+from mlebench_console.console.screens.data import DataScreen
+from mlebench_console.engine.datasets.steps import CHECKSUM, DOWNLOAD
+from mlebench_console.engine.layout import dataset_folder
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state import datasets
+from mlebench_console.state.records import DatasetState, StepState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.world import NOW, World

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from console.tui.session import read_session
-from console.tui.widgets.line_list import LineList
+from mlebench_console.console.tui.session import read_session
+from mlebench_console.console.tui.widgets.line_list import LineList
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 
@@ -57,7 +57,7 @@ def below(console: ShownConsole) -> str:
 async def test_the_pane_follows_the_cursor_and_asks_nothing_on_its_way(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from console.views import run
+    from mlebench_console.console.views import run
 
     asked: list[int] = []
     real = run.run_facts
@@ -97,7 +97,7 @@ async def test_what_a_file_holds_is_not_asked_of_a_hidden_pane(
     def read_files(facts: Any) -> None:
         pytest.fail(f"the files of run {facts.run.id} were read")
 
-    monkeypatch.setattr("console.screens.run.read_files", read_files)
+    monkeypatch.setattr("mlebench_console.console.screens.run.read_files", read_files)
     async with opened(screen=SWEEP, size=(140, 30)) as console:
         await console.sees("LOW")
         await console.press("down", "down")

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 from textual.widgets import Input
 
-from console.screens.grade import GradeScreen
-from console.tui.painting import foreign_path
-from console.views.grading import (
+from mlebench_console.console.screens.grade import GradeScreen
+from mlebench_console.console.tui.painting import foreign_path
+from mlebench_console.console.views.grading import (
     HISTORY_NAME,
     PastGrading,
     past_grading,
@@ -21,9 +21,9 @@ from console.views.grading import (
     rows_behind,
     write_past,
 )
-from engine.grading.report import Report
-from engine.places import Places
-from foundation.problems import UsageProblem
+from mlebench_console.engine.grading.report import Report
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import UsageProblem
 from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.world import NOW
 
@@ -59,7 +59,7 @@ def graded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Report], list[Asked]]:
             requests.append(Asked(path, competition_id, edition))
             return with_report
 
-        monkeypatch.setattr("console.views.grading.grade_submission", grade)
+        monkeypatch.setattr("mlebench_console.console.views.grading.grade_submission", grade)
         return requests
 
     return answer
@@ -75,7 +75,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
         values: dict[str, Any] = {"score": float(path.stat().st_size), "submission_path": str(path)}
         return report(**values, edition=edition, competition_id=competition_id)
 
-    monkeypatch.setattr("console.views.grading.grade_submission", grade)
+    monkeypatch.setattr("mlebench_console.console.views.grading.grade_submission", grade)
     return taken
 
 
@@ -166,7 +166,7 @@ async def test_files_on_a_disk_that_does_not_answer_hold_only_some_threads_and_n
         hang.wait(30)
         raise UsageProblem("it was never read")
 
-    monkeypatch.setattr("console.screens.grade.grade_file", grade)
+    monkeypatch.setattr("mlebench_console.console.screens.grade.grade_file", grade)
     async with opened(screen="grade") as console:
         for number in range(4):
             console.app.show_grade(SPOOKY, str(tmp_path / f"{number}.csv"))
@@ -216,7 +216,7 @@ async def test_the_row_that_breaks_a_rule_is_shown(
     file = tmp_path / "sub.csv"
     file.write_text("id,EAP\na,0.5\nb,often\x1b[2J\nc,0.1\nd,0.2\n")
     refused = report(score=None, outcome="rejected", message="Row 2: EAP 'often' is not a number.")
-    monkeypatch.setattr("console.views.grading.grade_submission", lambda *_a, **_b: refused)
+    monkeypatch.setattr("mlebench_console.console.views.grading.grade_submission", lambda *_a, **_b: refused)
     async with opened(screen="grade") as console:
         console.app.show_grade(SPOOKY, str(file))
         await console.sees("heading  id,EAP", "2  b,often^[[2J", "1  a,0.5", "3  c,0.1", "rejected")
@@ -394,7 +394,9 @@ async def test_the_footer_has_the_keys_that_work_where_the_cursor_is(
 async def test_prepared_competitions_are_listed_and_one_is_chosen_from_them(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("console.views.grading.is_ready", lambda name, _edition, _dir: name == SPOOKY)
+    monkeypatch.setattr(
+        "mlebench_console.console.views.grading.is_ready", lambda name, _edition, _dir: name == SPOOKY
+    )
     async with opened(screen="grade") as console:
         await console.sees("prepared competitions", SPOOKY)
         await console.press(*"aerial")

@@ -12,25 +12,25 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from console.screens import launch as launch_screen
-from console.screens.launch import LaunchScreen
-from console.screens.run import RunScreen
-from console.tui import commands
-from console.tui.keys import SCREENS
-from console.tui.screen import ConsoleScreen
-from console.tui.theme import PALETTE_NAMES, THEME_NAMES
-from console.tui.widgets.painted import Painted
-from console.views.host import host_use
-from console.views.launch import Composed, Draft, compose, draft_of_file, draft_text
-from engine.control import Answer, EngineStatus
-from engine.control.status import publish
-from engine.images import NOT_BUILT, BuildStatus, NeededImage
-from engine.options.requests import BuildImages
-from engine.options.sweep import read_duration, read_toml, resolve
-from engine.places import Places
-from environment.runner.protocol import BUBBLEWRAP
-from foundation.problems import EnvironmentProblem, UsageProblem
-from state import events
+from mlebench_console.console.screens import launch as launch_screen
+from mlebench_console.console.screens.launch import LaunchScreen
+from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.tui import commands
+from mlebench_console.console.tui.keys import SCREENS
+from mlebench_console.console.tui.screen import ConsoleScreen
+from mlebench_console.console.tui.theme import PALETTE_NAMES, THEME_NAMES
+from mlebench_console.console.tui.widgets.painted import Painted
+from mlebench_console.console.views.host import host_use
+from mlebench_console.console.views.launch import Composed, Draft, compose, draft_of_file, draft_text
+from mlebench_console.engine.control import Answer, EngineStatus
+from mlebench_console.engine.control.status import publish
+from mlebench_console.engine.images import NOT_BUILT, BuildStatus, NeededImage
+from mlebench_console.engine.options.requests import BuildImages
+from mlebench_console.engine.options.sweep import read_duration, read_toml, resolve
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner.protocol import BUBBLEWRAP
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.state import events
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.world import HOUR, NOW, World
@@ -233,7 +233,7 @@ async def test_at_every_width_events_show_seconds_competition_and_seed_and_each_
 async def test_a_sweep_is_composed_and_launched(
     opened: OpenConsole, asked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.sweeps.checks.is_ready", lambda *_: True)
+    monkeypatch.setattr("mlebench_console.engine.sweeps.checks.is_ready", lambda *_: True)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     async with opened(screen="launch") as console:
         await console.sees("choose an agent")
@@ -267,7 +267,7 @@ async def test_a_sweep_is_composed_and_launched(
 async def test_a_launch_in_haste_is_of_what_was_typed_last(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.sweeps.checks.is_ready", lambda *_: True)
+    monkeypatch.setattr("mlebench_console.engine.sweeps.checks.is_ready", lambda *_: True)
     checked, check = threading.Event(), compose
     checked.set()
 
@@ -338,7 +338,7 @@ async def test_what_a_launch_lets_pass_is_a_warning_on_the_form(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    monkeypatch.setattr("engine.sweeps.checks.runtimes.resolve", lambda _: BUBBLEWRAP)
+    monkeypatch.setattr("mlebench_console.engine.sweeps.checks.runtimes.resolve", lambda _: BUBBLEWRAP)
     async with opened(screen="launch") as console:
         await console.press(*"aide")
         await console.sees("! warning: agent aide has OPENAI_API_KEY, but can't reach")
@@ -419,10 +419,10 @@ async def test_missing_images_are_built_by_the_engine_and_a_failure_stays_until_
         assert order == BuildImages(names=names)
         builds.append(BuildStatus(True, 1.0, names, "Step 3/9 : RUN pip install"))
 
-    monkeypatch.setattr("engine.sweeps.checks.connect", lambda _seconds: None)
+    monkeypatch.setattr("mlebench_console.engine.sweeps.checks.connect", lambda _seconds: None)
     monkeypatch.setattr(NeededImage, "fault", lambda self, _client: "" if self.name in images else NOT_BUILT)
-    monkeypatch.setattr("console.screens.launch.start_build", start)
-    monkeypatch.setattr("console.screens.launch.build_status", lambda _folder: builds[-1])
+    monkeypatch.setattr("mlebench_console.console.screens.launch.start_build", start)
+    monkeypatch.setattr("mlebench_console.console.screens.launch.build_status", lambda _folder: builds[-1])
     async with opened(screen="launch") as console:
         screen = console.app.screen
         assert isinstance(screen, LaunchScreen)
@@ -445,7 +445,7 @@ async def test_missing_images_are_built_by_the_engine_and_a_failure_stays_until_
 async def test_a_field_that_cannot_be_read_says_why_beside_it_and_keeps_the_last_dry_run(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.sweeps.checks.is_ready", lambda *_: True)
+    monkeypatch.setattr("mlebench_console.engine.sweeps.checks.is_ready", lambda *_: True)
     async with opened(screen="launch", size=(160, 48)) as console:
         await console.press(*"dummy")
         await console.sees("66 runs", "dry run: in this order")
@@ -520,7 +520,7 @@ async def test_a_sweep_is_cloned_into_the_form_and_launching_it_goes_to_the_new_
         launched.append(arguments)
         return Answer("sweep openhands-1 is launched", "openhands-1")
 
-    monkeypatch.setattr("engine.control.ask", ask)
+    monkeypatch.setattr("mlebench_console.engine.control.ask", ask)
     monkeypatch.setattr(Composed, "can_launch", True)
     async with opened(screen="sweep:aide-o3-lite") as console:
         await console.sees("aide-o3-lite")
@@ -569,7 +569,7 @@ async def test_every_theme_draws_every_screen(opened: OpenConsole, name: str) ->
 async def test_a_sweep_for_slurm_is_composed_with_its_room_its_time_and_its_start(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("engine.sweeps.checks.is_ready", lambda *_: True)
+    monkeypatch.setattr("mlebench_console.engine.sweeps.checks.is_ready", lambda *_: True)
     start = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(NOW + 1.5 * HOUR))
     said = f"sbatch: Job 5 to start at {start} using 1 processors on nodes gpu02 in partition gpu"
     for name, answer in (("sinfo", 'echo "gpu*|2-00:00:00|mixed"'), ("sbatch", f'echo "{said}" >&2')):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from console.screens.integrity import hit_pieces
+from mlebench_console.console.screens.integrity import hit_pieces
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from console.screens.logs import FileScreen
-from console.screens.run import RunScreen
-from engine.places import Places
-from environment.runner import protocol
-from foundation import jsonlines
-from state import transitions
-from state.lifecycle import FailureClass, Outcome
+from mlebench_console.console.screens.logs import FileScreen
+from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.engine.places import Places
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation import jsonlines
+from mlebench_console.state import transitions
+from mlebench_console.state.lifecycle import FailureClass, Outcome
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.world import NOW, World
@@ -91,7 +91,9 @@ async def test_every_pane_shows_its_facts(opened: OpenConsole, asked: list[Any])
 async def test_a_score_stands_with_its_better_direction_and_the_teams_that_it_beats(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("competitions.leaderboards.scores_of", lambda _: (0.01, 0.02, 0.06, 0.5))
+    monkeypatch.setattr(
+        "mlebench_console.competitions.leaderboards.scores_of", lambda _: (0.01, 0.02, 0.06, 0.5)
+    )
     async with opened(screen="run:81") as console:
         await console.sees("0.05038 \N{DOWNWARDS ARROW}", "better than 50.0 % of the teams on Kaggle")
         await console.press("tab", "tab")
@@ -101,7 +103,7 @@ async def test_a_score_stands_with_its_better_direction_and_the_teams_that_it_be
 async def test_the_sweep_tells_the_rank_of_the_run_under_the_cursor(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("competitions.leaderboards.scores_of", lambda _: (0.99, 0.95, 0.5))
+    monkeypatch.setattr("mlebench_console.competitions.leaderboards.scores_of", lambda _: (0.99, 0.95, 0.5))
     async with opened(screen=SWEEP, ascii_only=True) as console:
         await console.sees("LOW")
         await console.press("j", "right")
@@ -347,7 +349,9 @@ async def test_a_score_says_how_many_of_kaggles_teams_it_beats(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Their scores are not ours to ship, so that no competition here has them.
-    monkeypatch.setattr("console.views.splits.percentile", lambda _competition, score: score and 87.25)
+    monkeypatch.setattr(
+        "mlebench_console.console.views.splits.percentile", lambda _competition, score: score and 87.25
+    )
     async with opened(screen="run:81", size=(120, 40)) as console:
         await console.sees("now silver 0.05038", "better than 87.2 % of the teams")
         await console.press("tab", "tab")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from console.tui.config import read_settings
-from console.tui.keys import KeyTable, hidden_by, rebound_keys
-from engine.places import Places
-from engine.settings import NotificationKind
-from foundation.problems import UsageProblem
+from mlebench_console.console.tui.config import read_settings
+from mlebench_console.console.tui.keys import KeyTable, hidden_by, rebound_keys
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.settings import NotificationKind
+from mlebench_console.foundation.problems import UsageProblem
 from tests.console.conftest import OpenConsole, ShownConsole
 
 
@@ -121,8 +121,8 @@ async def test_a_config_that_cannot_be_changed_is_told(opened: OpenConsole, plac
 
 
 def test_addresses_are_never_shown(places: Places) -> None:
-    from console.screens.settings import settings_lines
-    from console.tui.theme import UNICODE
+    from mlebench_console.console.screens.settings import settings_lines
+    from mlebench_console.console.tui.theme import UNICODE
 
     places.config_file.parent.mkdir(parents=True, exist_ok=True)
     places.config_file.write_text('[notifications]\nurls = ["slack://secret-token"]\n')

@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
-from competitions import registry
-from console.cli import program
-from console.screens.dialogs import ConfirmScreen
-from console.screens.run import RunScreen
-from console.tui.theme import UNICODE
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.run_cell import draw_run
-from console.views.lists import SortOrder
-from console.views.sweep import RunOrder, ordered_board, sweep_board
-from engine import control
-from engine.control import Answer
-from engine.places import Places
-from engine.runs.causes import CauseKind, cause_now
-from foundation.problems import EnvironmentProblem
-from state import requests, runs, transitions
-from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import RequestState
+from mlebench_console.competitions import registry
+from mlebench_console.console.cli import program
+from mlebench_console.console.screens.dialogs import ConfirmScreen
+from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.tui.theme import UNICODE
+from mlebench_console.console.tui.widgets.line_list import LineList
+from mlebench_console.console.tui.widgets.run_cell import draw_run
+from mlebench_console.console.views.lists import SortOrder
+from mlebench_console.console.views.sweep import RunOrder, ordered_board, sweep_board
+from mlebench_console.engine import control
+from mlebench_console.engine.control import Answer
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.runs.causes import CauseKind, cause_now
+from mlebench_console.foundation.problems import EnvironmentProblem
+from mlebench_console.state import requests, runs, transitions
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.state.records import RequestState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 from tests.console.world import HOUR, NOW
@@ -382,7 +382,9 @@ async def test_failures_are_classified_with_a_note(opened: OpenConsole, asked: l
 async def test_leaving_the_classes_changes_nothing(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.control.ask", lambda *_: pytest.fail("nothing was to be asked"))
+    monkeypatch.setattr(
+        "mlebench_console.engine.control.ask", lambda *_: pytest.fail("nothing was to be asked")
+    )
     async with opened(screen=SWEEP) as console:
         await console.sees("LOW")
         await console.press("f", "c")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from console.screens.run import RunScreen
-from console.screens.timeline import TimelineScreen
-from console.tui.theme import ASCII, MONOCHROME, UNICODE
-from console.tui.widgets.gantt import bar_facts, gantt, gutter, laid_out, legend
-from console.views import timeline as view
-from engine.places import Places
-from engine.scoreboard.timeline import Timeline
-from state.lifecycle import RunState
+from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.screens.timeline import TimelineScreen
+from mlebench_console.console.tui.theme import ASCII, MONOCHROME, UNICODE
+from mlebench_console.console.tui.widgets.gantt import bar_facts, gantt, gutter, laid_out, legend
+from mlebench_console.console.views import timeline as view
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.scoreboard.timeline import Timeline
+from mlebench_console.state.lifecycle import RunState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.world import HOUR, NOW, World

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from competitions import registry
-from console.screens.dialogs import sign_meanings
-from console.tui.theme import CONTRAST, DARK, LIGHT, MONOCHROME, Palette
-from console.tui.widgets.line_list import LineList
-from engine.control import EngineStatus
-from engine.control.status import publish, status
-from engine.places import Places
-from state import acknowledgements, runs, transitions
-from state.database import DATABASE_NAME
-from state.lifecycle import Outcome
-from state.records import Acknowledgement
+from mlebench_console.competitions import registry
+from mlebench_console.console.screens.dialogs import sign_meanings
+from mlebench_console.console.tui.theme import CONTRAST, DARK, LIGHT, MONOCHROME, Palette
+from mlebench_console.console.tui.widgets.line_list import LineList
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.control.status import publish, status
+from mlebench_console.engine.places import Places
+from mlebench_console.state import acknowledgements, runs, transitions
+from mlebench_console.state.database import DATABASE_NAME
+from mlebench_console.state.lifecycle import Outcome
+from mlebench_console.state.records import Acknowledgement
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.world import HOUR, NOW, World
@@ -328,7 +328,7 @@ async def test_an_engine_that_is_down_is_in_the_list_and_started_from_there(
         started.append(places)
         return EngineStatus(running=True, pid=7)
 
-    monkeypatch.setattr("engine.control.ensure_running", start)
+    monkeypatch.setattr("mlebench_console.engine.control.ensure_running", start)
     async with opened(with_engine=False) as console:
         await console.sees("the engine is not running (last sign of life 03:13)")
         assert "acknowledge" not in console.text()
@@ -365,7 +365,7 @@ async def test_relaunching_from_the_overview_asks_first(opened: OpenConsole, ask
 async def test_a_state_that_cannot_be_read_any_more_is_told_in_the_list_and_what_was_seen_stays(
     opened: OpenConsole, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("console.tui.reader.TROUBLE_PASSES_SECONDS", 0.0)
+    monkeypatch.setattr("mlebench_console.console.tui.reader.TROUBLE_PASSES_SECONDS", 0.0)
     async with opened() as console:
         await console.sees("needs you", "image pull")
         damaged = places.state_dir.with_name("damaged")

@@ -10,7 +10,7 @@ from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style
 
-from console.tui.frames import TerminalContent
+from mlebench_console.console.tui.frames import TerminalContent
 
 WIDTH, HEIGHT = 24, 4
 STYLES = [

@@ -7,32 +7,32 @@ from pathlib import Path
 import pytest
 from textual.dom import DOMNode
 
-from console.screens.board import BoardScreen
-from console.screens.code import CodeScreen, DiffScreen
-from console.screens.compare import CompareScreen
-from console.screens.data import DataScreen, DatasetScreen
-from console.screens.dialogs import ClassifyScreen, ConfirmScreen, FiltersScreen, HelpScreen
-from console.screens.events import EventsScreen
-from console.screens.experiment import ExperimentScreen, PlotsScreen
-from console.screens.export import ExportScreen
-from console.screens.grade import GradeScreen
-from console.screens.host import HostScreen
-from console.screens.integrity import IntegrityScreen
-from console.screens.launch import LaunchScreen
-from console.screens.logs import FileScreen, MergedScreen
-from console.screens.overview import OverviewScreen
-from console.screens.run import RunScreen
-from console.screens.settings import SettingsScreen
-from console.screens.sweep import SweepScreen
-from console.screens.timeline import TimelineScreen
-from console.screens.welcome import WelcomeScreen
-from console.tui.app import ConsoleApp
-from console.tui.config import read_settings
-from console.tui.keys import TABLE, Key, KeyTable, key_name, rebound_keys
-from console.tui.widgets.inputs import Field
-from console.tui.widgets.line_list import LineList
-from console.tui.widgets.log_view import LogView
-from foundation.problems import UsageProblem
+from mlebench_console.console.screens.board import BoardScreen
+from mlebench_console.console.screens.code import CodeScreen, DiffScreen
+from mlebench_console.console.screens.compare import CompareScreen
+from mlebench_console.console.screens.data import DataScreen, DatasetScreen
+from mlebench_console.console.screens.dialogs import ClassifyScreen, ConfirmScreen, FiltersScreen, HelpScreen
+from mlebench_console.console.screens.events import EventsScreen
+from mlebench_console.console.screens.experiment import ExperimentScreen, PlotsScreen
+from mlebench_console.console.screens.export import ExportScreen
+from mlebench_console.console.screens.grade import GradeScreen
+from mlebench_console.console.screens.host import HostScreen
+from mlebench_console.console.screens.integrity import IntegrityScreen
+from mlebench_console.console.screens.launch import LaunchScreen
+from mlebench_console.console.screens.logs import FileScreen, MergedScreen
+from mlebench_console.console.screens.overview import OverviewScreen
+from mlebench_console.console.screens.run import RunScreen
+from mlebench_console.console.screens.settings import SettingsScreen
+from mlebench_console.console.screens.sweep import SweepScreen
+from mlebench_console.console.screens.timeline import TimelineScreen
+from mlebench_console.console.screens.welcome import WelcomeScreen
+from mlebench_console.console.tui.app import ConsoleApp
+from mlebench_console.console.tui.config import read_settings
+from mlebench_console.console.tui.keys import TABLE, Key, KeyTable, key_name, rebound_keys
+from mlebench_console.console.tui.widgets.inputs import Field
+from mlebench_console.console.tui.widgets.line_list import LineList
+from mlebench_console.console.tui.widgets.log_view import LogView
+from mlebench_console.foundation.problems import UsageProblem
 
 HOLDERS: dict[str, type[DOMNode]] = {
     "app": ConsoleApp,

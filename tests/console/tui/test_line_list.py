@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from console.tui.painting import ColumnSpan, Line
-from console.tui.screen import OpeningScreen
-from console.tui.widgets.line_list import LineList
+from mlebench_console.console.tui.painting import ColumnSpan, Line
+from mlebench_console.console.tui.screen import OpeningScreen
+from mlebench_console.console.tui.widgets.line_list import LineList
 from tests.console.conftest import OpenConsole, ShownConsole
 
 

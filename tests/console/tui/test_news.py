@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from console.tui.news import desktop_sequence
-from engine.control import EngineStatus
-from engine.notifications.news import News
-from engine.settings import NotificationKind, NotificationSettings
-from state.lifecycle import FailureClass
+from mlebench_console.console.tui.news import desktop_sequence
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.notifications.news import News
+from mlebench_console.engine.settings import NotificationKind, NotificationSettings
+from mlebench_console.state.lifecycle import FailureClass
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from console.tui import reader as reader_module
-from console.tui.reader import Reader, StateCondition, StateHealth
-from engine.places import Places
-from foundation.problems import Problem, StateProblem
-from state import runs, sweeps
-from state.database import DATABASE_NAME, Database
-from state.lifecycle import SweepState
+from mlebench_console.console.tui import reader as reader_module
+from mlebench_console.console.tui.reader import Reader, StateCondition, StateHealth
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import Problem, StateProblem
+from mlebench_console.state import runs, sweeps
+from mlebench_console.state.database import DATABASE_NAME, Database
+from mlebench_console.state.lifecycle import SweepState
 from tests.console import worlds
 from tests.console.world import NOW
 
@@ -184,7 +184,7 @@ def test_an_engine_status_that_cannot_be_read_is_no_end(
     def refuse(_places: Places) -> None:
         raise StateProblem("the status can't be read")
 
-    monkeypatch.setattr("engine.control.status", refuse)
+    monkeypatch.setattr("mlebench_console.engine.control.status", refuse)
     watched = Watched(places)
     assert watched.engines.get(timeout=PATIENCE) is None
     watched.reader.stop()

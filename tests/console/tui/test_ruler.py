@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.model import Thresholds
-from console.tui.painting import width_of
-from console.tui.theme import UNICODE
-from console.tui.widgets.chart import Mark, Series, chart
-from console.tui.widgets.ruler import distances, ruler
+from mlebench_console.competitions.model import Thresholds
+from mlebench_console.console.tui.painting import width_of
+from mlebench_console.console.tui.theme import UNICODE
+from mlebench_console.console.tui.widgets.chart import Mark, Series, chart
+from mlebench_console.console.tui.widgets.ruler import distances, ruler
 
 LOWER = Thresholds(0.16506, 0.26996, 0.29381, 0.418785, True, "high", 1242)
 HIGHER = Thresholds(0.95, 0.93, 0.90, 0.80, False, "high", 100)

@@ -18,9 +18,9 @@ import aiohttp
 import psutil
 import pytest
 
-from console.tui.serve import GuardedServer
-from engine.places import Places
-from foundation.problems import EnvironmentProblem
+from mlebench_console.console.tui.serve import GuardedServer
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import EnvironmentProblem
 from tests.console import worlds
 
 PATIENCE = 60.0

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from console.screens.board import BoardScreen
-from console.screens.sweep import SweepScreen
-from console.tui.session import (
+from mlebench_console.console.screens.board import BoardScreen
+from mlebench_console.console.screens.sweep import SweepScreen
+from mlebench_console.console.tui.session import (
     FILE_NAME,
     Session,
     read_session,
     write_session,
 )
-from console.tui.widgets.line_list import LineList
-from engine.places import Places
+from mlebench_console.console.tui.widgets.line_list import LineList
+from mlebench_console.engine.places import Places
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.world import World

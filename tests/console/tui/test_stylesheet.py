@@ -6,7 +6,7 @@ import pytest
 from textual.css.parse import parse
 from textual.css.tokenizer import TokenError
 
-from console.tui.stylesheet import CachedStylesheet
+from mlebench_console.console.tui.stylesheet import CachedStylesheet
 
 
 @pytest.fixture

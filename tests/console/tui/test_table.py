@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.tui.keys import SCREENS
-from console.tui.painting import Line, width_of
-from console.tui.theme import ASCII
-from console.tui.widgets.table import _SHORTEST_TITLE, REST, Cell, Column, Rest, Table
-from console.views.lists import SortOrder
+from mlebench_console.console.tui.keys import SCREENS
+from mlebench_console.console.tui.painting import Line, width_of
+from mlebench_console.console.tui.theme import ASCII
+from mlebench_console.console.tui.widgets.table import _SHORTEST_TITLE, REST, Cell, Column, Rest, Table
+from mlebench_console.console.views.lists import SortOrder
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.stillness import stillness

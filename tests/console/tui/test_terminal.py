@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 import pytest
 from textual import events
 
-from console.tui.terminal import _KeyParser
-from engine.places import Places
-from state import sweeps
-from state.lifecycle import SweepState
+from mlebench_console.console.tui.terminal import _KeyParser
+from mlebench_console.engine.places import Places
+from mlebench_console.state import sweeps
+from mlebench_console.state.lifecycle import SweepState
 from tests.console import worlds
 from tests.console.pty_terminal import PATIENCE_SECONDS, PtyTerminal
 from tests.console.world import NOW, World
 
 CRASH = """
-from console.screens.overview import OverviewScreen
+from mlebench_console.console.screens.overview import OverviewScreen
 def redraw(self):
     password = "hunter2"
     raise RuntimeError("a bug \\x1b]0;owned\\x07")

@@ -10,8 +10,8 @@ from typing import get_args
 
 import pytest
 
-from console.tui.painting import overlaid, strip
-from console.tui.theme import (
+from mlebench_console.console.tui.painting import overlaid, strip
+from mlebench_console.console.tui.theme import (
     ANSI,
     ASCII,
     CONTRAST,
@@ -24,8 +24,8 @@ from console.tui.theme import (
     Role,
     Signs,
 )
-from console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
-from state.lifecycle import Outcome
+from mlebench_console.console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
+from mlebench_console.state.lifecycle import Outcome
 
 # WCAG: 4.5 for text, 3 for what is large or only marks; 7 is the enhanced level.
 _READ = ("text", "dim", "accent", "gold", "silver", "bronze", "good", "running", "warn", "invalid", "bad")

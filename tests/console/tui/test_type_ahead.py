@@ -6,9 +6,9 @@ import pytest
 from textual import events
 from textual.widgets import Input
 
-from console.screens.code import CodeScreen
-from console.tui.reader import Reader
-from console.views.code import Wanted
+from mlebench_console.console.screens.code import CodeScreen
+from mlebench_console.console.tui.reader import Reader
+from mlebench_console.console.views.code import Wanted
 from tests.console import worlds
 from tests.console.conftest import OpenConsole, ShownConsole
 
@@ -92,7 +92,7 @@ async def test_nothing_is_said_to_be_absent_that_was_not_read(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch, screen: str, keys: list[str]
 ) -> None:
     monkeypatch.setattr(Reader, "watch", lambda *_arguments: None)
-    monkeypatch.setattr("console.tui.screen._READY_SECONDS", 0.0)
+    monkeypatch.setattr("mlebench_console.console.tui.screen._READY_SECONDS", 0.0)
     async with opened(worlds.busy, screen=screen) as console:
         await console.press(*keys)
         await console.sees("this has not been read yet")
@@ -103,7 +103,7 @@ async def test_code_that_was_not_read_has_no_last_version(
     opened: OpenConsole, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     monkeypatch.setattr(Reader, "watch", lambda *_arguments: None)
-    monkeypatch.setattr("console.tui.screen._READY_SECONDS", 0.0)
+    monkeypatch.setattr("mlebench_console.console.tui.screen._READY_SECONDS", 0.0)
     async with opened(worlds.busy, screen="overview") as console:
         console.app.push_screen(CodeScreen(Wanted(1, 1)))
         await console.press(key)

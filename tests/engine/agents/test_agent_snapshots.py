@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.agent_snapshots import FOLDER, AgentSnapshots, agent_of_sweep, take, version_of
-from engine.agents import folder_version
-from foundation.problems import DataProblem, EnvironmentProblem
-from state import database, runs, sweeps
-from state.database import Database
-from state.lifecycle import FailureClass, Outcome
-from state.records import Sweep, SweepSpec
+from mlebench_console.engine.agent_snapshots import FOLDER, AgentSnapshots, agent_of_sweep, take, version_of
+from mlebench_console.engine.agents import folder_version
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.state import database, runs, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, Outcome
+from mlebench_console.state.records import Sweep, SweepSpec
 from tests.clocks import HandClock
 from tests.engine.harness import SUBMIT, Harness, eventually, shown
 
@@ -115,7 +115,7 @@ def test_a_snapshot_that_nobody_asked_for_again_is_not_given_to_a_later_launch(
         assert may_end.wait(60)
         return version
 
-    monkeypatch.setattr("engine.agent_snapshots.take", take_when_it_may)
+    monkeypatch.setattr("mlebench_console.engine.agent_snapshots.take", take_when_it_may)
 
     def kept() -> set[str]:
         return {path.name for path in home.glob("[!.]*")}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import Agent, required_secrets, start_arguments, start_command
-from foundation.problems import EnvironmentProblem
+from mlebench_console.engine.agents import Agent, required_secrets, start_arguments, start_command
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 AGENT = Agent(
     id="mine",

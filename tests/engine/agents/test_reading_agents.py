@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.agents import (
+from mlebench_console.engine.agents import (
     PRIVILEGED_CONSENT,
     find_agents,
     folder_version,
@@ -15,8 +15,8 @@ from engine.agents import (
     start_arguments,
     start_command,
 )
-from engine.places import own_agents_folder
-from foundation.problems import DataProblem, EnvironmentProblem, UsageProblem
+from mlebench_console.engine.places import own_agents_folder
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, UsageProblem
 
 CONFIG = """
 vars:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from engine import prepare_competition
-from engine.datasets.plans import Options
-from engine.datasets.prepared import canaries, manifest
-from engine.datasets.prepared.verification import check, verify
-from engine.layout import DatasetFolder, dataset_folder
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console import prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.engine.datasets.plans import Options
+from mlebench_console.engine.datasets.prepared import canaries, manifest
+from mlebench_console.engine.datasets.prepared.verification import check, verify
+from mlebench_console.engine.layout import DatasetFolder, dataset_folder
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector
 from tests.engine.datasets.test_preparing import tree
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from competitions import registry
-from competitions.model import CONTENT, Checksums
-from engine.datasets.prepared.checksums import check_known, checksums_of
-from engine.datasets.prepared.verification import verify
-from engine.layout import DatasetFolder
-from foundation.problems import DataProblem
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import CONTENT, Checksums
+from mlebench_console.engine.datasets.prepared.checksums import check_known, checksums_of
+from mlebench_console.engine.datasets.prepared.verification import verify
+from mlebench_console.engine.layout import DatasetFolder
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.prepared import prepared
 
 ID = "icecube-neutrinos-in-deep-ice"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.descriptions import description, obfuscated_description
-from engine import grade_submission, prepare_competition
-from engine.datasets.prepared.descriptions import check_choice, chosen_texts
-from engine.layout import MARKER
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console import grade_submission, prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.descriptions import description, obfuscated_description
+from mlebench_console.engine.datasets.prepared.descriptions import check_choice, chosen_texts
+from mlebench_console.engine.layout import MARKER
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector
 
 ID = "spaceship-titanic"

@@ -13,21 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.model import Checksums
-from engine.claims import claimed
-from engine.datasets import preparing
-from engine.datasets.plans import Options, Plan, request
-from engine.datasets.prepared import checksums
-from engine.datasets.preparing import prepare
-from engine.datasets.sources import discarding, raw_data
-from engine.datasets.steps import no_report
-from engine.datasets.tasks import settle_dataset
-from engine.layout import DatasetFolder, dataset_folder, is_prepared
-from foundation.problems import DataProblem, Problem
-from foundation.workers import Ended
-from state import events
-from state.database import Database
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Checksums
+from mlebench_console.engine.claims import claimed
+from mlebench_console.engine.datasets import preparing
+from mlebench_console.engine.datasets.plans import Options, Plan, request
+from mlebench_console.engine.datasets.prepared import checksums
+from mlebench_console.engine.datasets.preparing import prepare
+from mlebench_console.engine.datasets.sources import discarding, raw_data
+from mlebench_console.engine.datasets.steps import no_report
+from mlebench_console.engine.datasets.tasks import settle_dataset
+from mlebench_console.engine.layout import DatasetFolder, dataset_folder, is_prepared
+from mlebench_console.foundation.problems import DataProblem, Problem
+from mlebench_console.foundation.workers import Ended
+from mlebench_console.state import events
+from mlebench_console.state.database import Database
 from tests.conformance.trees import VECTORS, Vector, describe
 from tests.engine.datasets.test_outages import World
 

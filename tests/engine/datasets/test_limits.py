@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.status import datasets_text
-from console.views.datasets import dataset_board, totals
-from engine.datasets import limits, queue
-from engine.datasets.limits import Hours, Limits, OutsideHours, SharedRate
-from engine.datasets.plans import Options, Plan, request
-from engine.datasets.queue import Capacity, DatasetQueue
-from engine.datasets.steps import CHECKSUM, DOWNLOAD, EXTRACT, PREPARE
-from engine.space import DiskFull
-from foundation.problems import UsageProblem
-from foundation.workers import Ended, Progressed
-from state import datasets
-from state.database import Database, open_for_writing
-from state.records import Dataset, DatasetState
+from mlebench_console.console.cli.status import datasets_text
+from mlebench_console.console.views.datasets import dataset_board, totals
+from mlebench_console.engine.datasets import limits, queue
+from mlebench_console.engine.datasets.limits import Hours, Limits, OutsideHours, SharedRate
+from mlebench_console.engine.datasets.plans import Options, Plan, request
+from mlebench_console.engine.datasets.queue import Capacity, DatasetQueue
+from mlebench_console.engine.datasets.steps import CHECKSUM, DOWNLOAD, EXTRACT, PREPARE
+from mlebench_console.engine.space import DiskFull
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.foundation.workers import Ended, Progressed
+from mlebench_console.state import datasets
+from mlebench_console.state.database import Database, open_for_writing
+from mlebench_console.state.records import Dataset, DatasetState
 from tests.clocks import HandClock
 from tests.engine.datasets.test_outages import Jobs
 

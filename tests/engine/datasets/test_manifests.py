@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.model import Checksums
-from engine import prepare_competition
-from engine.datasets.prepared import manifest
-from engine.datasets.prepared.verification import record, verify
-from engine.layout import DatasetFolder, dataset_folder, prepared_with
-from foundation import manifests
-from foundation.problems import DataProblem
+from mlebench_console import prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Checksums
+from mlebench_console.engine.datasets.prepared import manifest
+from mlebench_console.engine.datasets.prepared.verification import record, verify
+from mlebench_console.engine.layout import DatasetFolder, dataset_folder, prepared_with
+from mlebench_console.foundation import manifests
+from mlebench_console.foundation.problems import DataProblem
 from tests.conformance.trees import VECTORS, Vector
 
 ID = "paddy-disease-classification"

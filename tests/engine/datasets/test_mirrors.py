@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from competitions.model import Checksums, Edition, edition_named
-from engine import prepare_competition
-from engine.datasets.prepared import mirrors
-from engine.datasets.prepared.stores import Bucket, Folder, Store, Web, store_at
-from engine.datasets.prepared.verification import verify
-from engine.layout import dataset_folder, is_prepared, prepared_with
-from foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
+from mlebench_console import prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.competitions.model import Checksums, Edition, edition_named
+from mlebench_console.engine.datasets.prepared import mirrors
+from mlebench_console.engine.datasets.prepared.stores import Bucket, Folder, Store, Web, store_at
+from mlebench_console.engine.datasets.prepared.verification import verify
+from mlebench_console.engine.layout import dataset_folder, is_prepared, prepared_with
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, Problem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector
 from tests.engine.datasets.loopback_s3 import ACCESS_KEY, BUCKET, SECRET_KEY, LoopbackS3
 

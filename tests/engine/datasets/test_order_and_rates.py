@@ -7,25 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from engine.datasets.estimates import KnownSizes, Throughput, known_sizes, measured, usual_peak
-from engine.datasets.plans import by_priority
-from engine.datasets.queue import Capacity, DatasetQueue
-from engine.datasets.records import DatasetRecords
-from engine.datasets.steps import (
+from mlebench_console.competitions import registry
+from mlebench_console.engine.datasets.estimates import (
+    KnownSizes,
+    Throughput,
+    known_sizes,
+    measured,
+    usual_peak,
+)
+from mlebench_console.engine.datasets.plans import by_priority
+from mlebench_console.engine.datasets.queue import Capacity, DatasetQueue
+from mlebench_console.engine.datasets.records import DatasetRecords
+from mlebench_console.engine.datasets.steps import (
     CHECK,
     CHECKSUM,
     DOWNLOAD,
     PREPARE,
     STEPS,
 )
-from engine.layout import dataset_folder
-from foundation.clock import SystemClock
-from foundation.workers import WorkerPool
-from state import datasets
-from state.database import Database, open_for_writing
-from state.datasets import Progress
-from state.records import DatasetState, StepState, SweepSpec
+from mlebench_console.engine.layout import dataset_folder
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.workers import WorkerPool
+from mlebench_console.state import datasets
+from mlebench_console.state.database import Database, open_for_writing
+from mlebench_console.state.datasets import Progress
+from mlebench_console.state.records import DatasetState, StepState, SweepSpec
 from tests.engine.states import new_sweep
 
 SMALL, MIDDLE, LARGE, UNKNOWN = (

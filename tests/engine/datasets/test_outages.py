@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from competitions import registry
-from engine.datasets import outage
-from engine.datasets.plans import Options, Plan, request
-from engine.datasets.queue import Capacity, DatasetQueue
-from engine.datasets.sources.published import SourceFailure
-from engine.kaggle import CredentialsRefused
-from engine.kaggle.credentials import Credentials
-from engine.layout import dataset_folder
-from foundation.problems import EnvironmentProblem
-from foundation.workers import Ended, Limits, WorkerPool
-from state import datasets
-from state.database import Database
-from state.records import Dataset, DatasetState
+from mlebench_console.competitions import registry
+from mlebench_console.engine.datasets import outage
+from mlebench_console.engine.datasets.plans import Options, Plan, request
+from mlebench_console.engine.datasets.queue import Capacity, DatasetQueue
+from mlebench_console.engine.datasets.sources.published import SourceFailure
+from mlebench_console.engine.kaggle import CredentialsRefused
+from mlebench_console.engine.kaggle.credentials import Credentials
+from mlebench_console.engine.layout import dataset_folder
+from mlebench_console.foundation.problems import EnvironmentProblem
+from mlebench_console.foundation.workers import Ended, Limits, WorkerPool
+from mlebench_console.state import datasets
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import Dataset, DatasetState
 from tests.clocks import HandClock
 
 NAMES = (

@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
-from competitions import registry
-from engine import grade_submission, layout, prepare_competition
-from engine.claims import Claimed, claimed
-from engine.datasets import preparing
-from engine.layout import dataset_folder, is_prepared
-from foundation.problems import DataProblem, EnvironmentProblem, UsageProblem
+from mlebench_console import grade_submission, prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.engine import layout
+from mlebench_console.engine.claims import Claimed, claimed
+from mlebench_console.engine.datasets import preparing
+from mlebench_console.engine.layout import dataset_folder, is_prepared
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem, UsageProblem
 from tests.conformance.trees import VECTORS, Vector
 
 ID = "spaceship-titanic"
@@ -135,7 +136,7 @@ def test_a_missing_raw_file_is_named_and_nothing_is_left(tmp_path: Path, raw: Pa
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from engine.datasets import preparing
+from mlebench_console.engine.datasets import preparing
 before, after = preparing.Path.rename, sys.argv[3]
 seen = []
 def rename(self, target):
@@ -244,7 +245,8 @@ def test_an_agents_user_can_read_what_was_prepared(tmp_path: Path, raw: Path) ->
 
 
 def test_importing_the_interface_costs_nothing() -> None:
-    program = "import sys, engine; print({'numpy', 'pandas', 'competitions.judging'} & set(sys.modules))"
+    program = "import sys, mlebench_console\n"
+    program += "print({'numpy', 'pandas', 'mlebench_console.competitions.judging'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.demo_data import generate
-from engine.places import Places
-from foundation.problems import UsageProblem
-from state import database, datasets, events
-from state.records import Dataset, DatasetState, StepState
+from mlebench_console.engine.demo_data import generate
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state import database, datasets, events
+from mlebench_console.state.records import Dataset, DatasetState, StepState
 from tests.engine.harness import COMPETITION, WAIT_FOR_GO, Harness, eventually
 
 OTHER = "nomad2018-predict-transparent-conductors"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from competitions.kit.archives import zip_tree
-from engine.datasets.sources import raw_data
-from engine.space import DiskFull
-from foundation.problems import DataProblem
+from mlebench_console.competitions.kit.archives import zip_tree
+from mlebench_console.engine.datasets.sources import raw_data
+from mlebench_console.engine.space import DiskFull
+from mlebench_console.foundation.problems import DataProblem
 
 BODY = os.urandom(300_000)
 
@@ -116,7 +116,7 @@ def test_damage_is_found_and_named(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.space.free_bytes", lambda folder: 1000)
+    monkeypatch.setattr("mlebench_console.engine.space.free_bytes", lambda folder: 1000)
     path = zipped(tmp_path / "x.zip", {"a.bin": BODY})
     with pytest.raises(DiskFull, match="are needed"):
         unpack(path, tmp_path / "raw")
@@ -135,8 +135,8 @@ def test_a_consumed_zip_gives_its_space_back(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from competitions.kit.archives import zip_tree
-from engine.datasets.sources import raw_data
+from mlebench_console.competitions.kit.archives import zip_tree
+from mlebench_console.engine.datasets.sources import raw_data
 punch = raw_data._punch
 def die(path, infos):
     punch(path, infos)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.datasets import queue
-from engine.datasets.plans import Options
-from foundation.workers import Ended, Progressed, WorkerPool
+from mlebench_console.engine.datasets import queue
+from mlebench_console.engine.datasets.plans import Options
+from mlebench_console.foundation.workers import Ended, Progressed, WorkerPool
 from tests.engine.harness import COMPETITION
 
 

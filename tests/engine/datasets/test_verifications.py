@@ -8,16 +8,16 @@ from typing import cast
 
 import pytest
 
-from engine.datasets.plans import record_prepared
-from engine.datasets.queue import VERIFY, Verifications
-from engine.datasets.records import DatasetRecords
-from engine.datasets.steps import CHECKSUM, STEPS
-from foundation.clock import SystemClock
-from foundation.problems import EnvironmentProblem
-from foundation.workers import Ended, Progressed, WorkerPool
-from state import datasets
-from state.database import Database, open_for_writing
-from state.records import Dataset, DatasetStep, StepState, VerificationKind
+from mlebench_console.engine.datasets.plans import record_prepared
+from mlebench_console.engine.datasets.queue import VERIFY, Verifications
+from mlebench_console.engine.datasets.records import DatasetRecords
+from mlebench_console.engine.datasets.steps import CHECKSUM, STEPS
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.problems import EnvironmentProblem
+from mlebench_console.foundation.workers import Ended, Progressed, WorkerPool
+from mlebench_console.state import datasets
+from mlebench_console.state.database import Database, open_for_writing
+from mlebench_console.state.records import Dataset, DatasetStep, StepState, VerificationKind
 
 ONE, TWO, THREE = "leaf-classification", "spaceship-titanic", "spooky-author-identification"
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from engine import grade_submission, prepare_competition
-from engine.datasets.prepared import manifest
-from engine.datasets.prepared.verification import verify
-from engine.demo_data import DEMO_COMPETITIONS, cactus, generate, leaves
-from engine.layout import dataset_folder, is_demo
-from foundation.problems import UsageProblem
+from mlebench_console import grade_submission, prepare_competition
+from mlebench_console.competitions import registry
+from mlebench_console.engine.datasets.prepared import manifest
+from mlebench_console.engine.datasets.prepared.verification import verify
+from mlebench_console.engine.demo_data import DEMO_COMPETITIONS, cactus, generate, leaves
+from mlebench_console.engine.layout import dataset_folder, is_demo
+from mlebench_console.foundation.problems import UsageProblem
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from engine import control
-from engine.demo import BASELINE, DUMMY, demo_places, ensure_demo, reset_demo
-from engine.places import Places
-from state import database, experiments, runs, sweeps
-from state.lifecycle import RunState
+from mlebench_console.engine import control
+from mlebench_console.engine.demo import BASELINE, DUMMY, demo_places, ensure_demo, reset_demo
+from mlebench_console.engine.places import Places
+from mlebench_console.state import database, experiments, runs, sweeps
+from mlebench_console.state.lifecycle import RunState
 from tests.engine.harness import eventually
 
 

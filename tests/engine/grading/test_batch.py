@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from engine import grade_submission
-from engine.grading.batch import REPORT_SUFFIX, BatchReport, GradedLine, grade_many, write_batch_report
-from engine.rungroups import SubmissionLine, read_submissions
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console import grade_submission
+from mlebench_console.engine.grading.batch import (
+    REPORT_SUFFIX,
+    BatchReport,
+    GradedLine,
+    grade_many,
+    write_batch_report,
+)
+from mlebench_console.engine.rungroups import SubmissionLine, read_submissions
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from tests.competitions.prepared import prepared
 
 ID = "spaceship-titanic"

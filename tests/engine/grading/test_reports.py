@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from competitions.grader import grade
-from competitions.judging import Judgement
-from competitions.registry import get
-from engine import grade_submission, validate_submission
-from engine.grading.grader import form_request_for
-from engine.grading.report import Report, make_report
-from foundation.problems import DataProblem
+from mlebench_console import grade_submission, validate_submission
+from mlebench_console.competitions.grader import grade
+from mlebench_console.competitions.judging import Judgement
+from mlebench_console.competitions.registry import get
+from mlebench_console.engine.grading.grader import form_request_for
+from mlebench_console.engine.grading.report import Report, make_report
+from mlebench_console.foundation.problems import DataProblem
 from tests.competitions.prepared import prepared
 from tests.report_fields import REPORT_FIELDS
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.images import BuildStatus, ImageBuilds, build_status, follow_build
-from engine.options.requests import BuildImages, NoArguments
-from foundation.locks import is_held
-from foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.engine.images import BuildStatus, ImageBuilds, build_status, follow_build
+from mlebench_console.engine.options.requests import BuildImages, NoArguments
+from mlebench_console.foundation.locks import is_held
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 
 @pytest.fixture

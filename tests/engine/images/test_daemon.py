@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from engine.images.building import find_builder
-from environment.runner.docker import daemon
-from environment.runner.docker.daemon import find_host, is_podman
-from foundation.problems import EnvironmentProblem
+from mlebench_console.engine.images.building import find_builder
+from mlebench_console.environment.runner.docker import daemon
+from mlebench_console.environment.runner.docker.daemon import find_host, is_podman
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 TAKES_SECRETS = "#!/bin/sh\necho '  --secret id=...'\n"
 

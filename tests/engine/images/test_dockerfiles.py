@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.images import recipes_for
-from engine.images.dockerfiles import copied, with_secrets
+from mlebench_console.engine.images import recipes_for
+from mlebench_console.engine.images.dockerfiles import copied, with_secrets
 
 FOREIGN = """\
 # syntax=docker/dockerfile:1

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from docker.errors import ImageNotFound
 
-from engine.agents import Agent, get_agent
-from engine.images import images_of_runs, recipes_for, require_needed
-from engine.images.building import with_environment
-from engine.options.requests import BuildImages
-from foundation.problems import EnvironmentProblem
+from mlebench_console.engine.agents import Agent, get_agent
+from mlebench_console.engine.images import images_of_runs, recipes_for, require_needed
+from mlebench_console.engine.images.building import with_environment
+from mlebench_console.engine.options.requests import BuildImages
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 
 class Daemon:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.integrity.kernels import FOLDER
+from mlebench_console.engine.integrity.kernels import FOLDER
 from tests.engine.integrity import notebooks
 from tests.engine.integrity.kernels_here import put
 from tests.engine.integrity.made_runs import COMPETITION, SPEC, MadeRun

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
 
-from engine.integrity import kernels
-from engine.integrity.kernels import FetchedKernel
-from engine.kaggle import NotAvailable, RulesNotAccepted
-from engine.kaggle.client import PublishedKernel
+from mlebench_console.engine.integrity import kernels
+from mlebench_console.engine.integrity.kernels import FetchedKernel
+from mlebench_console.engine.kaggle import NotAvailable, RulesNotAccepted
+from mlebench_console.engine.kaggle.client import PublishedKernel
 
 
 @dataclass

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from engine.integrity.material import Subject, subjects
-from environment.runner import protocol
-from state import runs, submissions, sweeps, transitions
-from state.database import Database
-from state.lifecycle import Outcome
-from state.records import SweepSpec
+from mlebench_console.engine.integrity.material import Subject, subjects
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state import runs, submissions, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import Outcome
+from mlebench_console.state.records import SweepSpec
 
 COMPETITION = "spaceship-titanic"
 SPEC = SweepSpec("dummy", "/agents", (COMPETITION,), seeds=1, time_limit_seconds=7200)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from engine.datasets.prepared import canaries
-from engine.integrity.facts import foreign_canaries
-from engine.layout import dataset_folder
-from state.database import Database
-from state.integrity import Finding, Severity
+from mlebench_console.competitions import registry
+from mlebench_console.engine.datasets.prepared import canaries
+from mlebench_console.engine.integrity.facts import foreign_canaries
+from mlebench_console.engine.layout import dataset_folder
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import Finding, Severity
 from tests.engine.integrity.made_runs import COMPETITION, SPEC, MadeRun, subject_of
 
 OTHER = "leaf-classification"

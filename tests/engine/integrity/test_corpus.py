@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.integrity import facts, plagiarism
-from engine.integrity.kernels import FOLDER
-from engine.integrity.material import subjects
-from engine.integrity.results import kept
-from state import database as state_database
-from state.database import Database
-from state.integrity import DetectorResult, Layer, Severity
+from mlebench_console.engine.integrity import facts, plagiarism
+from mlebench_console.engine.integrity.kernels import FOLDER
+from mlebench_console.engine.integrity.material import subjects
+from mlebench_console.engine.integrity.results import kept
+from mlebench_console.state import database as state_database
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import DetectorResult, Layer, Severity
 from tests.console.world import FrozenClock
 from tests.engine.integrity.corpus import GUILTY, INNOCENT, Case, prepare
 from tests.engine.integrity.made_runs import add_run

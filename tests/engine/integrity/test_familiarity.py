@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from competitions import registry
-from engine.integrity.endpoint import Endpoint, Model
-from engine.integrity.familiarity import (
+from mlebench_console.competitions import registry
+from mlebench_console.engine.integrity.endpoint import Endpoint, Model
+from mlebench_console.engine.integrity.familiarity import (
     CompetitionFamiliarity,
     Document,
     DocumentFamiliarity,
@@ -30,10 +30,10 @@ from engine.integrity.familiarity import (
     sample_scores,
     with_performance,
 )
-from engine.scoreboard.plots import svg
-from environment.gateway.prices import TokenPrice, price_table
-from environment.runner.protocol import ModelProvider
-from foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.engine.scoreboard.plots import svg
+from mlebench_console.environment.gateway.prices import TokenPrice, price_table
+from mlebench_console.environment.runner.protocol import ModelProvider
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from tests.engine.harness import COMPETITION
 from tests.engine.integrity.model_server import KEY, Answer, Asked, Json, ModelServer
 from tests.engine.scoreboard.making import evidence

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.integrity import facts
-from engine.integrity.code import SourceFile
-from engine.integrity.material import Subject, code_of_notebook
-from engine.integrity.results import look_with
-from foundation.problems import DataProblem
-from state.database import Database
-from state.integrity import DetectorResult, Layer
+from mlebench_console.engine.integrity import facts
+from mlebench_console.engine.integrity.code import SourceFile
+from mlebench_console.engine.integrity.material import Subject, code_of_notebook
+from mlebench_console.engine.integrity.results import look_with
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import DetectorResult, Layer
 from tests.console.world import FrozenClock
 from tests.engine.integrity.made_runs import MadeRun, subject_of
 

@@ -8,17 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from engine.integrity import judged_runs
-from engine.integrity.endpoint import Endpoint, Model, model_named
-from engine.integrity.judge import ADDRESSED, QUESTIONS, Question, Verdict, read_questions
-from engine.integrity.judged_runs import DetectorRow, JudgedRun, verdict_of, write_mlebench_format
-from engine.integrity.results import kept
-from environment.gateway.dialects import Api
-from environment.gateway.prices import TokenPrice, price_table
-from environment.runner.protocol import ModelProvider
-from foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from state.database import Database
-from state.integrity import DetectorResult, Layer, Severity
+from mlebench_console.engine.integrity import judged_runs
+from mlebench_console.engine.integrity.endpoint import Endpoint, Model, model_named
+from mlebench_console.engine.integrity.judge import ADDRESSED, QUESTIONS, Question, Verdict, read_questions
+from mlebench_console.engine.integrity.judged_runs import (
+    DetectorRow,
+    JudgedRun,
+    verdict_of,
+    write_mlebench_format,
+)
+from mlebench_console.engine.integrity.results import kept
+from mlebench_console.environment.gateway.dialects import Api
+from mlebench_console.environment.gateway.prices import TokenPrice, price_table
+from mlebench_console.environment.runner.protocol import ModelProvider
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import DetectorResult, Layer, Severity
 from tests.console.world import FrozenClock
 from tests.engine.integrity.made_runs import MadeRun, subject_of
 from tests.engine.integrity.model_server import KEY, Answer, Asked, ModelServer, chat, honest, verdicts

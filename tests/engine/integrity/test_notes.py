@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from engine.integrity import facts
-from engine.integrity.material import Subject
-from environment.gateway.records import Journal, ModelCall, Outcome
-from environment.runner import protocol
-from state.database import Database
-from state.integrity import Finding, Severity
+from mlebench_console.engine.integrity import facts
+from mlebench_console.engine.integrity.material import Subject
+from mlebench_console.environment.gateway.records import Journal, ModelCall, Outcome
+from mlebench_console.environment.runner import protocol
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import Finding, Severity
 from tests.engine.integrity.corpus import HONEST
 from tests.engine.integrity.made_runs import SPEC, MadeRun, subject_of
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.integrity import kernels, plagiarism
-from engine.integrity.material import Subject, subjects
-from engine.integrity.plagiarism import FLAG, LEAST_TOKENS
-from engine.integrity.results import kept
-from engine.integrity.winnowing import likeness, longest_passage, tokens_of
-from foundation.problems import DataProblem
-from state import integrity
-from state.database import Database
-from state.integrity import DetectorResult, Layer, Severity
+from mlebench_console.engine.integrity import kernels, plagiarism
+from mlebench_console.engine.integrity.material import Subject, subjects
+from mlebench_console.engine.integrity.plagiarism import FLAG, LEAST_TOKENS
+from mlebench_console.engine.integrity.results import kept
+from mlebench_console.engine.integrity.winnowing import likeness, longest_passage, tokens_of
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state import integrity
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import DetectorResult, Layer, Severity
 from tests.console.world import FrozenClock
 from tests.engine.integrity.kernels_here import MadeKernels, put
 from tests.engine.integrity.made_runs import COMPETITION, SPEC, MadeRun, subject_of
@@ -144,9 +144,8 @@ def test_fingerprints_are_kept_and_made_anew_when_damaged(tmp_path: Path) -> Non
 
 
 def test_fingerprints_are_the_same_in_every_process() -> None:
-    script = (
-        "from engine.integrity.winnowing import *; print(tokens_of('a = b(1)\\n' * 20).fingerprints[0].sum())"
-    )
+    script = "from mlebench_console.engine.integrity.winnowing import *\n"
+    script += "print(tokens_of('a = b(1)\\n' * 20).fingerprints[0].sum())"
     told = {
         subprocess.run(
             [sys.executable, "-c", script], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True

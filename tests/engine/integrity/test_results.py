@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from engine.integrity import facts
-from engine.integrity.material import subjects
-from engine.integrity.results import IntegrityRequests, kept
-from engine.options.requests import RecordIntegrity, ReviewFinding
-from foundation.problems import DataProblem, UsageProblem
-from state import events, integrity, sweeps
-from state.database import Database
-from state.integrity import Layer, RunIntegrity, Severity
+from mlebench_console.engine.integrity import facts
+from mlebench_console.engine.integrity.material import subjects
+from mlebench_console.engine.integrity.results import IntegrityRequests, kept
+from mlebench_console.engine.options.requests import RecordIntegrity, ReviewFinding
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.state import events, integrity, sweeps
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import Layer, RunIntegrity, Severity
 from tests.console.world import FrozenClock
 from tests.engine.integrity.made_runs import SPEC, MadeRun, add_run
 

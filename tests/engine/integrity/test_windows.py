@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.integrity.texts import Kind, TextFile
-from engine.integrity.windows import (
+from mlebench_console.engine.integrity.texts import Kind, TextFile
+from mlebench_console.engine.integrity.windows import (
     HIDDEN,
     MARKED,
     Rules,
@@ -23,7 +23,7 @@ from engine.integrity.windows import (
     shown,
     windows_of,
 )
-from foundation.problems import UsageProblem
+from mlebench_console.foundation.problems import UsageProblem
 
 RULES = Rules({"model": ["openai"], "web": ["https?://"]})
 

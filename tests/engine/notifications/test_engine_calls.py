@@ -7,11 +7,11 @@ import sys
 import time
 from typing import Any
 
-from engine.notifications.notifier import NOTE_NAME
-from engine.places import Places
-from state import runs
-from state.database import open_for_writing
-from state.lifecycle import FailureClass
+from mlebench_console.engine.notifications.notifier import NOTE_NAME
+from mlebench_console.engine.places import Places
+from mlebench_console.state import runs
+from mlebench_console.state.database import open_for_writing
+from mlebench_console.state.lifecycle import FailureClass
 from tests.console import worlds
 from tests.console.world import World
 
@@ -26,7 +26,7 @@ def test_an_engine_calls_when_a_run_fails(places: Places, receiver: tuple[str, l
     places.config_file.write_text(f'[notifications]\non = ["failed"]\nurls = ["{url}"]\n')
     engine = subprocess.Popen(
         [
-            sys.executable, "-m", "engine.supervisor", f"--state-dir={places.state_dir}",
+            sys.executable, "-m", "mlebench_console.engine.supervisor", f"--state-dir={places.state_dir}",
             f"--data-dir={places.data_dir}", f"--config={places.config_file}",
         ],
         stderr=subprocess.DEVNULL,

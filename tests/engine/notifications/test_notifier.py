@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from competitions import registry
-from engine.notifications import notifier
-from engine.notifications import notifier as notifier_module
-from engine.notifications.news import GROUPING_SECONDS, in_short, of_events
-from engine.notifications.notifier import NOTE_NAME, Notifier
-from engine.places import Places
-from engine.runs.causes import IDLE_SECONDS, read_causes
-from engine.settings import NotificationKind, NotificationSettings, read_table
-from foundation.problems import EnvironmentProblem, Problem, UsageProblem
-from state import acknowledgements, datasets, events, transitions
-from state.causes import cause_key
-from state.lifecycle import FailureClass, Outcome
-from state.records import Acknowledgement, DatasetState
+from mlebench_console.competitions import registry
+from mlebench_console.engine.notifications import notifier
+from mlebench_console.engine.notifications import notifier as notifier_module
+from mlebench_console.engine.notifications.news import GROUPING_SECONDS, in_short, of_events
+from mlebench_console.engine.notifications.notifier import NOTE_NAME, Notifier
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.runs.causes import IDLE_SECONDS, read_causes
+from mlebench_console.engine.settings import NotificationKind, NotificationSettings, read_table
+from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
+from mlebench_console.state import acknowledgements, datasets, events, transitions
+from mlebench_console.state.causes import cause_key
+from mlebench_console.state.lifecycle import FailureClass, Outcome
+from mlebench_console.state.records import Acknowledgement, DatasetState
 from tests.console import worlds
 from tests.console.world import NOW, World
 

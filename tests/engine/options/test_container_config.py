@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from docker import APIClient
 
-from engine.options.sweep import SweepOptions, read_container_config
-from environment.runner.docker.daemon import host_config
-from environment.runner.docker.plans import Plan, Role
-from foundation.problems import DataProblem
+from mlebench_console.engine.options.sweep import SweepOptions, read_container_config
+from mlebench_console.environment.runner.docker.daemon import host_config
+from mlebench_console.environment.runner.docker.plans import Plan, Role
+from mlebench_console.foundation.problems import DataProblem
 
 
 def written(folder: Path, content: Any) -> Path:

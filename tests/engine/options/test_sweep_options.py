@@ -9,11 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions import registry
-from engine.options.sweep import Launch, SweepOptions, options_of, read_toml, resolve, write_toml
-from engine.places import Places
-from foundation.problems import DataProblem, UsageProblem
-from state.records import SweepSpec
+from mlebench_console.competitions import registry
+from mlebench_console.engine.options.sweep import (
+    Launch,
+    SweepOptions,
+    options_of,
+    read_toml,
+    resolve,
+    write_toml,
+)
+from mlebench_console.engine.places import Places
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.state.records import SweepSpec
 
 TITANIC = "spaceship-titanic"
 

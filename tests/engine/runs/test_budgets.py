@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.places import Places
-from engine.runs.budgets import SharedBudgets
-from environment.runner import protocol
-from environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
-from foundation import files
-from state import database, events, experiments, runs, transitions
-from state.database import Database
-from state.lifecycle import FailureClass
-from state.transitions import Failure
-from state.usage import budgets, model_calls
-from state.usage.budgets import BudgetScope, Limits, SharingAttempt
-from state.usage.model_calls import ModelUse
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.runs.budgets import SharedBudgets
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
+from mlebench_console.foundation import files
+from mlebench_console.state import database, events, experiments, runs, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.transitions import Failure
+from mlebench_console.state.usage import budgets, model_calls
+from mlebench_console.state.usage.budgets import BudgetScope, Limits, SharingAttempt
+from mlebench_console.state.usage.model_calls import ModelUse
 from tests.clocks import HandClock
 from tests.state.worlds import create_sweep
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from console.views.concerns import group_text
-from engine.places import Places
-from engine.runs.causes import CauseKind, group_by_cause, read_causes
-from state import acknowledgements, runs
-from state.lifecycle import FailureClass, RunState
-from state.records import Acknowledgement, Run
+from mlebench_console.console.views.concerns import group_text
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.runs.causes import CauseKind, group_by_cause, read_causes
+from mlebench_console.state import acknowledgements, runs
+from mlebench_console.state.lifecycle import FailureClass, RunState
+from mlebench_console.state.records import Acknowledgement, Run
 from tests.console import worlds
 from tests.console.world import HOUR, NOW
 

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from engine.runs.failures import Conclusion, ProviderTrouble, classify
-from environment.container.output import Ending
-from state.lifecycle import FailureClass
-from state.transitions import Failure
+from mlebench_console.engine.runs.failures import Conclusion, ProviderTrouble, classify
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.transitions import Failure
 
 
 def ended(reason: str = "exited", code: int | None = 0, **more: object) -> Ending:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.runs.scheduling import GpuPool, lease
-from environment.runner.host.readings import Gpu, read_nvidia
+from mlebench_console.engine.runs.scheduling import GpuPool, lease
+from mlebench_console.environment.runner.host.readings import Gpu, read_nvidia
 from tests.clocks import HandClock
 
 GPUS = tuple(Gpu(f"GPU-{letter}", "A10", 24 << 30, None, None) for letter in "ab")

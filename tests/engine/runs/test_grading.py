@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from competitions.grader import Grader, GradeResult
-from competitions.judging import GradeRequest, Judgement
-from engine.grading.report import Report
-from engine.runs import grading
-from engine.runs.grading import LiveGrading
-from foundation.problems import EnvironmentProblem, StateProblem
-from state import events, runs, submissions, sweeps, transitions
-from state.database import Database
-from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Attempt, Run, SweepSpec
-from state.submissions import Snapshot
-from state.transitions import Failure
+from mlebench_console.competitions.grader import Grader, GradeResult
+from mlebench_console.competitions.judging import GradeRequest, Judgement
+from mlebench_console.engine.grading.report import Report
+from mlebench_console.engine.runs import grading
+from mlebench_console.engine.runs.grading import LiveGrading
+from mlebench_console.foundation.problems import EnvironmentProblem, StateProblem
+from mlebench_console.state import events, runs, submissions, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.state.records import Attempt, Run, SweepSpec
+from mlebench_console.state.submissions import Snapshot
+from mlebench_console.state.transitions import Failure
 from tests.clocks import HandClock
 from tests.engine.harness import COMPETITION, eventually
 

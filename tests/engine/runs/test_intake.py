@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from engine.placements import Look, Placements
-from engine.places import Places
-from engine.runs.intake import Intake
-from environment.container.output import Ending, ServiceRestarted
-from environment.container.redaction import TextRedactor
-from environment.runner import protocol
-from environment.runner.protocol import (
+from mlebench_console.engine.placements import Look, Placements
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.runs.intake import Intake
+from mlebench_console.environment.container.output import Ending, ServiceRestarted
+from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import (
     AgentStarted,
     Collected,
     Heartbeat,
@@ -28,14 +28,14 @@ from environment.runner.protocol import (
     Unmeasured,
     Unsearched,
 )
-from foundation import files, jsonlines
-from foundation.hardware import Hardware
-from state import database, events, runs, submissions, transitions
-from state.database import Database, UnusableState
-from state.lifecycle import FailureClass, Outcome, RunState
-from state.records import Attempt, Grade, Run, SweepSpec, UsageSample
-from state.usage import network_use, samples
-from state.usage.samples import Samples
+from mlebench_console.foundation import files, jsonlines
+from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.state import database, events, runs, submissions, transitions
+from mlebench_console.state.database import Database, UnusableState
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.state.records import Attempt, Grade, Run, SweepSpec, UsageSample
+from mlebench_console.state.usage import network_use, samples
+from mlebench_console.state.usage.samples import Samples
 from tests.clocks import HandClock
 from tests.engine.states import new_sweep
 from tests.environment.runner.orders import order_with

@@ -8,8 +8,8 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.runs.scheduling import Choice, Demand, Free
-from engine.runs.scheduling import choose as choose_runs
+from mlebench_console.engine.runs.scheduling import Choice, Demand, Free
+from mlebench_console.engine.runs.scheduling import choose as choose_runs
 
 
 def demand(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.runs.scheduling import Choice, Demand, Free, choose
+from mlebench_console.engine.runs.scheduling import Choice, Demand, Free, choose
 
 _EPSILON = 1e-6
 

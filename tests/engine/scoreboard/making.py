@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.scoreboard import Evidence, Measure, Trial
-from engine.scoreboard.model import Conditions
+from mlebench_console.engine.scoreboard import Evidence, Measure, Trial
+from mlebench_console.engine.scoreboard.model import Conditions
 
 LEAF = "leaf-classification"
 SPOOKY = "spooky-author-identification"

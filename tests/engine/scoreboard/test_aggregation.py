@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.registry import splits
-from engine.scoreboard import (
+from mlebench_console.competitions.registry import splits
+from mlebench_console.engine.scoreboard import (
     COLUMNS,
     Cell,
     Measure,
@@ -17,8 +17,8 @@ from engine.scoreboard import (
     interim_of,
     results_of,
 )
-from engine.scoreboard.aggregation import over_seeds
-from foundation.problems import DataProblem
+from mlebench_console.engine.scoreboard.aggregation import over_seeds
+from mlebench_console.foundation.problems import DataProblem
 
 MEDAL = frozenset({Measure.SUBMISSION, Measure.VALID, Measure.ABOVE_MEDIAN, Measure.GOLD, Measure.ANY_MEDAL})
 NOTHING: frozenset[Measure] = frozenset()

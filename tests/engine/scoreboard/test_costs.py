@@ -10,21 +10,29 @@ from pathlib import Path
 
 import pytest
 
-from engine.scoreboard import Evidence, RowFormat, disclose, find_evidence, own_evidence, row_of, row_text
-from engine.scoreboard.aggregation import costs_of
-from engine.scoreboard.export import trials_frame, verify_bundle, write_bundle
-from engine.scoreboard.insight import insight_of, priced_runs
-from engine.scoreboard.page import page_of
-from engine.scoreboard.plots import plots_of, svg
-from environment.gateway.prices import TokenPrice, price_table
-from foundation.problems import DataProblem
-from state import database as state_database
-from state import runs, transitions
-from state.database import Database
-from state.lifecycle import FailureClass, Outcome
-from state.records import Run
-from state.usage import model_calls
-from state.usage.model_calls import ModelUse
+from mlebench_console.engine.scoreboard import (
+    Evidence,
+    RowFormat,
+    disclose,
+    find_evidence,
+    own_evidence,
+    row_of,
+    row_text,
+)
+from mlebench_console.engine.scoreboard.aggregation import costs_of
+from mlebench_console.engine.scoreboard.export import trials_frame, verify_bundle, write_bundle
+from mlebench_console.engine.scoreboard.insight import insight_of, priced_runs
+from mlebench_console.engine.scoreboard.page import page_of
+from mlebench_console.engine.scoreboard.plots import plots_of, svg
+from mlebench_console.environment.gateway.prices import TokenPrice, price_table
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state import database as state_database
+from mlebench_console.state import runs, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, Outcome
+from mlebench_console.state.records import Run
+from mlebench_console.state.usage import model_calls
+from mlebench_console.state.usage.model_calls import ModelUse
 from tests.engine.scoreboard.making import LEAF, SPOOKY, evidence
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 

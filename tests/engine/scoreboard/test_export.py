@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from competitions.registry import splits
-from engine.scoreboard import (
+from mlebench_console.competitions.registry import splits
+from mlebench_console.engine.scoreboard import (
     COLUMNS,
     Cell,
     Evidence,
@@ -24,8 +24,8 @@ from engine.scoreboard import (
     row_of,
     row_text,
 )
-from engine.scoreboard.aggregation import measures_on
-from engine.scoreboard.export import (
+from mlebench_console.engine.scoreboard.aggregation import measures_on
+from mlebench_console.engine.scoreboard.export import (
     MANIFEST,
     RUNS,
     Disclosure,
@@ -34,17 +34,17 @@ from engine.scoreboard.export import (
     write_bundle,
     write_runs,
 )
-from engine.scoreboard.integrity import IntegritySummary, LayerCounts
-from engine.scoreboard.reports import load_evidence
-from foundation.hardware import Hardware
-from foundation.problems import DataProblem, UsageProblem
-from state import database as state_database
-from state import datasets, runs, transitions
-from state.database import Database
-from state.integrity import Layer
-from state.lifecycle import FailureClass, Outcome
-from state.records import DatasetState
-from state.transitions import Failure
+from mlebench_console.engine.scoreboard.integrity import IntegritySummary, LayerCounts
+from mlebench_console.engine.scoreboard.reports import load_evidence
+from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
+from mlebench_console.state import database as state_database
+from mlebench_console.state import datasets, runs, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import Layer
+from mlebench_console.state.lifecycle import FailureClass, Outcome
+from mlebench_console.state.records import DatasetState
+from mlebench_console.state.transitions import Failure
 from tests.engine.scoreboard.independent import read_row
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, sweep

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.scoreboard import Cell, Measure, find_evidence
-from engine.scoreboard.insight import (
+from mlebench_console.engine.scoreboard import Cell, Measure, find_evidence
+from mlebench_console.engine.scoreboard.insight import (
     ENDINGS,
     Effort,
     Insight,
@@ -26,13 +26,13 @@ from engine.scoreboard.insight import (
     shorter_limits,
     stability_of,
 )
-from engine.settings import Prices, read_table
-from foundation.problems import UsageProblem
-from state import database as state_database
-from state import submissions, transitions
-from state.database import Database
-from state.lifecycle import FailureClass, Outcome
-from state.records import Grade
+from mlebench_console.engine.settings import Prices, read_table
+from mlebench_console.foundation.problems import UsageProblem
+from mlebench_console.state import database as state_database
+from mlebench_console.state import submissions, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, Outcome
+from mlebench_console.state.records import Grade
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 

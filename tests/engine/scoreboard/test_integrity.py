@@ -6,14 +6,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from engine.scoreboard import RowFormat, disclose, find_evidence, row_of, row_text
-from engine.scoreboard.export import write_bundle
-from engine.scoreboard.page import page_of
-from state import integrity, runs, transitions
-from state.database import Database
-from state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
-from state.lifecycle import Outcome
-from state.records import Run
+from mlebench_console.engine.scoreboard import RowFormat, disclose, find_evidence, row_of, row_text
+from mlebench_console.engine.scoreboard.export import write_bundle
+from mlebench_console.engine.scoreboard.page import page_of
+from mlebench_console.state import integrity, runs, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
+from mlebench_console.state.lifecycle import Outcome
+from mlebench_console.state.records import Run
 from tests.engine.scoreboard.worlds import SPEC, finish, sweep
 
 COPIED = Finding(

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from competitions.registry import get, splits
-from engine.scoreboard import Cell, Measure, Row, own_evidence, row_of
-from engine.scoreboard.export import RowFormat, disclose, row_text, trials_frame
-from engine.scoreboard.page import page_of
-from state import database as state_database
-from state import experiments, transitions
-from state.annotations import Annotation, annotate_run
-from state.database import Database
-from state.lifecycle import FailureClass, Outcome
-from state.records import SweepSpec
+from mlebench_console.competitions.registry import get, splits
+from mlebench_console.engine.scoreboard import Cell, Measure, Row, own_evidence, row_of
+from mlebench_console.engine.scoreboard.export import RowFormat, disclose, row_text, trials_frame
+from mlebench_console.engine.scoreboard.page import page_of
+from mlebench_console.state import database as state_database
+from mlebench_console.state import experiments, transitions
+from mlebench_console.state.annotations import Annotation, annotate_run
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, Outcome
+from mlebench_console.state.records import SweepSpec
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 
 

@@ -10,16 +10,16 @@ from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
-from competitions import registry
-from engine.scoreboard import Evidence, Trial, published_rows, row_of
-from engine.scoreboard.model import Provenance
-from engine.scoreboard.page import page_of
-from engine.scoreboard.reports import load_evidence
-from engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, MarkKind, Timeline
-from engine.settings import Prices
-from environment.runner import protocol
-from foundation.text import visible
-from state.lifecycle import FailureClass, Outcome, RunState
+from mlebench_console.competitions import registry
+from mlebench_console.engine.scoreboard import Evidence, Trial, published_rows, row_of
+from mlebench_console.engine.scoreboard.model import Provenance
+from mlebench_console.engine.scoreboard.page import page_of
+from mlebench_console.engine.scoreboard.reports import load_evidence
+from mlebench_console.engine.scoreboard.timeline import Bar, ExpectedEnd, Lane, Mark, MarkKind, Timeline
+from mlebench_console.engine.settings import Prices
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.text import visible
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
 from tests.engine.scoreboard.making import CACTUS, LEAF, SPOOKY, evidence
 
 OPERAND = Path(__file__).parent / "operand_row.csv"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.scoreboard import Evidence, row_of
-from engine.scoreboard.plots import Plot, Series, nice_step, picture, plots_of, svg
-from engine.scoreboard.reports import load_evidence
-from foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.engine.scoreboard import Evidence, row_of
+from mlebench_console.engine.scoreboard.plots import Plot, Series, nice_step, picture, plots_of, svg
+from mlebench_console.engine.scoreboard.reports import load_evidence
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from tests.engine.scoreboard.making import LEAF, SPOOKY, evidence
 
 OPERAND = Path(__file__).parent / "operand_row.csv"

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from competitions.registry import splits
-from engine.scoreboard import COLUMNS, published_rows
-from engine.scoreboard.published import PUBLISHED_NAME, update_published
-from foundation.problems import DataProblem
+from mlebench_console.competitions.registry import splits
+from mlebench_console.engine.scoreboard import COLUMNS, published_rows
+from mlebench_console.engine.scoreboard.published import PUBLISHED_NAME, update_published
+from mlebench_console.foundation.problems import DataProblem
 
 
 def test_published_rows_are_complete_and_ordered_best_first() -> None:
@@ -42,7 +42,9 @@ def test_footnotes_come_with_the_rows() -> None:
 
 
 def test_a_newer_table_takes_the_place_of_the_one_that_comes_along(tmp_path: Path) -> None:
-    built_in = files("engine.scoreboard").joinpath(PUBLISHED_NAME).read_text(encoding="utf-8")
+    built_in = (
+        files("mlebench_console.engine.scoreboard").joinpath(PUBLISHED_NAME).read_text(encoding="utf-8")
+    )
     newer = tmp_path / "newer.csv"
     head, first, *_ = built_in.splitlines()
     newer.write_text(
@@ -64,7 +66,9 @@ def test_a_newer_table_takes_the_place_of_the_one_that_comes_along(tmp_path: Pat
     ],
 )
 def test_a_table_that_cannot_be_read_replaces_nothing(tmp_path: Path, old: str, new: str, said: str) -> None:
-    built_in = files("engine.scoreboard").joinpath(PUBLISHED_NAME).read_text(encoding="utf-8")
+    built_in = (
+        files("mlebench_console.engine.scoreboard").joinpath(PUBLISHED_NAME).read_text(encoding="utf-8")
+    )
     newer = tmp_path / "newer.csv"
     newer.write_text(built_in.replace(old, new, 1))
     with pytest.raises(DataProblem, match=said):

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from engine.rungroups import MAPPING_NAME, METADATA, write_mapping
-from engine.scoreboard import Measure, row_of
-from engine.scoreboard.aggregation import (
+from mlebench_console.engine.rungroups import MAPPING_NAME, METADATA, write_mapping
+from mlebench_console.engine.scoreboard import Measure, row_of
+from mlebench_console.engine.scoreboard.aggregation import (
     by_category,
     by_competition,
     measures_on,
 )
-from engine.scoreboard.reports import (
+from mlebench_console.engine.scoreboard.reports import (
     About,
     import_names,
     import_reports,
@@ -23,7 +23,7 @@ from engine.scoreboard.reports import (
     load_evidence,
     remove_import,
 )
-from foundation.problems import DataProblem, UsageProblem
+from mlebench_console.foundation.problems import DataProblem, UsageProblem
 
 OPERAND = Path(__file__).parent / "operand_row.csv"
 LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 4096\n"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.scoreboard.timeline import (
+from mlebench_console.engine.scoreboard.timeline import (
     Bar,
     ExpectedEnd,
     MarkKind,
@@ -20,12 +20,12 @@ from engine.scoreboard.timeline import (
     lanes_of,
     read_timeline,
 )
-from state import database as state_database
-from state import datasets, events, runs, sweeps, transitions
-from state.database import Database
-from state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from state.records import DatasetState, Run
-from state.transitions import Failure
+from mlebench_console.state import database as state_database
+from mlebench_console.state import datasets, events, runs, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
+from mlebench_console.state.records import DatasetState, Run
+from mlebench_console.state.transitions import Failure
 from tests.engine.scoreboard.worlds import SPEC, sweep
 
 HOUR = 3600.0

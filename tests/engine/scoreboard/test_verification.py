@@ -10,20 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from competitions.grader import grade
-from engine.grading.grader import report_on, request_for
-from engine.grading.report import standing_of
-from engine.scoreboard import find_evidence, row_of
-from engine.scoreboard.audit import audit_of
-from engine.scoreboard.export import AUDIT, MANIFEST, RUNS, _checksums, snapshot_path, write_bundle
-from engine.scoreboard.verification import verify
-from environment.runner import protocol
-from foundation.problems import DataProblem
-from state import runs, submissions, transitions
-from state.database import Database
-from state.lifecycle import FailureClass
-from state.records import Grade, Run
-from state.submissions import Snapshot
+from mlebench_console.competitions.grader import grade
+from mlebench_console.engine.grading.grader import report_on, request_for
+from mlebench_console.engine.grading.report import standing_of
+from mlebench_console.engine.scoreboard import find_evidence, row_of
+from mlebench_console.engine.scoreboard.audit import audit_of
+from mlebench_console.engine.scoreboard.export import (
+    AUDIT,
+    MANIFEST,
+    RUNS,
+    _checksums,
+    snapshot_path,
+    write_bundle,
+)
+from mlebench_console.engine.scoreboard.verification import verify
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state import runs, submissions, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.records import Grade, Run
+from mlebench_console.state.submissions import Snapshot
 from tests.engine.harness import COMPETITION
 from tests.engine.scoreboard.worlds import SPEC, fail, sweep
 

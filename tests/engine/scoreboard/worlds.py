@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from environment.runner import protocol
-from foundation.hardware import Hardware
-from state import datasets, runs, submissions, sweeps, transitions
-from state.database import Database
-from state.lifecycle import FailureClass, Outcome
-from state.records import Grade, Run, SweepSpec
-from state.transitions import Failure
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.state import datasets, runs, submissions, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, Outcome
+from mlebench_console.state.records import Grade, Run, SweepSpec
+from mlebench_console.state.transitions import Failure
 
 SPEC = SweepSpec("dummy", "/agents", ("leaf-classification",), seeds=1, time_limit_seconds=7200)
 

@@ -10,25 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from engine.agent_snapshots import take
-from engine.placements import Placements
-from engine.places import Places, own_agents_folder
-from engine.runs import launching
-from engine.runs.scheduling import GpuPool
-from engine.settings import EngineSettings
-from engine.supervisor.starting import Retrier, Starter
-from environment.container import output
-from environment.container.redaction import TextRedactor
-from environment.runner import protocol, secrets
-from environment.runner.protocol import Stop
-from foundation.problems import EnvironmentProblem
-from state import database, datasets, runs, sweeps, transitions
-from state.database import UnusableState
-from state.lifecycle import FailureClass, RunState, SweepState
-from state.records import Attempt, DatasetState, Run, SweepSpec
-from state.transitions import Failure
-from state.usage import outages
-from state.usage.outages import CallEnd, Trouble
+from mlebench_console.engine.agent_snapshots import take
+from mlebench_console.engine.placements import Placements
+from mlebench_console.engine.places import Places, own_agents_folder
+from mlebench_console.engine.runs import launching
+from mlebench_console.engine.runs.scheduling import GpuPool
+from mlebench_console.engine.settings import EngineSettings
+from mlebench_console.engine.supervisor.starting import Retrier, Starter
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.protocol import Stop
+from mlebench_console.foundation.problems import EnvironmentProblem
+from mlebench_console.state import database, datasets, runs, sweeps, transitions
+from mlebench_console.state.database import UnusableState
+from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
+from mlebench_console.state.records import Attempt, DatasetState, Run, SweepSpec
+from mlebench_console.state.transitions import Failure
+from mlebench_console.state.usage import outages
+from mlebench_console.state.usage.outages import CallEnd, Trouble
 from tests.clocks import HandClock
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep
@@ -243,7 +243,9 @@ def test_what_images_are_built_from_is_not_hashed_for_a_runtime_without_images(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed: list[str] = []
-    monkeypatch.setattr("engine.images.building.content_digest", lambda folder, **_: hashed.append(folder))
+    monkeypatch.setattr(
+        "mlebench_console.engine.images.building.content_digest", lambda folder, **_: hashed.append(folder)
+    )
     world.step_for(2.0)
     found = [launching.read_order(world.places.state_dir, attempt) for _, attempt in world.live()]
     orders = [order for order in found if order is not None]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.control import EngineStatus
-from engine.notifications.news import troubles
-from engine.placements import here as here_module
-from engine.placements.here import Here
-from environment.runner import protocol
-from environment.runner.protocol import InboxEntry
-from foundation.locks import FileLock
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.notifications.news import troubles
+from mlebench_console.engine.placements import here as here_module
+from mlebench_console.engine.placements.here import Here
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import InboxEntry
+from mlebench_console.foundation.locks import FileLock
 from tests.console.world import FrozenClock
 
 

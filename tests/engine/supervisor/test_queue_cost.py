@@ -8,17 +8,17 @@ from types import FrameType
 
 import pytest
 
-from engine.agent_snapshots import take
-from engine.placements import Placements
-from engine.places import Places, own_agents_folder
-from engine.runs.scheduling import GpuPool
-from engine.settings import EngineSettings
-from engine.supervisor.starting import Retrier, Starter
-from environment.container.redaction import TextRedactor
-from state import database, datasets, runs, transitions
-from state.lifecycle import FailureClass
-from state.records import DatasetState, SweepSpec
-from state.transitions import Failure
+from mlebench_console.engine.agent_snapshots import take
+from mlebench_console.engine.placements import Placements
+from mlebench_console.engine.places import Places, own_agents_folder
+from mlebench_console.engine.runs.scheduling import GpuPool
+from mlebench_console.engine.settings import EngineSettings
+from mlebench_console.engine.supervisor.starting import Retrier, Starter
+from mlebench_console.environment.container.redaction import TextRedactor
+from mlebench_console.state import database, datasets, runs, transitions
+from mlebench_console.state.lifecycle import FailureClass
+from mlebench_console.state.records import DatasetState, SweepSpec
+from mlebench_console.state.transitions import Failure
 from tests.clocks import HandClock
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep

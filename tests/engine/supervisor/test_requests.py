@@ -13,25 +13,25 @@ from typing import Any
 
 import pytest
 
-from engine.agent_snapshots import AgentSnapshots
-from engine.control import Answer, EngineStatus, RefusedRequest
-from engine.datasets import Capacity, DatasetQueue
-from engine.datasets.requests import DatasetRequests
-from engine.options.requests import ShownRun
-from engine.options.sweep import Launch
-from engine.placements import Placements
-from engine.places import Places
-from engine.runs.causes import read_causes
-from engine.scoreboard.own_runs import trial_of
-from engine.supervisor.requests import RequestDispatcher
-from engine.sweeps.checks import HostCapacity
-from engine.sweeps.forecast import Forecast, forecast
-from environment.runner import protocol
-from foundation.clock import SystemClock
-from foundation.fields import FieldError
-from foundation.problems import EnvironmentProblem, UsageProblem
-from foundation.workers import WorkerPool
-from state import (
+from mlebench_console.engine.agent_snapshots import AgentSnapshots
+from mlebench_console.engine.control import Answer, EngineStatus, RefusedRequest
+from mlebench_console.engine.datasets import Capacity, DatasetQueue
+from mlebench_console.engine.datasets.requests import DatasetRequests
+from mlebench_console.engine.options.requests import ShownRun
+from mlebench_console.engine.options.sweep import Launch
+from mlebench_console.engine.placements import Placements
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.runs.causes import read_causes
+from mlebench_console.engine.scoreboard.own_runs import trial_of
+from mlebench_console.engine.supervisor.requests import RequestDispatcher
+from mlebench_console.engine.sweeps.checks import HostCapacity
+from mlebench_console.engine.sweeps.forecast import Forecast, forecast
+from mlebench_console.environment.runner import protocol
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.fields import FieldError
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.foundation.workers import WorkerPool
+from mlebench_console.state import (
     acknowledgements,
     database,
     datasets,
@@ -42,12 +42,12 @@ from state import (
     sweeps,
     transitions,
 )
-from state.database import Database
-from state.lifecycle import FailureClass, Outcome, RunState, SweepState
-from state.records import DatasetState, RequestState, Run
-from state.transitions import Failure
-from state.usage import budgets, model_calls
-from state.usage.model_calls import ModelUse
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState, SweepState
+from mlebench_console.state.records import DatasetState, RequestState, Run
+from mlebench_console.state.transitions import Failure
+from mlebench_console.state.usage import budgets, model_calls
+from mlebench_console.state.usage.model_calls import ModelUse
 from tests.engine.harness import COMPETITION
 from tests.environment.runner.orders import order_with
 
@@ -206,7 +206,7 @@ def test_a_daemon_that_does_not_answer_keeps_no_other_request_waiting(
         answers.wait(20)
         raise EnvironmentProblem("Docker can't be used", "the daemon does not answer")
 
-    monkeypatch.setattr("engine.sweeps.checks.connect", hang)
+    monkeypatch.setattr("mlebench_console.engine.sweeps.checks.connect", hang)
     arguments = {
         "agent_id": "dummy",
         "competitions": [COMPETITION],
@@ -267,8 +267,8 @@ def test_a_gateway_beside_agents_that_are_not_isolated_is_told_to_hide_no_key(
 def test_more_gpus_than_the_host_has_are_refused_before_and_at_the_launch(
     requester: Requests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.sweeps.checks.connect", lambda _seconds: None)
-    monkeypatch.setattr("engine.sweeps.checks.images_of_runs", lambda _agent: ())
+    monkeypatch.setattr("mlebench_console.engine.sweeps.checks.connect", lambda _seconds: None)
+    monkeypatch.setattr("mlebench_console.engine.sweeps.checks.images_of_runs", lambda _agent: ())
     asked = {"runtime": "docker", "gpus": 1}
     (wrong,) = (check for check in requester.dry_run(**asked).checks if not check.good)
     with pytest.raises(RefusedRequest, match="a run takes 1 GPU, this host has 0"):

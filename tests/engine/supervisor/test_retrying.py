@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from engine.runs.scheduling import wait_seconds
-from engine.supervisor.starting import Retrier
-from state import runs, sweeps, transitions
-from state.database import Database
-from state.lifecycle import FailureClass, RunState, SweepState
-from state.records import Run, SweepSpec
-from state.transitions import Failure
+from mlebench_console.engine.runs.scheduling import wait_seconds
+from mlebench_console.engine.supervisor.starting import Retrier
+from mlebench_console.state import runs, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
+from mlebench_console.state.records import Run, SweepSpec
+from mlebench_console.state.transitions import Failure
 from tests.clocks import HandClock
 from tests.engine.states import new_sweep
 

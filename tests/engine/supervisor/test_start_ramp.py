@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.supervisor.starting import StartRamp
-from state import runs, transitions
-from state.database import Database
-from state.lifecycle import RunState
-from state.records import Sweep, SweepSpec
+from mlebench_console.engine.supervisor.starting import StartRamp
+from mlebench_console.state import runs, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import RunState
+from mlebench_console.state.records import Sweep, SweepSpec
 from tests.engine.states import new_sweep
 
 

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from competitions import registry
-from engine.checks import Mend
-from engine.control import EngineStatus
-from engine.control.status import publish
-from engine.layout import dataset_folder
-from engine.options.sweep import Launch, SweepOptions, resolve
-from engine.places import Places
-from engine.sweeps.checks import HostCapacity
-from engine.sweeps.forecast import PastRuns, forecast, past_runs, runs_at_once, schedule
-from environment.runner.process.containment import held_limits
-from environment.runner.protocol import BUBBLEWRAP
-from state import database, runs, sweeps, transitions
-from state.database import Database
-from state.records import SweepSpec, UsageSample
-from state.usage.samples import Samples
+from mlebench_console.competitions import registry
+from mlebench_console.engine.checks import Mend
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.control.status import publish
+from mlebench_console.engine.layout import dataset_folder
+from mlebench_console.engine.options.sweep import Launch, SweepOptions, resolve
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.sweeps.checks import HostCapacity
+from mlebench_console.engine.sweeps.forecast import PastRuns, forecast, past_runs, runs_at_once, schedule
+from mlebench_console.environment.runner.process.containment import held_limits
+from mlebench_console.environment.runner.protocol import BUBBLEWRAP
+from mlebench_console.state import database, runs, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.records import SweepSpec, UsageSample
+from mlebench_console.state.usage.samples import Samples
 from tests.engine.harness import COMPETITION
 from tests.engine.states import new_sweep
 
@@ -138,7 +138,7 @@ def test_an_agent_that_plans_for_more_time_or_wants_a_key_without_a_network_is_t
         "    OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}\n"
     )
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    monkeypatch.setattr("engine.sweeps.checks.runtimes.resolve", lambda _: BUBBLEWRAP)
+    monkeypatch.setattr("mlebench_console.engine.sweeps.checks.runtimes.resolve", lambda _: BUBBLEWRAP)
 
     def warned(**said: object) -> list[str]:
         asked = launch(places, agent="aide", agents_dir=str(folder.parent), **said)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.control import RefusedRequest
-from engine.grading.batch import grade_many
-from engine.rungroups import find_groups, read_submissions, submissions_of, write_submissions
-from engine.scoreboard.export import write_runs
-from engine.scoreboard.own_runs import find_evidence
-from engine.sweeps.imports import ARRIVING, agent_of_group, staged
-from foundation.problems import DataProblem
-from state import database
-from state.lifecycle import Outcome, RunState
-from state.records import IMPORTED
+from mlebench_console.engine.control import RefusedRequest
+from mlebench_console.engine.grading.batch import grade_many
+from mlebench_console.engine.rungroups import find_groups, read_submissions, submissions_of, write_submissions
+from mlebench_console.engine.scoreboard.export import write_runs
+from mlebench_console.engine.scoreboard.own_runs import find_evidence
+from mlebench_console.engine.sweeps.imports import ARRIVING, agent_of_group, staged
+from mlebench_console.foundation.problems import DataProblem
+from mlebench_console.state import database
+from mlebench_console.state.lifecycle import Outcome, RunState
+from mlebench_console.state.records import IMPORTED
 from tests.engine.harness import COMPETITION, SUBMIT, Harness, eventually, shown
 
 AS_THE_SEED_SAYS = (

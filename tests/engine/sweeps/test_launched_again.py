@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from state.lifecycle import Outcome, RunState
+from mlebench_console.state.lifecycle import Outcome, RunState
 from tests.engine.harness import SLOTS, SUBMIT, WAIT_FOR_GO, Harness, eventually
 
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from engine.options.requests import RemoveSweep
-from engine.places import Places
-from engine.sweeps.removal import LEAVING, SweepRemoval, loss_of, wait_for_removal
-from foundation.problems import EnvironmentProblem, UsageProblem
-from state import database, events, experiments, runs, sweeps, transitions
-from state.database import Database
-from state.lifecycle import Outcome
-from state.records import UsageSample
-from state.usage.samples import Samples
+from mlebench_console.engine.options.requests import RemoveSweep
+from mlebench_console.engine.places import Places
+from mlebench_console.engine.sweeps.removal import LEAVING, SweepRemoval, loss_of, wait_for_removal
+from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
+from mlebench_console.state import database, events, experiments, runs, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import Outcome
+from mlebench_console.state.records import UsageSample
+from mlebench_console.state.usage.samples import Samples
 from tests.engine.scoreboard.worlds import SPEC, fail, finish, start, sweep
 
 

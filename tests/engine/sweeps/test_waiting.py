@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from engine.control import EngineStatus
-from engine.sweeps.waiting import Hold, HoldKind, retry_at, waiting_of
-from state import datasets, runs, sweeps, transitions
-from state.database import Database
-from state.lifecycle import FailureClass, SweepState
-from state.records import DatasetState, Run, SweepSpec
-from state.transitions import Failure
+from mlebench_console.engine.control import EngineStatus
+from mlebench_console.engine.sweeps.waiting import Hold, HoldKind, retry_at, waiting_of
+from mlebench_console.state import datasets, runs, sweeps, transitions
+from mlebench_console.state.database import Database
+from mlebench_console.state.lifecycle import FailureClass, SweepState
+from mlebench_console.state.records import DatasetState, Run, SweepSpec
+from mlebench_console.state.transitions import Failure
 from tests.engine.states import new_sweep
 
 NAME = "spooky-author-identification"

@@ -16,9 +16,15 @@ from typing import Any
 
 import pytest
 
-import environment
-from engine.agents import find_agents, get_agent, required_secrets, start_command, wants_obfuscated
-from engine.places import own_agents_folder
+from mlebench_console import environment
+from mlebench_console.engine.agents import (
+    find_agents,
+    get_agent,
+    required_secrets,
+    start_command,
+    wants_obfuscated,
+)
+from mlebench_console.engine.places import own_agents_folder
 from tests.environment.agents import stand_ins
 
 FOLDER = Path(environment.__path__[0])

@@ -12,10 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import environment
-from engine import grade_submission, prepare_competition
-from engine.demo_data import DEMO_COMPETITIONS, cactus, generate
-from environment.agents.baseline.solver.problem import read_problem
+from mlebench_console import environment, grade_submission, prepare_competition
+from mlebench_console.engine.demo_data import DEMO_COMPETITIONS, cactus, generate
+from mlebench_console.environment.agents.baseline.solver.problem import read_problem
 
 FOLDER = Path(environment.__path__[0])
 

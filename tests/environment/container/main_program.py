@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from environment.container import main, output
+from mlebench_console.environment.container import main, output
 
 if __name__ == "__main__":
     output.TIDY_SECONDS = float(sys.argv.pop(1))

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from environment.container import output
-from environment.container.main import shell_code
-from environment.container.output import Ending
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.main import shell_code
+from mlebench_console.environment.container.output import Ending
 from tests.engine.harness import eventually
 from tests.environment.container import main_program
 
 PATIENCE = 60.0
-ROOT = str(Path(__file__).parents[3])
+SOURCES = str(Path(__file__).parents[3] / "src")
 SECRET = "sk-very-secret-value-of-a-test"
 # Nobody's, so that the agent owns what it makes and nothing else.
 USER = "nobody"
@@ -55,7 +55,7 @@ def environment(place: Path) -> dict[str, str]:
     own = {f"{name.upper()}_DIR": str(place / name) for name in ("submission", "logs", "code")}
     return {
         "PATH": os.environ["PATH"],
-        "PYTHONPATH": ROOT,
+        "PYTHONPATH": SOURCES,
         "AGENT_DIR": str(place / "home"),
         "OUT": str(place / "own/output"),
         **own,

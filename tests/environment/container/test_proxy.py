@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from environment.container import proxy
-from environment.container.proxy import Proxy, TrafficRecord, parse_rule
-from environment.container.relay import serve
+from mlebench_console.environment.container import proxy
+from mlebench_console.environment.container.proxy import Proxy, TrafficRecord, parse_rule
+from mlebench_console.environment.container.relay import serve
 
 
 @pytest.mark.parametrize(

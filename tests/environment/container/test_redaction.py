@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environment.container.redaction import MARK, StreamRedactor, redact_files, worth_hiding
-from foundation.files import remove_tree
+from mlebench_console.environment.container.redaction import MARK, StreamRedactor, redact_files, worth_hiding
+from mlebench_console.foundation.files import remove_tree
 
 # Few letters, so that values begin like each other, contain each other and overlap.
 VALUES = st.lists(st.text("ab", min_size=6, max_size=9), max_size=4)
@@ -114,7 +114,7 @@ def test_secrets_are_found_in_what_its_owner_has_closed(tmp_path: Path) -> None:
     script = """
 import os, sys
 from pathlib import Path
-from environment.container.redaction import redact_files
+from mlebench_console.environment.container.redaction import redact_files
 if os.getuid() == 0:
     os.setgid(1000), os.setuid(1000)
 for mode in (0, 0o400, 0o500, 0o300):

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-import environment
-from environment.grading_server.server import RateLimit, Service, Validity, make_server
+from mlebench_console import environment
+from mlebench_console.environment.grading_server.server import RateLimit, Service, Validity, make_server
 
 RELAY = Path(environment.__path__[0]) / "container" / "relay.py"
 

@@ -14,8 +14,8 @@ from unittest import mock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from environment.container import run_log
-from environment.container.run_log import CUT_MARK, GAP_MARK, CappedLog, log_parts
+from mlebench_console.environment.container import run_log
+from mlebench_console.environment.container.run_log import CUT_MARK, GAP_MARK, CappedLog, log_parts
 
 
 @settings(deadline=None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from environment.container.trees import walk
+from mlebench_console.environment.container.trees import walk
 
 
 def never(place: str, error: OSError) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from console.logs.reader import LogFile
-from environment.container.output import Ending
-from environment.container.run_log import CUT_MARK, log_parts
+from mlebench_console.console.logs.reader import LogFile
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.container.run_log import CUT_MARK, log_parts
 from tests.environment.container import warden_program
 
 PATIENCE = 60.0

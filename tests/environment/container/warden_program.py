@@ -6,10 +6,10 @@ import json
 import sys
 from pathlib import Path
 
-from environment.container import output
-from environment.container.output import Ending
-from environment.container.run_log import CappedLog
-from environment.container.warden import Warden
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.container.run_log import CappedLog
+from mlebench_console.environment.container.warden import Warden
 
 
 def main() -> None:

@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from environment.gateway.budget import AllowanceNeeded, Budget, Ledger, OverBudget, SharedAllowance
-from environment.gateway.dialects import Usage
-from environment.gateway.prices import TokenPrice, price_table
-from environment.gateway.records import Journal, ModelCall, OpenCall, Outcome
-from environment.runner import protocol
-from environment.runner.protocol import AllowanceRequest, RunAllowance
-from foundation import files
+from mlebench_console.environment.gateway.budget import (
+    AllowanceNeeded,
+    Budget,
+    Ledger,
+    OverBudget,
+    SharedAllowance,
+)
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.prices import TokenPrice, price_table
+from mlebench_console.environment.gateway.records import Journal, ModelCall, OpenCall, Outcome
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import AllowanceRequest, RunAllowance
+from mlebench_console.foundation import files
 
 PRICES = price_table({"dear": TokenPrice(10, 10)})
 HALF = Usage(input_tokens=25_000, output_tokens=25_000)  # of a dollar

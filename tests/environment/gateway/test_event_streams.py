@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environment.gateway.dialects import AnswerReader, Api, EventStream, Usage
+from mlebench_console.environment.gateway.dialects import AnswerReader, Api, EventStream, Usage
 from tests.environment.gateway import provider
 
 _LIMIT = 1 << 20

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from environment.container import relay as relaying
-from environment.gateway import records
-from environment.gateway.dialects import Usage
-from environment.gateway.records import Outcome
-from environment.runner import protocol, secrets
-from environment.runner.gateway import GatewayKeeper
+from mlebench_console.environment.container import relay as relaying
+from mlebench_console.environment.gateway import records
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.records import Outcome
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.gateway import GatewayKeeper
 from tests.engine.harness import kill_holder
 from tests.environment.gateway import official_clients as script
 from tests.environment.gateway.provider import ARGUMENTS, KEY, TEXT, TOOL

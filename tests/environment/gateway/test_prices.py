@@ -6,8 +6,14 @@ import sys
 
 import pytest
 
-from environment.gateway.dialects import Usage
-from environment.gateway.prices import LONG_PROMPTS, PriceSource, TokenPrice, price_table, tier_of
+from mlebench_console.environment.gateway.dialects import Usage
+from mlebench_console.environment.gateway.prices import (
+    LONG_PROMPTS,
+    PriceSource,
+    TokenPrice,
+    price_table,
+    tier_of,
+)
 
 TABLE = price_table({})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from environment.gateway.rates import SharedRate
+from mlebench_console.environment.gateway.rates import SharedRate
 from tests.clocks import HandClock
 
 

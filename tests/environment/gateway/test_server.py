@@ -15,16 +15,16 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from environment.gateway import records
-from environment.gateway.budget import Budget, Ledger
-from environment.gateway.dialects import Grant, Usage
-from environment.gateway.prices import price_table
-from environment.gateway.rates import SharedRate
-from environment.gateway.recording import Recorder, Replay, Secrets, read_recording
-from environment.gateway.records import Journal, ModelCall, Outcome
-from environment.gateway.server import Gateway, Service
-from environment.runner import protocol
-from environment.runner.protocol import ModelProvider
+from mlebench_console.environment.gateway import records
+from mlebench_console.environment.gateway.budget import Budget, Ledger
+from mlebench_console.environment.gateway.dialects import Grant, Usage
+from mlebench_console.environment.gateway.prices import price_table
+from mlebench_console.environment.gateway.rates import SharedRate
+from mlebench_console.environment.gateway.recording import Recorder, Replay, Secrets, read_recording
+from mlebench_console.environment.gateway.records import Journal, ModelCall, Outcome
+from mlebench_console.environment.gateway.server import Gateway, Service
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import ModelProvider
 from tests.clocks import HandClock
 from tests.environment.gateway import provider as loopback
 from tests.environment.gateway.provider import KEY, PIECES, TEXT, Provider
@@ -692,7 +692,7 @@ async def test_what_a_recording_has_no_room_for_is_marked(
     await answered(between, *asking("chat", "huge", stream=False))
     (kept,) = read_recording(recording)
     assert (kept.kept, kept.answer_bytes > 6 << 20, sum(kept.pieces)) == ("cut", True, 4 << 20)
-    monkeypatch.setattr("environment.gateway.recording.MOST_FILE_BYTES", 10)
+    monkeypatch.setattr("mlebench_console.environment.gateway.recording.MOST_FILE_BYTES", 10)
     await answered(between, *asking("chat", "plain", stream=False))
     assert [call.recorded for call in between.calls] == ["cut", "nothing"]
     assert len(list(read_recording(recording))) == 1

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from environment.runner import protocol
-from environment.runner.protocol import Order
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import Order
 from tests.engine.conftest import prepared_data
 from tests.engine.harness import COMPETITION
 from tests.environment.runner.orders import order_with

@@ -6,11 +6,11 @@ import json
 import sys
 from pathlib import Path
 
-from environment.container import output
-from environment.container.run_log import CappedLog
-from environment.container.warden import Warden
-from environment.runner.process import containment
-from environment.runner.process.containment import Containment, Limits
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.run_log import CappedLog
+from mlebench_console.environment.container.warden import Warden
+from mlebench_console.environment.runner.process import containment
+from mlebench_console.environment.runner.process.containment import Containment, Limits
 
 
 def main() -> None:

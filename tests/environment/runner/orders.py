@@ -7,8 +7,8 @@ import sys
 from dataclasses import replace
 from typing import Any
 
-from environment.runner import protocol
-from environment.runner.protocol import Order
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import Order
 
 _USUAL = Order(
     version=protocol.VERSION,

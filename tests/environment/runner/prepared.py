@@ -6,9 +6,9 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
-from engine.datasets.prepared import manifest
-from engine.layout import MARKER
-from foundation import files
+from mlebench_console.engine.datasets.prepared import manifest
+from mlebench_console.engine.layout import MARKER
+from mlebench_console.foundation import files
 
 ANSWER = "the answer"
 LARGE = 3_000_000

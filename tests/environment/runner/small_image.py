@@ -13,9 +13,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from environment.runner import layout
-from environment.runner.process.image_files import ARCHIVE, SQUASHFS
-from environment.runner.protocol import ImageFile
+from mlebench_console.environment.runner import layout
+from mlebench_console.environment.runner.process.image_files import ARCHIVE, SQUASHFS
+from mlebench_console.environment.runner.protocol import ImageFile
 from tests.shared import made_once
 
 _PROGRAMS = (

@@ -14,26 +14,26 @@ from typing import Any
 
 import pytest
 
-from environment.container import output
-from environment.container.output import Ending, Started, Tidied
-from environment.container.processes import process_tree
-from environment.container.trees import Entry
-from environment.runner import protocol, secrets
-from environment.runner.attempt import RunnerAttempt, Stage, seconds_between_walks
-from environment.runner.code_snapshots import read_kept, read_snapshot
-from environment.runner.host import disk
-from environment.runner.host.disk import WriteMeter
-from environment.runner.host.readings import Gpu
-from environment.runner.job import link_node_folders
-from environment.runner.process.runtime import ProcessSandbox
-from environment.runner.protocol import LimitExceeded, Order, Stop
-from environment.runner.sandbox import AgentStatus
-from environment.runner.secrets import SecretLaunch
-from foundation import locks
-from foundation.clock import SystemClock
-from foundation.files import remove_tree
-from foundation.locks import FileLock
-from foundation.problems import EnvironmentProblem
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending, Started, Tidied
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.container.trees import Entry
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.attempt import RunnerAttempt, Stage, seconds_between_walks
+from mlebench_console.environment.runner.code_snapshots import read_kept, read_snapshot
+from mlebench_console.environment.runner.host import disk
+from mlebench_console.environment.runner.host.disk import WriteMeter
+from mlebench_console.environment.runner.host.readings import Gpu
+from mlebench_console.environment.runner.job import link_node_folders
+from mlebench_console.environment.runner.process.runtime import ProcessSandbox
+from mlebench_console.environment.runner.protocol import LimitExceeded, Order, Stop
+from mlebench_console.environment.runner.sandbox import AgentStatus
+from mlebench_console.environment.runner.secrets import SecretLaunch
+from mlebench_console.foundation import locks
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.files import remove_tree
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problems import EnvironmentProblem
 from tests.clocks import HandClock
 from tests.engine.harness import eventually, lines
 from tests.environment.runner.orders import order_with
@@ -42,7 +42,7 @@ GPUS = (Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None), Gpu("GPU-b", "Some GPU
 DISK = ThreadPoolExecutor(1)
 CODE = ThreadPoolExecutor(1)
 HOLD = (
-    "import signal, sys, time; from pathlib import Path; from foundation.locks import FileLock; import os;"
+    "import os, signal, sys, time; from pathlib import Path; from mlebench_console.foundation.locks import FileLock;"
     "signal.signal(signal.SIGTERM, signal.SIG_IGN);"
     "lock = FileLock(Path(sys.argv[1])); assert lock.acquire(note=str(os.getpid())); time.sleep(600)"
 )
@@ -264,7 +264,7 @@ def test_what_can_not_be_measured_again_and_again_is_told_once(
             refused("code/closed", PermissionError(13, "Permission denied"))
         return iter(())
 
-    monkeypatch.setattr("environment.runner.host.disk.walk", closed)
+    monkeypatch.setattr("mlebench_console.environment.runner.host.disk.walk", closed)
     protocol.write(folder / protocol.ORDER, order_with(disk_limit_bytes=1 << 30))
     with subprocess.Popen([sys.executable, "-c", HOLD, str(folder / protocol.LOCK)]) as shim:
         eventually(lambda: locks.is_held(folder / protocol.LOCK))
@@ -345,7 +345,7 @@ def test_a_job_walks_through_its_directory_the_less_the_more_there_is() -> None:
 
 
 _WRITE = """
-import os, sys; from pathlib import Path; from foundation.locks import FileLock
+import os, sys; from pathlib import Path; from mlebench_console.foundation.locks import FileLock
 lock = FileLock(Path(sys.argv[1])); assert lock.acquire(note=str(os.getpid())); print(flush=True)
 for place in sys.stdin:
     Path(place.strip()).write_bytes(bytes(10 << 20)); print(flush=True)

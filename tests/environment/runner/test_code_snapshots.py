@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from environment.runner import code_snapshots, protocol
-from environment.runner.code_snapshots import (
+from mlebench_console.environment.runner import code_snapshots, protocol
+from mlebench_console.environment.runner.code_snapshots import (
     CodeLimits,
     CodeSnapshot,
     CodeSnapshots,
     read_kept,
     read_snapshot,
 )
-from foundation import files
-from foundation.clock import SystemClock
-from foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.foundation import files
+from mlebench_console.foundation.clock import SystemClock
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 
 WORKER = ThreadPoolExecutor(1)
 

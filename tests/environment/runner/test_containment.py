@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from environment.container.output import Ending
-from environment.container.processes import Process, process_tree
-from environment.runner import protocol
-from environment.runner.process import containment
-from environment.runner.process.containment import HeldLimits, held_limits, in_scope
-from environment.runner.protocol import Order
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.container.processes import Process, process_tree
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.process import containment
+from mlebench_console.environment.runner.process.containment import HeldLimits, held_limits, in_scope
+from mlebench_console.environment.runner.protocol import Order
 from tests.environment.runner import contained_program
 from tests.environment.runner.test_shim import ending, run
 

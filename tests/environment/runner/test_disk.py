@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from environment.container.trees import Entry
-from environment.runner import protocol
-from environment.runner.host.disk import DiskMeter, DiskUse
-from environment.runner.sandbox import Unreachable
-from foundation.files import remove_tree
+from mlebench_console.environment.container.trees import Entry
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host.disk import DiskMeter, DiskUse
+from mlebench_console.environment.runner.sandbox import Unreachable
+from mlebench_console.foundation.files import remove_tree
 from tests.engine.harness import eventually
 
 MEGABYTE = 1 << 20
@@ -109,7 +109,7 @@ def test_what_an_agent_closes_to_itself_counts_for_an_engine_without_root_too(tm
 import os, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from environment.runner.host.disk import DiskMeter
+from mlebench_console.environment.runner.host.disk import DiskMeter
 if os.getuid() == 0:
     os.setgid(1000), os.setuid(1000)
 for mode in (0, 0o400, 0o444, 0o300):
@@ -171,7 +171,7 @@ def test_what_is_closed_to_us_is_left_to_root_to_measure(
         refused("code/closed", PermissionError(13, "Permission denied"))
         return iter(())
 
-    monkeypatch.setattr("environment.runner.host.disk.walk", closed)
+    monkeypatch.setattr("mlebench_console.environment.runner.host.disk.walk", closed)
     (tmp_path / "code").mkdir()
     most = 10 * MEGABYTE
     seen = measured(DiskMeter(tmp_path, lambda: 1, worker, most, lambda: 5 * MEGABYTE))
@@ -229,7 +229,7 @@ def test_a_measurement_that_fails_is_followed_by_another(tmp_path: Path, worker:
 def test_large_trees_are_measured_in_turns(
     tmp_path: Path, worker: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("environment.runner.host.disk._TURN_SECONDS", 0.0)
+    monkeypatch.setattr("mlebench_console.environment.runner.host.disk._TURN_SECONDS", 0.0)
     for number in range(1000):
         (tmp_path / "code" / str(number)).mkdir(parents=True)
     large = DiskMeter(tmp_path, lambda: 0, worker)

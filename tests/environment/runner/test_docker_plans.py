@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from competitions.registry import OWN_VARIABLE
-from environment import __path__ as environment_path
-from environment.runner import protocol
-from environment.runner.docker.plans import Role, plans
-from environment.runner.layout import Bind
+from mlebench_console.competitions.registry import OWN_VARIABLE
+from mlebench_console.environment import __path__ as environment_path
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.docker.plans import Role, plans
+from mlebench_console.environment.runner.layout import Bind
 from tests.environment.runner.test_docker_runtime import order
 
 

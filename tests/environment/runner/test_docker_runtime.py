@@ -13,11 +13,11 @@ import pytest
 import requests
 from docker.errors import APIError
 
-from environment.container.output import Ending
-from environment.runner import loop, protocol
-from environment.runner.docker import daemon
-from environment.runner.docker.plans import READY, Plan, Role
-from environment.runner.docker.runtime import (
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.runner import loop, protocol
+from mlebench_console.environment.runner.docker import daemon
+from mlebench_console.environment.runner.docker.plans import READY, Plan, Role
+from mlebench_console.environment.runner.docker.runtime import (
     LABEL_ATTEMPT,
     LABEL_KEPT,
     LABEL_ROLE,
@@ -26,9 +26,9 @@ from environment.runner.docker.runtime import (
     DockerHost,
     DockerSandbox,
 )
-from environment.runner.loop import LEFTOVERS_SECONDS, Runner
-from environment.runner.protocol import InboxEntry, Order
-from environment.runner.sandbox import AgentStatus, Unreachable
+from mlebench_console.environment.runner.loop import LEFTOVERS_SECONDS, Runner
+from mlebench_console.environment.runner.protocol import InboxEntry, Order
+from mlebench_console.environment.runner.sandbox import AgentStatus, Unreachable
 from tests.clocks import HandClock
 from tests.environment.runner.orders import order_with
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.engine.harness import eventually
 
-GUARD = (sys.executable, "-I", "-m", "environment.runner.process.guard", "--")
+GUARD = (sys.executable, "-I", "-m", "mlebench_console.environment.runner.process.guard", "--")
 _PARENT = "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); time.sleep(1000)"
 
 

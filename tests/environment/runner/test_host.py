@@ -6,11 +6,11 @@ import os
 
 import pytest
 
-from environment.runner.host import readings
-from environment.runner.host.readings import Gpu
-from environment.runner.protocol import GivenGpus
-from foundation.hardware import Hardware
-from foundation.problems import EnvironmentProblem
+from mlebench_console.environment.runner.host import readings
+from mlebench_console.environment.runner.host.readings import Gpu
+from mlebench_console.environment.runner.protocol import GivenGpus
+from mlebench_console.foundation.hardware import Hardware
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 A10 = Gpu("GPU-a", "NVIDIA A10", 24 << 30, None, None)
 QUIET = Gpu("GPU-b", "Some GPU", None, None, None)

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from environment.container import output
-from environment.container.output import Started
-from environment.runner.host.problems import HostMonitor
-from environment.runner.host.readings import Gpu
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Started
+from mlebench_console.environment.runner.host.problems import HostMonitor
+from mlebench_console.environment.runner.host.readings import Gpu
 from tests.environment.runner.orders import order_with
 
 STARTED = Started(1, 1.0, 1.0, output.boot_id(), isolated=True)

@@ -21,15 +21,15 @@ from typing import Any
 
 import pytest
 
-from environment.container.output import Ending, Started
-from environment.container.processes import process_tree
-from environment.runner import protocol
-from environment.runner.host.store import make_store
-from environment.runner.process import containers, image_files
-from environment.runner.protocol import GivenGpus, Order, Traffic
-from foundation import files
-from foundation.locks import FileLock
-from foundation.problems import DataProblem, EnvironmentProblem
+from mlebench_console.environment.container.output import Ending, Started
+from mlebench_console.environment.container.processes import process_tree
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host.store import make_store
+from mlebench_console.environment.runner.process import containers, image_files
+from mlebench_console.environment.runner.protocol import GivenGpus, Order, Traffic
+from mlebench_console.foundation import files
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 from tests.docker.harness import serving
 from tests.engine.harness import COMPETITION, SUBMIT, eventually
 from tests.environment.runner.orders import order_with
@@ -91,7 +91,7 @@ print(json.dumps(facts))
 
 
 _OF_STORES = (".work", ".lease")
-_SHIM = "import sys; from environment.runner.process import shim; sys.exit(shim.main())"
+_SHIM = "import sys; from mlebench_console.environment.runner.process import shim; sys.exit(shim.main())"
 
 
 @dataclass
@@ -335,7 +335,7 @@ def test_the_network_for_models_leads_to_the_named_hosts_and_nowhere_else(world:
 
 
 LAID_OVER = """
-from environment.runner.process import rootfs
+from mlebench_console.environment.runner.process import rootfs
 rootfs.mounts = lambda folder: rootfs.Mounts({why!r}, "", {by!r})
 """
 WRITE = """
@@ -400,7 +400,7 @@ def test_an_image_finds_the_devices_of_its_job_and_the_drivers_libraries_of_the_
 
 
 _REMOVE = """
-import sys; from pathlib import Path; from environment.runner.process.runtime import ProcessSandbox
+import sys; from pathlib import Path; from mlebench_console.environment.runner.process.runtime import ProcessSandbox
 sandbox = ProcessSandbox(Path(sys.argv[1]), sys.argv[2], None)
 assert sandbox.end_leftovers()
 for _ in sandbox.removing(): pass
@@ -556,7 +556,7 @@ def test_apptainer_is_refused_to_root_who_would_stay_root_to_the_hosts_kernel(tm
 
 
 _WHY_NOT = """
-import sys; from pathlib import Path; from environment.runner.process import containers
+import sys; from pathlib import Path; from mlebench_console.environment.runner.process import containers
 if sys.argv[2]: containers._apptainer = lambda *_: sys.argv[2].split()
 told = containers.why_no_apptainer(Path(sys.argv[1])); print(told)
 assert bool(told) == bool(sys.argv[2]), told

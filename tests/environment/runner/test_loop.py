@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from environment.container.output import Ending
-from environment.runner import loop, protocol
-from environment.runner.attempt import RunnerAttempt
-from environment.runner.loop import Runner
-from environment.runner.protocol import InboxEntry, Order
-from environment.runner.sandbox import AgentStatus, Unreachable
+from mlebench_console.environment.container.output import Ending
+from mlebench_console.environment.runner import loop, protocol
+from mlebench_console.environment.runner.attempt import RunnerAttempt
+from mlebench_console.environment.runner.loop import Runner
+from mlebench_console.environment.runner.protocol import InboxEntry, Order
+from mlebench_console.environment.runner.sandbox import AgentStatus, Unreachable
 from tests.clocks import HandClock
 from tests.engine.harness import eventually
 from tests.environment.runner.orders import order_with
@@ -141,7 +141,9 @@ def single_attempt(tmp_path: Path, order: Order, script: str) -> Path:
 
 
 def runner_of(folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "environment.runner", "--once", str(folder)])
+    return subprocess.Popen(
+        [sys.executable, "-m", "mlebench_console.environment.runner", "--once", str(folder)]
+    )
 
 
 def test_a_single_attempt_is_looked_after_until_it_is_gathered(tmp_path: Path, order: Order) -> None:
@@ -167,7 +169,7 @@ def test_a_single_attempt_goes_on_under_another_runner(tmp_path: Path, order: Or
 
 def test_a_directory_without_an_order_is_no_attempt(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "environment.runner", "--once", str(tmp_path)],
+        [sys.executable, "-m", "mlebench_console.environment.runner", "--once", str(tmp_path)],
         capture_output=True,
         check=False,
     )

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from environment.container import output
-from environment.container.output import Ending, Started
-from environment.runner import protocol
-from environment.runner.protocol import Collected, Order, Stop, SubmissionTaken
-from foundation.problems import DataProblem
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending, Started
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import Collected, Order, Stop, SubmissionTaken
+from mlebench_console.foundation.problems import DataProblem
 from tests.environment.runner.orders import order_with
 
 OLDER_EXIT = {

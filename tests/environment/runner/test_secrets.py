@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from environment.runner import protocol, secrets
-from environment.runner.secrets import SecretLaunch
-from foundation.problems import EnvironmentProblem
+from mlebench_console.environment.runner import protocol, secrets
+from mlebench_console.environment.runner.secrets import SecretLaunch
+from mlebench_console.foundation.problems import EnvironmentProblem
 
 LAUNCH = SecretLaunch((("TOKEN", "hidden"),), ("hidden",))
 

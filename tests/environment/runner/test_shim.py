@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.runs.failures import last_lines
-from environment.container import output
-from environment.container.output import Ending, Started
-from environment.container.run_log import CUT_MARK
-from environment.runner import protocol
-from environment.runner.process.shim import EXIT_CLAIMED, Shim, main
-from environment.runner.protocol import Order
-from foundation import jsonlines
+from mlebench_console.engine.runs.failures import last_lines
+from mlebench_console.environment.container import output
+from mlebench_console.environment.container.output import Ending, Started
+from mlebench_console.environment.container.run_log import CUT_MARK
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.process.shim import EXIT_CLAIMED, Shim, main
+from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation import jsonlines
 
 
 def run(folder: Path, order: Order, script: str) -> subprocess.CompletedProcess[bytes]:
@@ -26,7 +26,7 @@ def run(folder: Path, order: Order, script: str) -> subprocess.CompletedProcess[
     (Path(order.agent_folder) / "start.sh").write_text(script)
     protocol.write(folder / protocol.ORDER, order)
     return subprocess.run(
-        [sys.executable, "-I", "-m", "environment.runner.process.shim", str(folder)],
+        [sys.executable, "-I", "-m", "mlebench_console.environment.runner.process.shim", str(folder)],
         capture_output=True,
         check=False,
         env={**os.environ, "SECRET_OF_THE_ENGINE": "x"},

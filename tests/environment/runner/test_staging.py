@@ -17,16 +17,16 @@ from typing import Literal
 
 import pytest
 
-from engine.placements.staging import Images
-from engine.settings import SlurmProfile
-from environment.runner import protocol, staging
-from environment.runner.host import store
-from environment.runner.host.disk import DiskMeter
-from environment.runner.host.store import store_of_node
-from environment.runner.staging import Staging
-from foundation import files
-from foundation.locks import FileLock
-from foundation.problems import DataProblem
+from mlebench_console.engine.placements.staging import Images
+from mlebench_console.engine.settings import SlurmProfile
+from mlebench_console.environment.runner import protocol, staging
+from mlebench_console.environment.runner.host import store
+from mlebench_console.environment.runner.host.disk import DiskMeter
+from mlebench_console.environment.runner.host.store import store_of_node
+from mlebench_console.environment.runner.staging import Staging
+from mlebench_console.foundation import files
+from mlebench_console.foundation.locks import FileLock
+from mlebench_console.foundation.problems import DataProblem
 from tests.engine.harness import eventually
 from tests.environment.runner.orders import order_with
 from tests.environment.runner.prepared import ANSWER, LARGE, make_prepared

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from environment.runner import protocol
-from environment.runner.protocol import SubmissionRefused, SubmissionTaken
-from environment.runner.submissions import MOST_BYTES, Refusals, SubmissionWatch
-from foundation.problems import DataProblem
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.protocol import SubmissionRefused, SubmissionTaken
+from mlebench_console.environment.runner.submissions import MOST_BYTES, Refusals, SubmissionWatch
+from mlebench_console.foundation.problems import DataProblem
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from environment.container.processes import Process, ProcessTree, process_tree
-from environment.gateway.records import Journal, OpenCall, OpenState
-from environment.runner import protocol
-from environment.runner.host import readings
-from environment.runner.host.readings import Gpu
-from environment.runner.host.usage import UsageMeter, limit_exceeded
-from environment.runner.protocol import LimitExceeded, ModelProvider, Order
+from mlebench_console.environment.container.processes import Process, ProcessTree, process_tree
+from mlebench_console.environment.gateway.records import Journal, OpenCall, OpenState
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.host import readings
+from mlebench_console.environment.runner.host.readings import Gpu
+from mlebench_console.environment.runner.host.usage import UsageMeter, limit_exceeded
+from mlebench_console.environment.runner.protocol import LimitExceeded, ModelProvider, Order
 from tests.environment.runner.orders import order_with
 
 GPUS = (

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from competitions.kit import metrics
+from mlebench_console.competitions.kit import metrics
 
 
 def score(truth: list[int], scores: list[float]) -> float:

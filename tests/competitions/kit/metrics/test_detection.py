@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from competitions.kit.metrics import detection
+from mlebench_console.competitions.kit.metrics import detection
 
 
 def by_hand(hits: list[bool], positives: int) -> float:

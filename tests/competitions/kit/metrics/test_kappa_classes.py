@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from competitions.kit import metrics
+from mlebench_console.competitions.kit import metrics
 
 
 def test_a_grade_that_never_occurs_leaves_a_gap_only_on_a_fixed_scale() -> None:

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from competitions.kit import metrics
-from competitions.kit.checks import labels
+from mlebench_console.competitions.kit import metrics
+from mlebench_console.competitions.kit.checks import labels
 
 TRUTH = pd.Series(["a b", "b", "c", "d e f"])
 

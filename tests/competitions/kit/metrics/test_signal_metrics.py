@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from competitions.kit.metrics.classification import matthews_correlation
-from competitions.kit.metrics.probability import divergences
-from competitions.kit.metrics.ranking import label_ranking_precision
-from competitions.kit.metrics.regression import laplace_log_likelihood, mean_absolute_error
+from mlebench_console.competitions.kit.metrics.classification import matthews_correlation
+from mlebench_console.competitions.kit.metrics.probability import divergences
+from mlebench_console.competitions.kit.metrics.ranking import label_ranking_precision
+from mlebench_console.competitions.kit.metrics.regression import laplace_log_likelihood, mean_absolute_error
 
 RNG = np.random.RandomState(0)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from competitions.kit import metrics
+from mlebench_console.competitions.kit import metrics
 
 TRUTH = np.array([1, 0, 1, 0])
 

@@ -1,8 +1,8 @@
 """Harbour Tides: a row split of noted heights, scored by RMSE."""
 
-from competitions.kit import checks, metrics
-from competitions.kit.tables import labelled_table
-from competitions.task import Grading, Preparation
+from mlebench_console.competitions.kit import checks, metrics
+from mlebench_console.competitions.kit.tables import labelled_table
+from mlebench_console.competitions.task import Grading, Preparation
 
 
 def prepare(job: Preparation) -> None:
