@@ -294,13 +294,12 @@ def show(
         uses = model_calls.by_run(database, sweep.id)
         table = model_prices(places_of(context).config_file)
         shared = standings(database, budgets.of_sweep(database, sweep.id))
+        own = budgets.of_group(database, budgets.BudgetScope.SWEEP, sweep.id)
     if toml:
         from mlebench_console.engine.options.sweep import options_of, write_toml
         from mlebench_console.engine.sweeps.launch import launch_of
-        from mlebench_console.state.usage.budgets import BudgetScope, Limits
 
-        own = [one.budget.limits for one in shared if one.budget.scope is BudgetScope.SWEEP]
-        say(write_toml(options_of(launch_of(sweep, rows, own[0] if own else Limits()))).rstrip("\n"))
+        say(write_toml(options_of(launch_of(sweep, rows, own))).rstrip("\n"))
         return
     costs = sweep_costs(sweep, members, uses, KnownPrices(table), line.counts.medals)
     if json:

@@ -229,7 +229,7 @@ def sweep_budgets(database: Database) -> dict[str, tuple[BudgetStanding, ...]]:
     """Read the shared budgets of each sweep; sweeps without one are left out."""
     found: dict[str, tuple[BudgetStanding, ...]] = {}
     for standing in standings(database):
-        for sweep_id in budgets.sweeps_of(database, standing.budget):
+        for sweep_id in budgets.sweeps_of(database, standing.budget.scope, standing.budget.name):
             found[sweep_id] = (*found.get(sweep_id, ()), standing)
     return found
 

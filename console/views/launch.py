@@ -29,7 +29,7 @@ from mlebench_console.state import experiments, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.records import IMPORTED, SweepSpec
 from mlebench_console.state.usage import budgets
-from mlebench_console.state.usage.budgets import BudgetScope, Limits
+from mlebench_console.state.usage.budgets import BudgetScope
 
 _AGENTS_NAMED = 6
 _SWEEP = BudgetScope.SWEEP
@@ -193,10 +193,8 @@ def draft_of_sweep(database: Database, sweep_id: str) -> Draft:
     sweep = sweeps.get(database, sweep_id)
     if sweep.spec.runtime == IMPORTED:
         raise UsageProblem(f"sweep {sweep.id} can't be cloned", "it was imported, not launched here")
-    shared = [
-        one.limits for one in budgets.all_budgets(database) if (one.scope, one.name) == (_SWEEP, sweep.id)
-    ]
-    launch = launch_of(sweep, experiments.of_sweep(database, sweep.id), shared[0] if shared else Limits())
+    budget = budgets.of_group(database, BudgetScope.SWEEP, sweep.id)
+    launch = launch_of(sweep, experiments.of_sweep(database, sweep.id), budget)
     return Draft.of(options_of(replace(launch, name="", note="")), f"sweep {sweep.id}")
 
 

@@ -21,12 +21,13 @@ import msgspec
 
 from mlebench_console.engine.providers import keys_of, providers_of
 from mlebench_console.environment.container.redaction import TextRedactor
-from mlebench_console.environment.gateway.budget import Budget, Ledger, OverBudget
+from mlebench_console.environment.gateway.budget import Ledger, OverBudget
 from mlebench_console.environment.gateway.dialects import AnswerReader, Api, Dialect, Usage
 from mlebench_console.environment.gateway.prices import PriceTable
 from mlebench_console.environment.gateway.records import ModelCall, Outcome, estimated_tokens, new_id
 from mlebench_console.environment.runner.protocol import ModelProvider
 from mlebench_console.foundation import files
+from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem, reading
 from mlebench_console.foundation.text import visible
 
@@ -152,7 +153,7 @@ class Endpoint:
         self.model = model
         self._prices = prices
         self._kept = kept
-        self._ledger = Ledger(Budget(dollars=budget), prices)
+        self._ledger = Ledger(Budget(usd=budget), prices)
         self._budget = budget
         self._free = asyncio.Semaphore(jobs)
         self._sleep = sleep

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.fields import FieldError, read_fields
 from mlebench_console.foundation.problems import Problem, UsageProblem
 from mlebench_console.state.records import VerificationKind
@@ -59,7 +60,7 @@ class AssignExperiment(OneSweep):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetBudget:
+class SetBudget(Budget):
     """Arguments of `budget.set`: an omitted limit stays, 0 removes it.
 
     Attributes:
@@ -68,9 +69,6 @@ class SetBudget:
 
     scope: BudgetScope
     name: str
-    calls: int | None = None
-    tokens: int | None = None
-    usd: float | None = None
 
 
 @dataclass(frozen=True)

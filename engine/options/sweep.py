@@ -20,10 +20,10 @@ from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS
 from mlebench_console.engine.places import Places, own_agents_folder
 from mlebench_console.environment.runner.runtimes import NETWORKS, RUNTIMES
+from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.fields import Bounds, FieldError, convert
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading
 from mlebench_console.state.records import HERE, SweepSpec
-from mlebench_console.state.usage.budgets import Limits
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _GB = 1e9
@@ -511,9 +511,9 @@ class Launch:
     sweep_budget_usd: float | None = None
 
     @property
-    def sweep_budget(self) -> Limits:
+    def sweep_budget(self) -> Budget:
         """The limits for the model calls of all its runs together."""
-        return Limits(self.sweep_budget_calls, self.sweep_budget_tokens, self.sweep_budget_usd)
+        return Budget(self.sweep_budget_calls, self.sweep_budget_tokens, self.sweep_budget_usd)
 
     @property
     def run_count(self) -> int:

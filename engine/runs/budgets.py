@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
+from mlebench_console.environment.runner.protocol import AllowanceRequest, RunAllowance
 from mlebench_console.foundation import files
+from mlebench_console.foundation.amounts import Amounts
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state.database import Database
 from mlebench_console.state.usage import budgets, model_calls
-from mlebench_console.state.usage.budgets import Allowance, Budget, SharingAttempt, dollars
+from mlebench_console.state.usage.budgets import Allowance, SharedBudget, SharingAttempt
 from mlebench_console.state.usage.model_calls import ModelUse
 
 MOST_OF_BUDGET = 0.8
@@ -47,14 +48,14 @@ class BudgetStanding:
         set_aside: allowed to live attempts and not used yet.
     """
 
-    budget: Budget
-    used: CallAmounts
-    set_aside: CallAmounts
+    budget: SharedBudget
+    used: Amounts
+    set_aside: Amounts
 
     @property
     def share(self) -> float:
         """The used share of the unit that is nearest to its limit."""
-        return max((getattr(self.used, unit) / limit for unit, limit in _limited(self.budget)), default=0.0)
+        return self.used.share_of(self.budget)
 
     def free(self, unit: str) -> float:
         """Return how much of a unit is neither used nor set aside."""
@@ -75,21 +76,15 @@ class BudgetStanding:
 
     def in_words(self) -> str:
         """Return how much is used of each limited unit."""
-        parts = [
-            f"{dollars(getattr(self.used, unit))} of {dollars(limit)} USD"
-            if unit == "usd"
-            else f"{getattr(self.used, unit):,} of {limit:,} {unit}"
-            for unit, limit in _limited(self.budget)
-        ]
-        return ", ".join(parts)
+        return self.budget.in_words(self.used)
 
 
-def standings(database: Database, known: Sequence[Budget] | None = None) -> list[BudgetStanding]:
+def standings(database: Database, known: Sequence[SharedBudget] | None = None) -> list[BudgetStanding]:
     """Compute how much of some shared budgets is used; by default, of all."""
     found = []
     given, at_work = budgets.allowances(database), budgets.attempts_at_work(database)
     for budget in budgets.all_budgets(database) if known is None else known:
-        members = budgets.sweeps_of(database, budget)
+        members = budgets.sweeps_of(database, budget.scope, budget.name)
         living = {attempt.id for attempt in at_work if attempt.sweep_id in members}
         by_attempt: defaultdict[int, list[ModelUse]] = defaultdict(list)
         for sweep_id in members:
@@ -98,11 +93,9 @@ def standings(database: Database, known: Sequence[Budget] | None = None) -> list
                     by_attempt[use.attempt_id].append(use)
         used = {attempt: _amounts(uses) for attempt, uses in by_attempt.items()}
         set_aside = [
-            _beyond(given[attempt], used.get(attempt, CallAmounts()))
-            for attempt in living
-            if attempt in given
+            _beyond(given[attempt], used.get(attempt, Amounts())) for attempt in living if attempt in given
         ]
-        found.append(BudgetStanding(budget, _sum(used.values()), _sum(set_aside)))
+        found.append(BudgetStanding(budget, sum(used.values(), Amounts()), sum(set_aside, Amounts())))
     return found
 
 
@@ -136,7 +129,7 @@ class SharedBudgets:
         self._requests: dict[int, tuple[int, AllowanceRequest]] = {}
         self._written: dict[int, RunAllowance] = {}  # the content of each attempt's allowance file
         self._unwritable: set[int] = set()
-        self._known: list[Budget] = []
+        self._known: list[SharedBudget] = []
         self._check_at = 0.0
         self._is_new = True
         self._without_room: frozenset[str] = frozenset()
@@ -156,7 +149,7 @@ class SharedBudgets:
         if not known and not self._written and not self._is_new:
             self._without_room = frozenset()
             return
-        members = {budget: budgets.sweeps_of(self._database, budget) for budget in known}
+        members = {budget: budgets.sweeps_of(self._database, budget.scope, budget.name) for budget in known}
         sweep_ids = {sweep_id for found in members.values() for sweep_id in found}
         living = [
             attempt
@@ -191,7 +184,7 @@ class SharedBudgets:
         found = self._read_request(attempt)
         if number is not None and found is not None:
             self._requests[attempt.id] = (number, found)
-        return found or AllowanceRequest(CallAmounts(), CallAmounts())
+        return found or AllowanceRequest(Amounts(), Amounts())
 
     def _read_request(self, attempt: SharingAttempt) -> AllowanceRequest | None:
         """Read the request of a gateway; None where it can't be read."""
@@ -202,7 +195,7 @@ class SharedBudgets:
             self._log(f"{protocol.ALLOWANCE_REQUEST} of attempt {attempt.id} can't be read", problem)
             return None
         if found is None or not all(map(_is_amount, (*_values(found.least), *_values(found.wanted)))):
-            return AllowanceRequest(CallAmounts(), CallAmounts())
+            return AllowanceRequest(Amounts(), Amounts())
         return found
 
     def _is_waiting(self, attempt_id: int, wanted: AllowanceRequest) -> bool:
@@ -212,8 +205,8 @@ class SharedBudgets:
 
     def _grant(
         self,
-        known: Sequence[Budget],
-        members: Mapping[Budget, Sequence[str]],
+        known: Sequence[SharedBudget],
+        members: Mapping[SharedBudget, Sequence[str]],
         living: Sequence[SharingAttempt],
         wanted: Mapping[int, AllowanceRequest],
     ) -> None:
@@ -222,7 +215,7 @@ class SharedBudgets:
         given = budgets.allowances(self._database)
         allowed: dict[int, Allowance] = {}
         current: dict[int, RunAllowance] = {}
-        short: set[Budget] = set()
+        short: set[SharedBudget] = set()
         for attempt in living:
             shared = [budget for budget in known if attempt.sweep_id in members[budget]]
             now = given.get(attempt.id, Allowance(attempt.id))
@@ -280,15 +273,15 @@ class SharedBudgets:
 
 def _more(
     now: Allowance,
-    used: CallAmounts,
+    used: Amounts,
     wanted: AllowanceRequest,
-    shared: Sequence[Budget],
-    free: Mapping[tuple[Budget, str], float],
+    shared: Sequence[SharedBudget],
+    free: Mapping[tuple[SharedBudget, str], float],
     at_work: int,
-) -> tuple[Allowance, set[Budget]]:
+) -> tuple[Allowance, set[SharedBudget]]:
     """Return the new allowance of an attempt, and the budgets that have not enough left for its next call."""
     grown: dict[str, float] = {}
-    missing: set[Budget] = set()
+    missing: set[SharedBudget] = set()
     for unit in _UNITS:
         holders = [budget for budget in shared if getattr(budget, unit) is not None]
         spent = getattr(used, unit)
@@ -309,47 +302,36 @@ def _more(
     return Allowance(now.attempt_id, int(grown["calls"]), int(grown["tokens"]), grown["usd"]), missing
 
 
-def _run_allowance(allowance: Allowance, shared: Sequence[Budget], *, used_up: bool) -> RunAllowance:
+def _run_allowance(allowance: Allowance, shared: Sequence[SharedBudget], *, used_up: bool) -> RunAllowance:
     """Return the content of an attempt's allowance file; a unit that no budget limits is None."""
-    limited = {unit for budget in shared for unit, _ in _limited(budget)}
+    limited = {unit for budget in shared for unit in budget.limits}
     values = {unit: getattr(allowance, unit) if unit in limited else None for unit in _UNITS}
     names = [f"the {budget.scope} {budget.name}" for budget in shared]
     return RunAllowance(**values, used_up=used_up, of=" and ".join(names))
 
 
-def _has_room(budget: Budget, free: Mapping[str, float]) -> bool:
-    return all(free[unit] > _LEAST_ROOM * limit for unit, limit in _limited(budget))
+def _has_room(budget: SharedBudget, free: Mapping[str, float]) -> bool:
+    return all(free[unit] > _LEAST_ROOM * limit for unit, limit in budget.limits.items())
 
 
-def _covers(allowance: RunAllowance, needed: CallAmounts) -> bool:
+def _covers(allowance: RunAllowance, needed: Amounts) -> bool:
     limits = ((getattr(allowance, unit), getattr(needed, unit)) for unit in _UNITS)
     return all(limit is None or amount <= limit for limit, amount in limits)
 
 
-def _limited(budget: Budget) -> list[tuple[str, float]]:
-    return [(unit, limit) for unit in _UNITS if (limit := getattr(budget, unit)) is not None]
+def _amounts(uses: Iterable[ModelUse]) -> Amounts:
+    return sum((use.amounts for use in uses), Amounts())
 
 
-def _amounts(uses: Iterable[ModelUse]) -> CallAmounts:
-    return _sum(CallAmounts(use.calls, use.tokens, use.charged) for use in uses)
-
-
-def _beyond(allowance: Allowance, used: CallAmounts) -> CallAmounts:
-    return CallAmounts(
+def _beyond(allowance: Allowance, used: Amounts) -> Amounts:
+    return Amounts(
         max(0, allowance.calls - used.calls),
         max(0, allowance.tokens - used.tokens),
         max(0.0, allowance.usd - used.usd),
     )
 
 
-def _sum(amounts: Iterable[CallAmounts]) -> CallAmounts:
-    found = list(amounts)
-    return CallAmounts(
-        sum(one.calls for one in found), sum(one.tokens for one in found), sum(one.usd for one in found)
-    )
-
-
-def _values(amounts: CallAmounts) -> tuple[float, ...]:
+def _values(amounts: Amounts) -> tuple[float, ...]:
     return tuple(asdict(amounts).values())
 
 

@@ -42,6 +42,7 @@ from mlebench_console.environment.runner.protocol import (
     Unsearched,
 )
 from mlebench_console.foundation import jsonlines
+from mlebench_console.foundation.amounts import Amounts, Budget
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.jsonlines import Lines
@@ -598,12 +599,8 @@ class Intake:
 
 def _share_of_budget(order: Order, uses: Sequence[ModelUse]) -> float:
     """Return the used share of an attempt's budget, of the unit that is nearest to its limit."""
-    limits = (
-        (sum(use.calls for use in uses), order.budget_calls),
-        (sum(use.tokens for use in uses), order.budget_tokens),
-        (sum(use.charged for use in uses), order.budget_usd),
-    )
-    return max((used / limit for used, limit in limits if limit), default=0.0)
+    budget = Budget(order.budget_calls, order.budget_tokens, order.budget_usd)
+    return sum((use.amounts for use in uses), Amounts()).share_of(budget)
 
 
 def use_of(attempt_id: int, call: ModelCall, prices: PriceTable) -> ModelUse:

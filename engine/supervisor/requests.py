@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -51,7 +51,7 @@ from mlebench_console.state.database import Database, UnusableState
 from mlebench_console.state.lifecycle import FailureClass, RunState, SweepState
 from mlebench_console.state.records import IMPORTED, Acknowledgement, Request, RequestState, Run
 from mlebench_console.state.usage import budgets
-from mlebench_console.state.usage.budgets import Budget, BudgetScope, Limits
+from mlebench_console.state.usage.budgets import BudgetScope
 
 _PAUSED = "paused: live runs continue, and no more are started"
 _LONGEST_SNOOZE_SECONDS = 30 * 86_400.0
@@ -309,17 +309,14 @@ class RequestDispatcher:
             name = sweeps.get(self._database, name).id
         elif name not in {one.id for one in experiments.all_experiments(self._database)}:
             raise UsageProblem(f"there is no experiment '{name}'", "", "Assign a sweep to it first.")
-        known = {(one.scope, one.name): one.limits for one in budgets.all_budgets(self._database)}
-        given = {unit: getattr(arguments, unit) for unit in ("calls", "tokens", "usd")}
-        if any(value is not None and value < 0 for value in given.values()):
+        if any(limit < 0 for limit in arguments.limits.values()):
             raise UsageProblem(
                 "a budget can't be negative", "", "Give a number above 0, or 0 to remove the limit."
             )
-        changed = {unit: value or None for unit, value in given.items() if value is not None}
-        limits = replace(known.get((scope, name), Limits()), **changed)
+        limits = budgets.of_group(self._database, scope, name).changed_by(arguments)
         now = self._clock.now()
         budgets.set_limits(self._database, scope, name, limits, now=now, by=by)
-        queued = self._requeue_excused(Budget(scope, name, limits.calls, limits.tokens, limits.usd), by, now)
+        queued = self._requeue_excused(budgets.sweeps_of(self._database, scope, name), by, now)
         text = f"the runs of {scope} {name} share a budget of model calls: {limits.in_words()}"
         return Answer(
             text + (f"; {_runs(queued)} queued again" if queued else ""),
@@ -367,10 +364,10 @@ class RequestDispatcher:
             raise UsageProblem(f"'{arguments.key}' is not acknowledged")
         return Answer("no longer acknowledged")
 
-    def _requeue_excused(self, changed: Budget, by: str, now: float) -> int:
-        """Queue excused runs again in the sweeps whose budgets all have room; return how many runs."""
+    def _requeue_excused(self, sweep_ids: Sequence[str], by: str, now: float) -> int:
+        """Queue excused runs again in those of some sweeps whose budgets all have room; return how many runs."""
         queued = 0
-        for sweep_id in budgets.sweeps_of(self._database, changed):
+        for sweep_id in sweep_ids:
             shared = budgets.of_sweep(self._database, sweep_id)
             has_room = all(one.has_room for one in standings(self._database, shared))
             if not has_room or sweeps.get(self._database, sweep_id).state is SweepState.STOPPED:

@@ -188,7 +188,7 @@ def check_launch(
         yield failed(problem)
     try:
         providers = _providers(launch.spec, places)
-        if not launch.sweep_budget.are_none and not launch.spec.gateway:
+        if launch.sweep_budget.is_limited and not launch.spec.gateway:
             raise UsageProblem(_NEEDS_GATEWAY, "", "Add --gateway PROVIDER.")
     except Problem as problem:
         yield failed(problem)

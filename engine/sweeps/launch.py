@@ -11,12 +11,13 @@ from mlebench_console.engine import datasets as preparation
 from mlebench_console.engine.checks import Check
 from mlebench_console.engine.options.sweep import Launch, check_name
 from mlebench_console.engine.places import Places
+from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state import experiments, runs, sweeps
 from mlebench_console.state.database import Database
 from mlebench_console.state.records import Sweep
 from mlebench_console.state.usage import budgets
-from mlebench_console.state.usage.budgets import BudgetScope, Limits
+from mlebench_console.state.usage.budgets import BudgetScope
 
 _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -66,7 +67,7 @@ def create(
             else:
                 preparation.record_prepared(database, competition_id, edition, places.data_dir, now=now)
         runs.mark_demo(database, sweep.id)
-        if not launch.sweep_budget.are_none:
+        if launch.sweep_budget.is_limited:
             budgets.set_limits(database, BudgetScope.SWEEP, sweep.id, launch.sweep_budget, now=now)
         if launch.experiment:
             experiments.assign(database, launch.experiment, sweep.id, now=now)
@@ -84,7 +85,7 @@ def _identifier(database: Database, launch: Launch) -> str:
     return f"{slug}-{number}"
 
 
-def launch_of(sweep: Sweep, experiments: Sequence[str], budget: Limits) -> Launch:
+def launch_of(sweep: Sweep, experiments: Sequence[str], budget: Budget) -> Launch:
     """Return the launch that would create this sweep again, as it is scheduled now."""
     return Launch(
         sweep.spec,

@@ -19,7 +19,7 @@ from pathlib import Path
 from aiohttp.http_exceptions import HttpProcessingError
 
 from mlebench_console.environment.container.relay import MAX_CONNECTIONS
-from mlebench_console.environment.gateway.budget import Budget, Ledger, SharedAllowance
+from mlebench_console.environment.gateway.budget import Ledger, SharedAllowance
 from mlebench_console.environment.gateway.dialects import Grant
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.rates import SharedRate
@@ -28,6 +28,7 @@ from mlebench_console.environment.gateway.records import Journal
 from mlebench_console.environment.gateway.server import Gateway, Service
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.protocol import Order
+from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.locks import FileLock
 
 EXIT_SECOND = 4

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from mlebench_console.environment.gateway.dialects import Usage
 from mlebench_console.environment.gateway.prices import PriceTable, tier_of
 from mlebench_console.environment.gateway.records import NOT_SENT, ModelCall, estimated_tokens
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
+from mlebench_console.environment.runner.protocol import AllowanceRequest, RunAllowance
 from mlebench_console.foundation import files
+from mlebench_console.foundation.amounts import Amounts, Budget
 from mlebench_console.foundation.problems import DataProblem
 
 _USUAL_OUTPUT_TOKENS = 4096  # reserved for a call that states no limit
@@ -30,27 +31,6 @@ class OverBudget(Exception):
 
 class AllowanceNeeded(Exception):
     """A call must wait until the engine allows more of a shared budget, or declares it used up."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """Limits of model calls; None means no limit."""
-
-    calls: int | None = None
-    tokens: int | None = None
-    dollars: float | None = None
-
-    def exceeded_by(self, amounts: CallAmounts) -> str:
-        """Return the limit that is exceeded, in words; empty where none is."""
-        pairs = (
-            ("calls", amounts.calls, self.calls),
-            ("tokens", amounts.tokens, self.tokens),
-            ("US dollars", amounts.usd, self.dollars),
-        )
-        for unit, amount, limit in pairs:
-            if limit is not None and amount > limit:
-                return f"{limit:,} {unit}"
-        return ""
 
 
 class SharedAllowance:
@@ -86,24 +66,20 @@ class SharedAllowance:
             self._last_request = request
 
 
-def _plus(one: CallAmounts, other: CallAmounts) -> CallAmounts:
-    return CallAmounts(one.calls + other.calls, one.tokens + other.tokens, one.usd + other.usd)
-
-
-def charge(call: ModelCall, prices: PriceTable) -> CallAmounts:
+def charge(call: ModelCall, prices: PriceTable) -> Amounts:
     """Return what a sent call costs its budgets; a model without a price is charged at the requested model's."""
     # A request for `model` is often answered by `model-2026-05-01`, which must not be free for lack of a price.
     is_known = call.model and prices.price_of(call.model) is not None
     return _amount(call.model if is_known else call.asked_model, call.usage, call.service_tier, prices)
 
 
-def _amount(model: str, usage: Usage, service_tier: str, prices: PriceTable) -> CallAmounts:
+def _amount(model: str, usage: Usage, service_tier: str, prices: PriceTable) -> Amounts:
     tier = tier_of(usage, service_tier)
     cost = prices.cost_of(model, usage, tier)
     if cost is None:  # a service tier without a price is charged at the ordinary price
         cost = prices.cost_of(model, usage, replace(tier, service=""))
     tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
-    return CallAmounts(1, tokens, cost or 0.0)
+    return Amounts(1, tokens, cost or 0.0)
 
 
 class Ledger:
@@ -117,14 +93,14 @@ class Ledger:
         self._budget = budget
         self._prices = prices
         self._shared = shared
-        self._spent = CallAmounts()
-        self._reserved: dict[str, CallAmounts] = {}
+        self._spent = Amounts()
+        self._reserved: dict[str, Amounts] = {}
 
     def add(self, call: ModelCall) -> None:
         """Count a call that has ended."""
         self.release(call.id)
         if call.outcome not in NOT_SENT:
-            self._spent = _plus(self._spent, charge(call, self._prices))
+            self._spent += charge(call, self._prices)
 
     def release(self, call_id: str) -> None:
         """Drop the reservation of a call that could not be sent."""
@@ -146,7 +122,7 @@ class Ledger:
             AllowanceNeeded: more of a shared budget has been requested from the engine.
         """
         shared = self._shared.read() if self._shared is not None else None
-        is_priced = self._budget.dollars is not None or (shared is not None and shared.usd is not None)
+        is_priced = self._budget.usd is not None or (shared is not None and shared.usd is not None)
         prompt_tokens = estimated_tokens(input_characters)
         prompt = Usage(input_tokens=prompt_tokens)
         tier = tier_of(prompt, service_tier)
@@ -156,24 +132,25 @@ class Ledger:
             raise OverBudget(text)
         taken = self._spent
         for amount in self._reserved.values():
-            taken = _plus(taken, amount)
-        least = _plus(taken, _amount(model, prompt, service_tier, self._prices))
-        if over := self._budget.exceeded_by(least):
-            raise OverBudget(f"the budget of this run is used up: {over}")
+            taken += amount
+        least = taken + _amount(model, prompt, service_tier, self._prices)
+        if not least.fits(self._budget):
+            limits = self._budget.exceeded_by(least)
+            raise OverBudget(f"the budget of this run is used up: {limits.in_words()}")
         output = _USUAL_OUTPUT_TOKENS if most_output is None else max(0, most_output)
         usage = Usage(input_tokens=prompt_tokens, output_tokens=output)
         whole = _amount(model, usage, service_tier, self._prices)
         if self._shared is not None and shared is not None:
-            self._check_shared(self._shared, shared, least, _plus(_plus(taken, whole), whole))
+            self._check_shared(self._shared, shared, least, taken + whole + whole)
         self._reserved[call_id] = whole
 
     def _check_shared(
-        self, source: SharedAllowance, shared: RunAllowance, least: CallAmounts, wanted: CallAmounts
+        self, source: SharedAllowance, shared: RunAllowance, least: Amounts, wanted: Amounts
     ) -> None:
         limits = Budget(shared.calls, shared.tokens, shared.usd)
-        if limits.exceeded_by(wanted):
+        if not wanted.fits(limits):
             source.request(AllowanceRequest(least, wanted))
-        if limits.exceeded_by(least):
+        if not least.fits(limits):
             if shared.used_up:
                 raise OverBudget(f"the budget of {shared.of} is used up", is_shared=True)
             raise AllowanceNeeded

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from mlebench_console.environment.container import output
 from mlebench_console.environment.container.output import Ending, ServiceRestarted, Started, Tidied
 from mlebench_console.foundation import files
+from mlebench_console.foundation.amounts import Amounts
 from mlebench_console.foundation.hardware import Hardware
 from mlebench_console.foundation.problems import DataProblem
 
@@ -329,15 +330,6 @@ class GivenGpus:
 
 
 @dataclass(frozen=True)
-class CallAmounts:
-    """Amounts of model calls."""
-
-    calls: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-
-
-@dataclass(frozen=True)
 class RunAllowance:
     """allowance.json: the amounts that all model calls of the attempt may reach for now; None for no limit.
 
@@ -362,8 +354,8 @@ class AllowanceRequest:
         wanted: with the most that it and another one may cost.
     """
 
-    least: CallAmounts
-    wanted: CallAmounts
+    least: Amounts
+    wanted: Amounts
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+from mlebench_console.foundation.amounts import Budget
 from mlebench_console.state import events
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import OCCUPYING
@@ -18,38 +19,8 @@ class BudgetScope(StrEnum):
     EXPERIMENT = "experiment"
 
 
-def dollars(amount: float) -> str:
-    """Format an amount of US dollars, with cents or, below a dollar, with hundredths of cents."""
-    return f"{amount:,.2f}" if amount >= 1 or amount == 0 else f"{amount:.4f}"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of model calls; None for no limit."""
-
-    calls: int | None = None
-    tokens: int | None = None
-    usd: float | None = None
-
-    @property
-    def are_none(self) -> bool:
-        """Whether there is no limit."""
-        return self == Limits()
-
-    def in_words(self) -> str:
-        """Return the limits in words."""
-        parts = []
-        if self.calls is not None:
-            parts.append(f"{self.calls:,} calls")
-        if self.tokens is not None:
-            parts.append(f"{self.tokens:,} tokens")
-        if self.usd is not None:
-            parts.append(f"{dollars(self.usd)} USD")
-        return ", ".join(parts) or "no limit"
-
-
-@dataclass(frozen=True)
-class Budget:
+@dataclass(frozen=True, kw_only=True)
+class SharedBudget(Budget):
     """A budget that several runs share.
 
     Attributes:
@@ -59,15 +30,7 @@ class Budget:
 
     scope: BudgetScope
     name: str
-    calls: int | None
-    tokens: int | None
-    usd: float | None
     told: float = 0.0
-
-    @property
-    def limits(self) -> Limits:
-        """Its limits."""
-        return Limits(self.calls, self.tokens, self.usd)
 
 
 @dataclass(frozen=True)
@@ -95,38 +58,48 @@ _OCCUPYING = ", ".join(f"'{state}'" for state in sorted(OCCUPYING))
 _KINDS = {BudgetScope.SWEEP: "sweep.budget", BudgetScope.EXPERIMENT: "experiment.budget"}
 
 
-def all_budgets(database: Database) -> list[Budget]:
+def all_budgets(database: Database) -> list[SharedBudget]:
     """Read all budgets."""
-    return database.records(Budget, "SELECT * FROM budgets ORDER BY scope, name")
+    return database.records(SharedBudget, "SELECT * FROM budgets ORDER BY scope, name")
 
 
-def of_sweep(database: Database, sweep_id: str) -> list[Budget]:
+def of_group(database: Database, scope: BudgetScope, name: str) -> Budget:
+    """Read the limits of a sweep or an experiment, which may be none."""
+    found = database.record(Budget, "SELECT * FROM budgets WHERE scope = ? AND name = ?", (scope, name))
+    return Budget() if found is None else found
+
+
+def of_sweep(database: Database, sweep_id: str) -> list[SharedBudget]:
     """Read the budgets that a sweep's runs share: its own, and those of its experiments."""
-    return [budget for budget in all_budgets(database) if sweep_id in sweeps_of(database, budget)]
+    return [
+        budget
+        for budget in all_budgets(database)
+        if sweep_id in sweeps_of(database, budget.scope, budget.name)
+    ]
 
 
-def sweeps_of(database: Database, budget: Budget) -> tuple[str, ...]:
+def sweeps_of(database: Database, scope: BudgetScope, name: str) -> tuple[str, ...]:
     """Return the sweeps whose runs share a budget."""
-    if budget.scope is BudgetScope.SWEEP:
-        return (budget.name,)
-    rows = database.rows("SELECT sweep_id FROM experiment_sweeps WHERE experiment_id = ?", (budget.name,))
+    if scope is BudgetScope.SWEEP:
+        return (name,)
+    rows = database.rows("SELECT sweep_id FROM experiment_sweeps WHERE experiment_id = ?", (name,))
     return tuple(row["sweep_id"] for row in rows)
 
 
 def set_limits(
-    database: Database, scope: BudgetScope, name: str, limits: Limits, *, now: float, by: str = ""
+    database: Database, scope: BudgetScope, name: str, limits: Budget, *, now: float, by: str = ""
 ) -> None:
     """Set the budget that the runs of a sweep or an experiment share; empty limits remove it."""
     with database.transaction():
         database.execute("DELETE FROM budgets WHERE scope = ? AND name = ?", (scope, name))
-        if not limits.are_none:
-            database.insert("budgets", {"scope": scope, "name": name, **asdict(limits), "told": 0.0})
+        if limits.is_limited:
+            database.insert("budgets", {"scope": scope, "name": name, **limits.limits, "told": 0.0})
         who = f" by {by}" if by else ""
         text = f"budget of model calls set to {limits.in_words()}{who}"
         _append(database, scope, name, _KINDS[scope], text, now)
 
 
-def note_told(database: Database, budget: Budget, share: float, text: str, *, now: float) -> None:
+def note_told(database: Database, budget: SharedBudget, share: float, text: str, *, now: float) -> None:
     """Add an event about the used share of a budget, and record that it was reported."""
     with database.transaction():
         database.execute(

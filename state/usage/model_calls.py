@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 
+from mlebench_console.foundation.amounts import Amounts
 from mlebench_console.state.database import Database
 
 
@@ -51,6 +52,11 @@ class ModelUse:
     def tokens(self) -> int:
         """All tokens, those of prompts and of answers."""
         return self.input_tokens + self.output_tokens
+
+    @property
+    def amounts(self) -> Amounts:
+        """What budgets count."""
+        return Amounts(self.calls, self.tokens, self.charged)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from mlebench_console.engine.placements.commands import Node
 from mlebench_console.engine.placements.nodes import Nodes
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.scoreboard.reports import About, import_reports
+from mlebench_console.foundation.amounts import Budget
 from mlebench_console.state import datasets, events, experiments, integrity, runs, sweeps, transitions
 from mlebench_console.state.database import open_for_writing
 from mlebench_console.state.integrity import DetectorResult, Excerpt, Finding, Layer, Severity
@@ -316,7 +317,7 @@ def counted(places: Places) -> World:
         )
         outages.note(world.database, attempt_of(world, "aide-counted"), [end], now=NOW - at)
     budgets.set_limits(
-        world.database, budgets.BudgetScope.SWEEP, "aide-counted", budgets.Limits(usd=30.0), now=NOW - HOUR
+        world.database, budgets.BudgetScope.SWEEP, "aide-counted", Budget(usd=30.0), now=NOW - HOUR
     )
     world.engine()
     return world

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.runs.budgets import SharedBudgets
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import AllowanceRequest, CallAmounts, RunAllowance
+from mlebench_console.environment.runner.protocol import AllowanceRequest, RunAllowance
 from mlebench_console.foundation import files
+from mlebench_console.foundation.amounts import Amounts, Budget
 from mlebench_console.state import database, events, experiments, runs, transitions
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.transitions import Failure
 from mlebench_console.state.usage import budgets, model_calls
-from mlebench_console.state.usage.budgets import BudgetScope, Limits, SharingAttempt
+from mlebench_console.state.usage.budgets import BudgetScope, SharingAttempt
 from mlebench_console.state.usage.model_calls import ModelUse
 from tests.clocks import HandClock
 from tests.state.worlds import create_sweep
@@ -67,11 +68,11 @@ class World:
         usd: float | None = None,
         **limits: int,
     ) -> None:
-        budgets.set_limits(self.state, scope, name, Limits(**limits, usd=usd), now=1.0)
+        budgets.set_limits(self.state, scope, name, Budget(**limits, usd=usd), now=1.0)
 
     def want(self, attempt: int, *, calls: int = 1, tokens: int = 0) -> None:
         """A gateway has calls under way, and another one to make."""
-        least, more = CallAmounts(calls, tokens), CallAmounts(calls + 1, 2 * tokens)
+        least, more = Amounts(calls, tokens), Amounts(calls + 1, 2 * tokens)
         files.write_json(
             self.folder(attempt) / protocol.ALLOWANCE_REQUEST, asdict(AllowanceRequest(least, more))
         )
@@ -142,7 +143,7 @@ def test_one_that_asks_for_much_again_and_again_gets_no_more_of_it(world: World)
     world.set(tokens=1000)
     files.write_json(
         world.folder(world.attempts[0]) / protocol.ALLOWANCE_REQUEST,
-        asdict(AllowanceRequest(CallAmounts(1, 10), CallAmounts(2, 100_000))),
+        asdict(AllowanceRequest(Amounts(1, 10), Amounts(2, 100_000))),
     )
     world.step()
     first = world.given(world.attempts[0])

@@ -9,7 +9,6 @@ import pytest
 
 from mlebench_console.environment.gateway.budget import (
     AllowanceNeeded,
-    Budget,
     Ledger,
     OverBudget,
     SharedAllowance,
@@ -20,6 +19,7 @@ from mlebench_console.environment.gateway.records import Journal, ModelCall, Ope
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import AllowanceRequest, RunAllowance
 from mlebench_console.foundation import files
+from mlebench_console.foundation.amounts import Budget
 
 PRICES = price_table({"dear": TokenPrice(10, 10)})
 HALF = Usage(input_tokens=25_000, output_tokens=25_000)  # of a dollar
@@ -49,20 +49,20 @@ def test_calls_under_way_are_set_aside_with_what_they_may_come_to() -> None:
 
 
 def test_money_is_counted_by_the_prices_and_not_without_one() -> None:
-    ledger = Ledger(Budget(dollars=1.0), PRICES)
+    ledger = Ledger(Budget(usd=1.0), PRICES)
     ledger.add(ended(1, HALF))
     ledger.admit("2", "dear", 40, 1000)
     ledger.add(ended(2, HALF))
-    with pytest.raises(OverBudget, match="US dollars"):
+    with pytest.raises(OverBudget, match="USD"):
         ledger.admit("3", "dear", 40, 1000)
     with pytest.raises(OverBudget, match="price of 'free-for-all' is not known"):
-        Ledger(Budget(dollars=1.0), PRICES).admit("1", "free-for-all", 1, 1)
+        Ledger(Budget(usd=1.0), PRICES).admit("1", "free-for-all", 1, 1)
 
 
 def test_an_answer_by_a_version_without_a_price_costs_what_was_asked_for() -> None:
-    ledger = Ledger(Budget(dollars=0.5), PRICES)
+    ledger = Ledger(Budget(usd=0.5), PRICES)
     ledger.add(replace(ended(1, HALF), model="dear-2026-05-01"))
-    with pytest.raises(OverBudget, match="US dollars"):
+    with pytest.raises(OverBudget, match="USD"):
         ledger.admit("2", "dear", 40, 1000)
 
 
@@ -129,12 +129,12 @@ def test_a_damaged_allowance_allows_nothing_until_there_is_another(tmp_path: Pat
 
 
 def test_a_service_without_a_price_fits_no_budget_in_money_and_others_count_by_theirs() -> None:
-    ledger = Ledger(Budget(dollars=1.0), price_table({"dear": TokenPrice(10, 10, priority=1.6)}))
+    ledger = Ledger(Budget(usd=1.0), price_table({"dear": TokenPrice(10, 10, priority=1.6)}))
     with pytest.raises(OverBudget, match="'dear' by service 'flex' is not known"):
         ledger.admit("1", "dear", 40, 10, service_tier="flex")
     ledger.admit("1", "dear", 40, 10, service_tier="priority")
     ledger.add(replace(ended(1, HALF), service_tier="priority"))
     ledger.admit("2", "dear", 40, 10_000, service_tier="default")
     ledger.add(replace(ended(2, Usage(input_tokens=20_001)), service_tier="unheard-of"))
-    with pytest.raises(OverBudget, match="US dollars"):
+    with pytest.raises(OverBudget, match="USD"):
         ledger.admit("3", "dear", 40, 10)

@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from mlebench_console.environment.gateway import records
-from mlebench_console.environment.gateway.budget import Budget, Ledger
+from mlebench_console.environment.gateway.budget import Ledger
 from mlebench_console.environment.gateway.dialects import Grant, Usage
 from mlebench_console.environment.gateway.prices import price_table
 from mlebench_console.environment.gateway.rates import SharedRate
@@ -25,6 +25,7 @@ from mlebench_console.environment.gateway.records import Journal, ModelCall, Out
 from mlebench_console.environment.gateway.server import Gateway, Service
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import ModelProvider
+from mlebench_console.foundation.amounts import Budget
 from tests.clocks import HandClock
 from tests.environment.gateway import provider as loopback
 from tests.environment.gateway.provider import KEY, PIECES, TEXT, Provider
