@@ -1,11 +1,10 @@
-"""The state's database: opening it as the one writer (the engine) or as a reader, migrating it, reading records."""
+"""The state's database: opening it as the one writer (the engine) or as a reader, creating it, reading records."""
 
 from __future__ import annotations
 
 import json
 import os
 import sqlite3
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
@@ -14,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from mlebench_console.foundation.problems import StateProblem, UsageProblem
-from mlebench_console.state.causes import cause_of
-from mlebench_console.state.lifecycle import FailureClass
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -27,12 +24,10 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "fuse.sshfs", "9p", "ceph", "beegfs", "gpfs", "afs"}
 )
 
-NEWEST_VERSION = 21
+# The version of schema.sql and of the JSON in its columns. There are no migrations: a state of any other version is
+# refused. It is increased with the first change after a release.
+SCHEMA_VERSION = 22
 # Columns that hold a record or a mapping as JSON.
-_CALL_COUNTS = (
-    *("calls", "errors", "limited", "refused", "estimated", "input_tokens", "cached_tokens"),
-    *("cache_write_tokens", "cache_write_hour_tokens", "output_tokens", "reasoning_tokens"),
-)
 _JSON_COLUMNS = frozenset({"arguments", "detail", "findings", "hardware", "report", "spec", "tags"})
 
 Values = Sequence[Any] | Mapping[str, Any]
@@ -145,16 +140,22 @@ class Database:
 
 
 def open_for_writing(state_dir: Path) -> Database:
-    """Open the state as its one writer (the engine, which holds the engine lock), creating or migrating it."""
+    """Open the state as its one writer (the engine, which holds the engine lock), creating it if needed."""
     refuse_network_file_system(state_dir)
     database = _connect(state_dir / DATABASE_NAME, mode="rwc")
     connection = database._connection
-    with database._explained():
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        _refuse_newer(connection, database.path)
-        if version_of(connection) < NEWEST_VERSION:
-            migrate(connection)
+    try:
+        with database._explained():
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            version = _version_of(connection)
+            if version == 0:
+                _create_tables(connection)
+            else:
+                _refuse_other_versions(database.path, version)
+    except BaseException:
+        database.close()
+        raise
     return database
 
 
@@ -180,16 +181,17 @@ def _open_existing(state_dir: Path, *, mode: str) -> Database:
             f"there is no state in {state_dir}", "", "'mlebench-console engine start' creates it."
         )
     database = _connect(path, mode=mode)
-    with database._explained():
-        _refuse_newer(database._connection, path)
-        version = version_of(database._connection)
-    if version < NEWEST_VERSION:
+    try:
+        with database._explained():
+            version = _version_of(database._connection)
+        if version == 0:
+            raise StateProblem(
+                f"{path} has no tables yet", "", "'mlebench-console engine start' creates them."
+            )
+        _refuse_other_versions(path, version)
+    except BaseException:
         database.close()
-        raise StateProblem(
-            f"{path} has schema version {version}, this program needs {NEWEST_VERSION}",
-            "no engine of this version has opened it yet",
-            "'mlebench-console engine start' brings it up to date.",
-        )
+        raise
     return database
 
 
@@ -208,15 +210,28 @@ def _connect(path: Path, *, mode: str) -> Database:
     return Database(connection, path)
 
 
-def _refuse_newer(connection: sqlite3.Connection, path: Path) -> None:
-    version = version_of(connection)
-    if version > NEWEST_VERSION:
-        connection.close()
-        raise StateProblem(
-            f"{path} was written by a newer version of this program",
-            f"its schema version is {version}, this program knows {NEWEST_VERSION}",
-            "Update mlebench-console, or point --state-dir at another directory.",
-        )
+def _create_tables(connection: sqlite3.Connection) -> None:
+    """Create all tables in an empty database, in one transaction."""
+    schema = files("mlebench_console.state").joinpath("schema.sql").read_text(encoding="utf-8")
+    connection.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+
+
+def _version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of a database's schema; 0 for an empty database."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def _refuse_other_versions(path: Path, version: int) -> None:
+    """Raise StateProblem if another version of this program wrote the state."""
+    if version == SCHEMA_VERSION:
+        return
+    is_newer = version > SCHEMA_VERSION
+    raise StateProblem(
+        f"{path} was written by {'a newer' if is_newer else 'an older'} version of this program",
+        f"its schema version is {version}, this program's is {SCHEMA_VERSION}",
+        f"{'Update mlebench-console' if is_newer else 'Use that version'}, or point --state-dir at another directory.",
+    )
 
 
 def read_all(record: type[Record], rows: Sequence[sqlite3.Row]) -> list[Record]:
@@ -236,277 +251,6 @@ def read_all(record: type[Record], rows: Sequence[sqlite3.Row]) -> list[Record]:
 def to_json(value: DataclassInstance | Mapping[str, Any]) -> str:
     """Return a record or a mapping as JSON for a column; unlike msgspec's, this JSON allows NaN."""
     return json.dumps(asdict(value) if is_dataclass(value) else value, sort_keys=True)
-
-
-@contextmanager
-def _without_tables() -> Iterator[None]:
-    """Keep sqlite-utils from importing libraries that it does not need here, which halves the time of a first start."""
-    absent = [name for name in ("numpy", "pandas") if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # Python refuses to import them
-    try:
-        yield
-    finally:
-        for name in absent:
-            del sys.modules[name]
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring an older or empty database to the newest version, each step in one transaction.
-
-    A released step is never edited; a new one is appended. sqlite-utils applies the steps and records
-    them in the database.
-    """
-    with _without_tables():
-        from sqlite_utils import Database, Migrations
-
-    steps = Migrations("mlebench-console")
-
-    @steps(name="0001-first-schema")
-    def _first_schema(database: Database) -> None:
-        for statement in files("mlebench_console.state").joinpath("schema.sql").read_text().split(";"):
-            if statement.strip():
-                database.conn.execute(statement)
-        database.conn.execute("PRAGMA user_version = 1")
-
-    @steps(name="0002-what-an-attempt-ran-in-and-on")
-    def _image_and_hardware(database: Database) -> None:
-        database.conn.execute("ALTER TABLE attempts ADD COLUMN image TEXT NOT NULL DEFAULT ''")
-        database.conn.execute("ALTER TABLE attempts ADD COLUMN hardware TEXT")
-        database.conn.execute("PRAGMA user_version = 2")
-
-    @steps(name="0003-ids-that-are-never-used-again")
-    def _ids_for_ever(database: Database) -> None:
-        database.conn.execute("ALTER TABLE attempts ADD COLUMN token TEXT NOT NULL DEFAULT ''")
-        # Files of earlier attempts are named by their number.
-        database.conn.execute("UPDATE attempts SET token = CAST(id AS TEXT)")
-        for table in ("runs", "attempts", "submissions"):
-            _count_on_for_ever(database.conn, table)
-        database.conn.execute("CREATE UNIQUE INDEX attempts_by_token ON attempts (token)")
-        database.conn.execute("PRAGMA user_version = 3")
-
-    @steps(name="0004-suspicions-and-trouble-of-the-grader")
-    def _suspicions_and_grading_trouble(database: Database) -> None:
-        for table in ("attempts", "runs"):
-            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN suspected TEXT NOT NULL DEFAULT ''")
-        database.conn.execute("ALTER TABLE runs ADD COLUMN grading_problem TEXT NOT NULL DEFAULT ''")
-        database.conn.execute("ALTER TABLE runs ADD COLUMN grading_fails_since REAL")
-        database.conn.execute("ALTER TABLE runs ADD COLUMN grading_retry_at REAL")
-        database.conn.execute("PRAGMA user_version = 4")
-
-    @steps(name="0005-limits-that-were-not-held")
-    def _limits_not_held(database: Database) -> None:
-        database.conn.execute("ALTER TABLE attempts ADD COLUMN not_held TEXT NOT NULL DEFAULT ''")
-        database.conn.execute("PRAGMA user_version = 5")
-
-    @steps(name="0006-priorities-of-datasets-and-how-they-are-verified")
-    def _dataset_priorities(database: Database) -> None:
-        database.conn.execute("ALTER TABLE datasets ADD COLUMN priority INTEGER NOT NULL DEFAULT 0")
-        database.conn.execute("ALTER TABLE datasets ADD COLUMN verification TEXT NOT NULL DEFAULT ''")
-        database.conn.execute("PRAGMA user_version = 6")
-
-    @steps(name="0007-waiting-for-kaggle")
-    def _waiting_for_kaggle(database: Database) -> None:
-        database.conn.execute("ALTER TABLE datasets ADD COLUMN failures INTEGER NOT NULL DEFAULT 0")
-        database.conn.execute("ALTER TABLE datasets ADD COLUMN failing_since REAL")
-        database.conn.execute("ALTER TABLE datasets ADD COLUMN retry_at REAL")
-        database.conn.execute(
-            "CREATE TABLE kaggle (id INTEGER PRIMARY KEY CHECK (id = 1), unreachable_since REAL,"
-            " failures INTEGER NOT NULL DEFAULT 0, retry_at REAL, problem TEXT NOT NULL DEFAULT '',"
-            " accepted_at REAL) STRICT"
-        )
-        database.conn.execute("INSERT INTO kaggle (id) VALUES (1)")
-        database.conn.execute("PRAGMA user_version = 7")
-
-    @steps(name="0008-what-images-were-built-from")
-    def _image_recipes(database: Database) -> None:
-        database.conn.execute("ALTER TABLE attempts ADD COLUMN recipe TEXT NOT NULL DEFAULT ''")
-        database.conn.execute("PRAGMA user_version = 8")
-
-    @steps(name="0009-what-model-calls-have-used")
-    def _model_use(database: Database) -> None:
-        database.conn.execute("ALTER TABLE attempts ADD COLUMN calls_offset INTEGER NOT NULL DEFAULT 0")
-        columns = ", ".join(f"{name} INTEGER NOT NULL" for name in _CALL_COUNTS)
-        database.conn.execute(
-            "CREATE TABLE model_use (attempt_id INTEGER NOT NULL REFERENCES attempts, provider TEXT NOT NULL,"
-            f" model TEXT NOT NULL, {columns}, last_at REAL NOT NULL,"
-            " PRIMARY KEY (attempt_id, provider, model)) WITHOUT ROWID, STRICT"
-        )
-        database.conn.execute("PRAGMA user_version = 9")
-
-    @steps(name="0010-what-integrity-detectors-have-found")
-    def _integrity(database: Database) -> None:
-        database.conn.execute(
-            "CREATE TABLE integrity_results (attempt_id INTEGER NOT NULL REFERENCES attempts, detector TEXT NOT NULL,"
-            " layer TEXT NOT NULL, version INTEGER NOT NULL, content TEXT NOT NULL, looked_at REAL NOT NULL,"
-            " findings TEXT NOT NULL, coverage TEXT NOT NULL, problem TEXT NOT NULL, model TEXT NOT NULL,"
-            " usd REAL, PRIMARY KEY (attempt_id, detector)) WITHOUT ROWID, STRICT"
-        )
-        database.conn.execute(
-            "CREATE TABLE reviews (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id INTEGER NOT NULL REFERENCES runs,"
-            " finding TEXT NOT NULL, statement TEXT NOT NULL, cleared INTEGER NOT NULL, reason TEXT NOT NULL,"
-            " author TEXT NOT NULL, at REAL NOT NULL) STRICT"
-        )
-        database.conn.execute("CREATE INDEX reviews_of_run ON reviews (run_id, id)")
-        database.conn.execute("PRAGMA user_version = 10")
-
-    @steps(name="0011-outages-of-model-providers")
-    def _outages(database: Database) -> None:
-        counts = ", ".join(
-            f"{name} INTEGER NOT NULL DEFAULT 0" for name in ("told", "limited", "failed", "unreachable")
-        )
-        database.conn.execute(
-            "CREATE TABLE outages (id INTEGER PRIMARY KEY AUTOINCREMENT, provider TEXT NOT NULL,"
-            " since REAL NOT NULL, last_at REAL NOT NULL, answered_at REAL, until REAL,"
-            f" status INTEGER NOT NULL, problem TEXT NOT NULL DEFAULT '', {counts}) STRICT"
-        )
-        database.conn.execute(
-            "CREATE TABLE outage_calls (outage_id INTEGER NOT NULL REFERENCES outages,"
-            " attempt_id INTEGER NOT NULL REFERENCES attempts, in_a_row INTEGER NOT NULL,"
-            " unreachable INTEGER NOT NULL, status INTEGER NOT NULL, since REAL NOT NULL, last_at REAL NOT NULL,"
-            " PRIMARY KEY (outage_id, attempt_id)) WITHOUT ROWID, STRICT"
-        )
-        database.conn.execute("CREATE INDEX outage_calls_by_attempt ON outage_calls (attempt_id)")
-        database.conn.execute("PRAGMA user_version = 11")
-
-    @steps(name="0012-where-attempts-are-run")
-    def _placements(database: Database) -> None:
-        database.conn.execute("ALTER TABLE attempts ADD COLUMN placement TEXT NOT NULL DEFAULT 'here'")
-        database.conn.execute("PRAGMA user_version = 12")
-
-    @steps(name="0013-what-attempts-have-sent-and-received")
-    def _network_use(database: Database) -> None:
-        database.conn.execute(
-            "CREATE TABLE network_use (attempt_id INTEGER NOT NULL REFERENCES attempts, host TEXT NOT NULL,"
-            " connections INTEGER NOT NULL, sent_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL,"
-            " PRIMARY KEY (attempt_id, host)) WITHOUT ROWID, STRICT"
-        )
-        database.conn.execute("PRAGMA user_version = 13")
-
-    @steps(name="0014-budgets-that-runs-share")
-    def _budgets(database: Database) -> None:
-        database.conn.execute("ALTER TABLE runs ADD COLUMN excused INTEGER NOT NULL DEFAULT 0")
-        database.conn.execute(
-            "CREATE TABLE budgets (scope TEXT NOT NULL, name TEXT NOT NULL, calls INTEGER, tokens INTEGER, usd REAL,"
-            " told REAL NOT NULL DEFAULT 0, PRIMARY KEY (scope, name)) WITHOUT ROWID, STRICT"
-        )
-        database.conn.execute(
-            "CREATE TABLE allowances (attempt_id INTEGER PRIMARY KEY REFERENCES attempts, calls INTEGER NOT NULL,"
-            " tokens INTEGER NOT NULL, usd REAL NOT NULL) STRICT"
-        )
-        database.conn.execute("PRAGMA user_version = 14")
-
-    @steps(name="0015-what-batch-systems-say")
-    def _jobs(database: Database) -> None:
-        for name in ("job", "node", "waits_for"):
-            database.conn.execute(f"ALTER TABLE attempts ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
-        database.conn.execute("PRAGMA user_version = 15")
-
-    @steps(name="0016-prices-of-model-calls")
-    def _tiers(database: Database) -> None:
-        database.conn.execute("ALTER TABLE model_use RENAME TO model_use_before")
-        columns = [
-            *(
-                "attempt_id INTEGER NOT NULL REFERENCES attempts",
-                "provider TEXT NOT NULL",
-                "model TEXT NOT NULL",
-            ),
-            *("prompt_above INTEGER NOT NULL DEFAULT 0", "service TEXT NOT NULL DEFAULT ''"),
-            *(f"{name} INTEGER NOT NULL" for name in _CALL_COUNTS),
-            *("charged REAL NOT NULL DEFAULT 0", "last_at REAL NOT NULL"),
-        ]
-        database.conn.execute(
-            f"CREATE TABLE model_use ({', '.join(columns)},"
-            " PRIMARY KEY (attempt_id, provider, model, prompt_above, service)) WITHOUT ROWID, STRICT"
-        )
-        kept = ", ".join(("attempt_id", "provider", "model", *_CALL_COUNTS, "last_at"))
-        database.conn.execute(f"INSERT INTO model_use ({kept}) SELECT {kept} FROM model_use_before")
-        database.conn.execute("DROP TABLE model_use_before")
-        database.conn.execute("PRAGMA user_version = 16")
-
-    @steps(name="0017-notes-and-tags")
-    def _notes_and_tags(database: Database) -> None:
-        database.conn.execute("ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT ''")
-        for table in ("runs", "sweeps"):
-            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN noted_by TEXT NOT NULL DEFAULT ''")
-            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN noted_at REAL")
-            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN tags TEXT NOT NULL DEFAULT '[]'")
-        database.conn.execute("PRAGMA user_version = 17")
-
-    @steps(name="0018-requests-that-wait")
-    def _requests_that_wait(database: Database) -> None:
-        database.conn.execute("ALTER TABLE requests ADD COLUMN not_before REAL")
-        database.conn.execute("PRAGMA user_version = 18")
-
-    @steps(name="0019-when-batch-systems-may-start-jobs")
-    def _estimates(database: Database) -> None:
-        database.conn.execute("ALTER TABLE attempts ADD COLUMN starts_at REAL")
-        database.conn.execute("ALTER TABLE attempts ADD COLUMN job_priority INTEGER")
-        database.conn.execute("PRAGMA user_version = 19")
-
-    @steps(name="0020-which-data-are-the-demos")
-    def _demo_data(database: Database) -> None:
-        for table in ("datasets", "runs"):
-            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN demo INTEGER NOT NULL DEFAULT 0")
-        database.conn.execute(
-            "UPDATE datasets SET demo = 1 WHERE CASE WHEN source LIKE '{%'"
-            " THEN json_extract(source, '$.source') ELSE source END = 'demo'"
-        )
-        database.conn.execute(
-            "UPDATE runs SET demo = 1 WHERE sweep_id IN"
-            " (SELECT id FROM sweeps WHERE json_extract(spec, '$.demo') = 1)"
-        )
-        database.conn.execute("PRAGMA user_version = 20")
-
-    @steps(name="0021-causes-of-failures-and-who-knows-of-them")
-    def _causes(database: Database) -> None:
-        for table in ("attempts", "runs"):
-            database.conn.execute(f"ALTER TABLE {table} ADD COLUMN cause TEXT NOT NULL DEFAULT ''")
-        database.conn.create_function("cause_of", 6, _cause_of_row, deterministic=True)
-        told = "attempts.failure_class, attempts.failure_text, attempts.suspected, evidence"
-        database.conn.execute(
-            f"UPDATE attempts SET cause = (SELECT cause_of({told}, sweep_id, competition_id) FROM runs"
-            " WHERE runs.id = run_id) WHERE failure_class IS NOT NULL"
-        )
-        database.conn.execute(
-            "UPDATE runs SET cause = COALESCE((SELECT attempts.cause FROM attempts WHERE run_id = runs.id"
-            " AND number = runs.attempts), '') WHERE failure_class IS NOT NULL"
-        )
-        database.conn.execute(
-            "CREATE TABLE acknowledgements (key TEXT PRIMARY KEY, text TEXT NOT NULL, author TEXT NOT NULL,"
-            " at REAL NOT NULL, reason TEXT NOT NULL, until REAL) WITHOUT ROWID, STRICT"
-        )
-        database.conn.execute("PRAGMA user_version = 21")
-
-    # Needed to recreate a table that others refer to; it has no effect within a transaction.
-    connection.execute("PRAGMA foreign_keys = OFF")
-    steps.apply(Database(connection, execute_plugins=False))
-    connection.execute("PRAGMA foreign_keys = ON")
-
-
-def _cause_of_row(kind: str, text: str, suspected: str, evidence: str, *names: str) -> str:
-    return cause_of(FailureClass(kind), text, suspected=suspected, evidence=evidence, names=names)
-
-
-def _count_on_for_ever(connection: sqlite3.Connection, table: str) -> None:
-    """Recreate a table with AUTOINCREMENT, so that ids of removed rows are never reused."""
-    parts = connection.execute(
-        "SELECT type, sql FROM sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL", (table,)
-    ).fetchall()
-    (made_by,) = (sql for kind, sql in parts if kind == "table")
-    _, _, columns = made_by.partition("(")
-    counting = columns.replace("INTEGER PRIMARY KEY", "INTEGER PRIMARY KEY AUTOINCREMENT", 1)
-    connection.execute(f"CREATE TABLE {table}_anew ({counting}")
-    connection.execute(f"INSERT INTO {table}_anew SELECT * FROM {table}")
-    connection.execute(f"DROP TABLE {table}")
-    connection.execute(f"ALTER TABLE {table}_anew RENAME TO {table}")
-    for index in (sql for kind, sql in parts if kind == "index"):
-        connection.execute(index)
-
-
-def version_of(connection: sqlite3.Connection) -> int:
-    """Return the version of a database's schema; 0 for an empty one."""
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return version
 
 
 def refuse_network_file_system(state_dir: Path) -> None:

@@ -180,7 +180,7 @@ def verify(
     """Compare prepared datasets with their manifests and the known checksums; nothing is repaired.
 
     Files are compared by name and size, tables and the description by content; with --deep every file is. What
-    MLE-bench or an older version prepared has no manifest until --record writes one.
+    MLE-bench prepared has no manifest until --record writes one.
     """
     from mlebench_console.competitions import registry
     from mlebench_console.console.cli.dataset_work import progress_display, show_nothing, verify_and_watch

@@ -53,8 +53,8 @@ class Options:
 
     @classmethod
     def from_text(cls, text: str) -> Options:
-        """Read back what `to_text` wrote; any other text is a source, as older versions stored it."""
-        return cls(**json.loads(text)) if text.startswith("{") else cls(source=text)
+        """Read back what `to_text` wrote; the defaults of a dataset that was found on disk, which has none."""
+        return cls(**json.loads(text)) if text else cls()
 
 
 def given_raw(given: Path, competition_id: str) -> Path:
@@ -178,7 +178,7 @@ def record_prepared(
         if known is None or known.state is not DatasetState.PREPARED:
             datasets.found(database, competition_id, edition, steps=STEPS, now=now)
             datasets.set_demo(database, competition_id, edition, demo)
-        elif demo:  # demo data prepared by older versions have no mark, so a known mark is never removed here
+        elif demo:  # another program may have put the demo's data in place of real ones
             datasets.set_demo(database, competition_id, edition, demo)
 
 

@@ -70,12 +70,12 @@ class SeenNews:
 
     @classmethod
     def from_document(cls, values: Mapping[str, Any]) -> SeenNews:
-        """Read it from its JSON document; those of older engines have no causes.
+        """Read it from its JSON document.
 
         Raises:
             ValueError, KeyError, TypeError: the document is not valid.
         """
-        causes = {key: NotifiedCause(**cause) for key, cause in values.get("causes", {}).items()}
+        causes = {key: NotifiedCause(**cause) for key, cause in values["causes"].items()}
         return cls(int(values["event"]), dict(values["idle"]), tuple(values["troubles"]), causes)
 
 

@@ -678,7 +678,7 @@ def _stopped_by(folder: Path) -> str:
 
 
 def _idle(line: Mapping[str, Any]) -> float:
-    """Return for how many seconds the attempt was idle; 0 from older runners, which did not measure it."""
+    """Return for how many seconds the attempt was idle; 0 where the line has no such figure."""
     idle = line.get("idle_seconds")
     return idle if isinstance(idle, float | int) and math.isfinite(idle) else 0.0
 

@@ -189,10 +189,10 @@ def read_order(state_dir: Path, attempt: Attempt) -> Order | None:
         DataProblem: it can't be read.
     """
     order = protocol.read_if_there(state_dir / attempt.directory / protocol.ORDER, Order)
-    if order is not None and (order.name, order.attempt_id) != (attempt.token, attempt.id):
+    if order is not None and (order.token, order.attempt_id) != (attempt.token, attempt.id):
         raise ForeignDirectory(
             f"{attempt.directory} holds another attempt",
-            f"its {protocol.ORDER} is the order of {order.name}, not of {attempt.token}",
+            f"its {protocol.ORDER} is the order of {order.token}, not of {attempt.token}",
             "Stop the run, then relaunch it.",
         )
     return order

@@ -165,7 +165,7 @@ def refuse_another(launch: Launch, agent_version: str, found: Sweep) -> None:
     differing = [
         field.name for field in fields(SweepSpec) if getattr(spec, field.name) != getattr(kept, field.name)
     ]
-    if not agent_version.startswith(found.agent_version):  # older states have shortened versions
+    if agent_version != found.agent_version:
         differing.append("the agent's files")
     if differing:
         raise UsageProblem(

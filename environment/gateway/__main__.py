@@ -97,11 +97,11 @@ def main() -> int:
 def _rates(attempt: Path, order: Order, service: Service) -> dict[str, SharedRate]:
     """Return the rate limit of each provider that has one."""
     # The order of a job states its own share, since the gateways of other hosts can't be consulted.
-    alone = order.name if (attempt / protocol.JOB_CLAIM).exists() else ""
+    alone = order.token if (attempt / protocol.JOB_CLAIM).exists() else ""
     return {
         provider.name: SharedRate(
             secrets.rate_file(provider.url, service.keys.get(provider.name, ""), alone),
-            order.name,
+            order.token,
             requests=provider.requests_per_minute,
             tokens=provider.tokens_per_minute,
         )

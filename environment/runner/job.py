@@ -75,7 +75,7 @@ def run(folder: Path, scratch: Path | None, silent_seconds: float, log: Log) -> 
     order = protocol.read(folder / protocol.ORDER, Order)
     heart = HeartbeatWriter(folder, order, min(BEAT_SECONDS, silent_seconds * _SHARE_OF_SILENCE))
     try:
-        local = Path(tempfile.mkdtemp(prefix=f"{_FOLDERS}{order.name}-", dir=scratch))
+        local = Path(tempfile.mkdtemp(prefix=f"{_FOLDERS}{order.token}-", dir=scratch))
         lives = FileLock(local / _LIVES)
         lives.acquire_soon()
     except OSError as error:

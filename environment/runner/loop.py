@@ -238,7 +238,7 @@ class Runner:
         if self._single is None:
             return [path.stem for path in self._inbox.iterdir()]
         is_over = (self._single / protocol.EXIT).exists()
-        return [] if is_over else [protocol.read(self._single / protocol.ORDER, Order).name]
+        return [] if is_over else [protocol.read(self._single / protocol.ORDER, Order).token]
 
     def _docker_host(self) -> DockerHost:
         if self._docker is None:
@@ -249,7 +249,7 @@ class Runner:
 
     def _sandbox_for(self, folder: Path, order: Order) -> Sandbox:
         if order.runtime != protocol.DOCKER:
-            return ProcessSandbox(folder, order.name, self._start_shim)
+            return ProcessSandbox(folder, order.token, self._start_shim)
         return DockerSandbox(self._docker_host(), folder, order)
 
     def _start_shim(self, folder: Path) -> subprocess.Popen[bytes]:

@@ -183,15 +183,15 @@ class Order:
     """run.json: the complete order of an attempt, which never changes; secrets are in it by name only.
 
     Attributes:
-        token: a permanently unique id of the attempt; empty in files of older versions.
-        agent_version: the digest of `agent_folder`; empty where an older version launched the sweep.
+        token: a permanently unique id of the attempt, in the names of its containers and of its file in the inbox.
+        agent_version: the digest of `agent_folder`; empty where it is not compared.
         runtime: `bubblewrap`, `rootfs`, `apptainer`, `podman`, `plain`, `docker`, or `auto` for the first that works.
         network: `none`, `models` (only to `allowed_hosts`, through a proxy) or `open`.
         arguments, variables: of the start script; those passed as secrets replace them.
         secret: whether arguments or variables contain secrets and so are passed separately.
         image, grader_image: of the containers.
         image_labels, grader_labels: the labels of these images if they were built from the right files; empty
-            for runtimes without images and in files of older versions.
+            for runtimes without images.
         agents_dir: the agents folder that the sweep was launched with, from which its image is built.
         container_runtime: the daemon's runtime for containers; empty for its default.
         container_options: further options of the agent's container, each the daemon client's name for it and a
@@ -217,6 +217,7 @@ class Order:
 
     version: int
     attempt_id: int
+    token: str
     sweep_id: str
     competition_id: str
     seed: int
@@ -252,7 +253,6 @@ class Order:
     disk_limit_bytes: int | None = None
     obfuscated: bool = False
     own_competition: str = ""
-    token: str = ""
     agent_version: str = ""
     image_labels: tuple[tuple[str, str], ...] = ()
     grader_labels: tuple[tuple[str, str], ...] = ()
@@ -268,11 +268,6 @@ class Order:
     replay_of: int | None = None
     gpus: int = 0
     image_file: ImageFile | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the attempt's containers and of its file in the inbox; its number in older versions."""
-        return self.token or str(self.attempt_id)
 
 
 @dataclass(frozen=True)
@@ -416,7 +411,7 @@ class AgentStarted:
         image: the digest of its image; empty without one.
         recipe: what that image and its mlebench-env were built from, by its labels; empty where unknown.
         runtime: its runtime; empty where that is the order's.
-        hardware: of its host; None in files of older versions.
+        hardware: of its host; None where it is unknown.
         not_held: the limits that are not enforced there, in words.
     """
 
@@ -609,8 +604,6 @@ def event_from_line(line: dict[str, Any]) -> RunEvent | None:
     import msgspec
 
     kind = _EVENTS.get(str(line.get("kind")))
-    if kind is Ending:  # older versions wrote `at` instead of the two times
-        line = {"started_at": None, "ended_at": line.get("at"), **line}
     if any(isinstance(value, int) and abs(value) > _LARGEST_INTEGER for value in line.values()):
         return None
     try:

@@ -1,7 +1,7 @@
 """Resource samples, in a separate file: many, small, and less valuable than the state.
 
 Nothing depends on them: where the file can't be used, `UnusableSamples` is raised, and the next use tries again. A
-damaged file is renamed by its writer, the engine, and replaced by a new one.
+damaged file, or one with other columns, is renamed by its writer, the engine, and replaced by a new one.
 """
 
 from __future__ import annotations
@@ -36,10 +36,8 @@ CREATE TABLE IF NOT EXISTS usage (
 ) WITHOUT ROWID, STRICT
 """
 
-
-# Columns that the first version of the file did not have.
-_LATER = {"gpu_percent": "REAL", "gpu_memory_bytes": "INTEGER", "network_bytes": "INTEGER"}
-_NAMES = tuple(field.name for field in fields(UsageSample))
+_COLUMNS = ", ".join(field.name for field in fields(UsageSample))
+_MARKS = ", ".join("?" for _ in fields(UsageSample))
 _BUSY_SECONDS = 1.0  # the engine's loop is blocked meanwhile
 _LARGEST_INTEGER = (1 << 63) - 1
 # A damaged page, something else than a database, or a database with other tables.
@@ -61,7 +59,6 @@ class Samples:
         self._path = state_dir / DATABASE_NAME
         self._writable = writable
         self._connection: sqlite3.Connection | None = None
-        self._columns = ""
 
     def add(self, samples: Sequence[UsageSample]) -> None:
         """Store samples; existing ones are kept.
@@ -71,7 +68,7 @@ class Samples:
         """
         with self._changing() as connection:
             connection.executemany(
-                f"INSERT OR IGNORE INTO usage ({', '.join(_NAMES)}) VALUES ({', '.join('?' * len(_NAMES))})",
+                f"INSERT OR IGNORE INTO usage ({_COLUMNS}) VALUES ({_MARKS})",
                 [astuple(sample) for sample in samples],
             )
 
@@ -86,7 +83,7 @@ class Samples:
         """Read an attempt's samples in order of time."""
         with self._opened() as connection:
             rows = connection.execute(
-                f"SELECT {self._columns} FROM usage WHERE attempt_id = ? AND at > ? ORDER BY at",
+                f"SELECT {_COLUMNS} FROM usage WHERE attempt_id = ? AND at > ? ORDER BY at",
                 (attempt_id, since),
             ).fetchall()
         return read_all(UsageSample, rows)
@@ -104,7 +101,7 @@ class Samples:
         """Read the latest sample of every attempt."""
         with self._opened() as connection:
             rows = connection.execute(
-                f"SELECT {self._columns} FROM usage"
+                f"SELECT {_COLUMNS} FROM usage"
                 " JOIN (SELECT attempt_id AS a, MAX(at) AS t FROM usage GROUP BY attempt_id)"
                 " ON attempt_id = a AND at = t"
             ).fetchall()
@@ -154,11 +151,6 @@ class Samples:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(_SCHEMA)
-            for name in _lacking(connection):
-                connection.execute(f"ALTER TABLE usage ADD COLUMN {name} {_LATER[name]}")
-        # A console may be newer than the engine that wrote the file.
-        lacking = _lacking(connection)
-        self._columns = ", ".join(f"NULL AS {name}" if name in lacking else name for name in _NAMES)
 
     def _set_aside(self, why: str) -> UnusableSamples:
         """Rename the damaged file, so that the next use creates a new one, and return the problem to raise."""
@@ -200,9 +192,3 @@ def _fits(value: object) -> bool:
     if isinstance(value, int):
         return abs(value) <= _LARGEST_INTEGER
     return not isinstance(value, float) or math.isfinite(value)
-
-
-def _lacking(connection: sqlite3.Connection) -> set[str]:
-    """Return the later columns that the file does not have."""
-    known = {row["name"] for row in connection.execute("PRAGMA table_info(usage)")}
-    return set(_LATER) - known if known else set()

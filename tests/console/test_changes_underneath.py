@@ -1,8 +1,9 @@
-"""What changes under an open console: an old state that is brought up to date, a clock that jumps, a pager."""
+"""What changes under an open console: a state of another version, a clock that jumps, a pager."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from mlebench_console.console.screens.logs import FileScreen
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.runner import protocol
 from mlebench_console.state import runs, sweeps
-from mlebench_console.state.database import DATABASE_NAME, NEWEST_VERSION, open_for_writing
+from mlebench_console.state.database import DATABASE_NAME, SCHEMA_VERSION, open_for_writing
 from mlebench_console.state.lifecycle import SweepState
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
@@ -32,40 +33,29 @@ while true; do sleep 0.05; done
 JUMPS = ((-HOUR, "02:14"), (3 * HOUR, "06:14"), (-400 * HOUR, "11:14"), (0.0, "03:14"))
 
 
-def of_the_version_before(places: Places) -> Path:
-    """A copy of a state as the version before the newest had it."""
-    copy = places.state_dir.with_name("older.db")
-    with sqlite3.connect(places.state_dir / DATABASE_NAME) as now:
-        now.execute("VACUUM INTO ?", [str(copy)])
-    now.close()
-    older = sqlite3.connect(copy, isolation_level=None)
-    for table in ("runs", "attempts"):
-        older.execute(f"ALTER TABLE {table} DROP COLUMN cause")
-    older.execute("DROP TABLE acknowledgements")
-    older.execute(f"DELETE FROM _sqlite_migrations WHERE name LIKE '{NEWEST_VERSION:04}%'")
-    older.execute(f"PRAGMA user_version = {NEWEST_VERSION - 1}")
-    older.close()
-    return copy
+def set_version(places: Places, version: int) -> None:
+    with sqlite3.connect(places.state_dir / DATABASE_NAME) as state:
+        state.execute(f"PRAGMA user_version = {version}")
+    state.close()
 
 
-async def test_an_older_state_under_an_open_console_is_told_calmly_until_an_engine_migrates_it(
+async def test_a_state_of_another_version_under_an_open_console_is_told_calmly(
     opened: OpenConsole, places: Places
 ) -> None:
     async with opened(worlds.paused, screen="sweep:dummy-1") as console:
         await console.sees("paused")
         assert console.world is not None
         console.world.database.close()
-        older = of_the_version_before(places)
-        for name in (f"{DATABASE_NAME}-wal", f"{DATABASE_NAME}-shm"):
-            (places.state_dir / name).unlink(missing_ok=True)
-        older.replace(places.state_dir / DATABASE_NAME)
-        await console.sees(
-            f"has schema version {NEWEST_VERSION - 1}", "'mlebench-console engine start' brings it up to date"
-        )
+        state, moved = places.state_dir / DATABASE_NAME, places.state_dir / "moved"
+        set_version(places, SCHEMA_VERSION - 1)
+        shutil.copy(state, moved)
+        moved.replace(state)  # another file: the console opens it anew
+        await console.sees("was written by an older", "Use that version")
         assert "seed 1" in console.text(), "what was seen stays"
         assert "Traceback" not in console.text()
+        set_version(places, SCHEMA_VERSION)
+        await console.misses("by an older")
         engine = open_for_writing(places.state_dir)
-        await console.misses("schema version")
         sweeps.set_state(engine, "dummy-1", SweepState.ACTIVE, now=NOW)
         await console.misses("paused")
         engine.close()

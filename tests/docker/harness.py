@@ -62,7 +62,7 @@ class DockerHarness(Harness):
 
     def container_of(self, run: Run, role: str = "agent") -> dict[str, Any]:
         """What the daemon tells about a run's container."""
-        attempt = protocol.read(self.folder(run) / protocol.ORDER, Order).name
+        attempt = protocol.read(self.folder(run) / protocol.ORDER, Order).token
         (found,) = (
             one
             for one in self.containers()

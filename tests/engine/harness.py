@@ -205,7 +205,7 @@ class Harness:
             _signal_holder(lock, signal.SIGKILL)
             until_released(lock)
             readings.kill(readings.processes_of_attempt(lock.parent))
-            name = protocol.read(lock.parent / protocol.ORDER, Order).name
+            name = protocol.read(lock.parent / protocol.ORDER, Order).token
             eventually(partial(containment.end_leftovers, name))
 
 

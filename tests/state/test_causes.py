@@ -1,18 +1,14 @@
-"""Failures that differ in figures and ids alone have one cause, and old ones are given theirs."""
+"""Failures that differ in figures and ids alone have one cause."""
 
 from __future__ import annotations
-
-import sqlite3
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlebench_console.state import database as state_database
 from mlebench_console.state import events, runs, transitions
 from mlebench_console.state.causes import LONGEST_CAUSE, cause_key, cause_of, group_of, normalised
-from mlebench_console.state.database import DATABASE_NAME, Database
+from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import FailureClass
 from mlebench_console.state.transitions import Failure
 
@@ -88,25 +84,3 @@ def test_a_failure_is_written_with_its_cause_which_goes_when_the_run_is_launched
     transitions.requeued(swept, lost, by="me", now=4)
     transitions.launch(swept, lost, directory="again", runtime="plain", now=5)
     assert runs.get(swept, lost).cause == ""
-
-
-def test_failures_from_before_there_were_causes_are_given_theirs(swept: Database, tmp_path: Path) -> None:
-    failures = (
-        Failure(FailureClass.INFRASTRUCTURE, f"{LOST} (GPU-1a2b)"),
-        Failure(FailureClass.CRASH, "exit code 1", "ValueError: 7 rows"),
-        Failure(FailureClass.CRASH, "exit code 1", "x", suspected="the network failed"),
-    )
-    chosen = [fail(swept, place, failure) for place, failure in enumerate(failures)]
-    expected = [runs.get(swept, each).cause for each in chosen]
-    swept.close()
-    with sqlite3.connect(tmp_path / DATABASE_NAME) as older:
-        for table in ("runs", "attempts"):
-            older.execute(f"ALTER TABLE {table} DROP COLUMN cause")
-        older.execute("DROP TABLE acknowledgements")
-        older.execute("DELETE FROM _sqlite_migrations WHERE name LIKE '%-causes-of-failures-%'")
-        older.execute("PRAGMA user_version = 1")
-    older.close()
-    newest = state_database.open_for_writing(tmp_path)
-    assert [runs.get(newest, each).cause for each in chosen] == expected
-    assert expected == [f"{LOST} (GPU-#)", "ValueError: # rows", "the network failed"]
-    newest.close()

@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-import json
 import sqlite3
-from importlib import resources
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mlebench_console.foundation.problems import StateProblem
 from mlebench_console.state import database as state_database
-from mlebench_console.state import datasets, events, requests, runs, submissions, sweeps, transitions
-from mlebench_console.state.database import DATABASE_NAME, Database, UnusableState
+from mlebench_console.state import events, requests, runs, submissions, sweeps, transitions
+from mlebench_console.state.database import DATABASE_NAME, SCHEMA_VERSION, Database, UnusableState
 from mlebench_console.state.records import RequestState
 from mlebench_console.state.submissions import Snapshot
 from tests.state.worlds import create_sweep
@@ -50,60 +49,13 @@ def test_a_console_may_file_requests_and_the_engine_answers_once(swept: Database
     console.close()
 
 
-def test_opening_twice_migrates_once_and_keeps_everything(tmp_path: Path) -> None:
+def test_opening_twice_creates_the_tables_once_and_keeps_everything(tmp_path: Path) -> None:
     first = state_database.open_for_writing(tmp_path)
     created = create_sweep(first)
     first.close()
     second = state_database.open_for_writing(tmp_path)
     assert sweeps.all_sweeps(second) == [created]
     second.close()
-
-
-def test_a_state_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(tmp_path: Path) -> None:
-    path = tmp_path / DATABASE_NAME
-    with sqlite3.connect(path) as first:
-        first.executescript(resources.files("mlebench_console.state").joinpath("schema.sql").read_text())
-        first.execute("CREATE TABLE _sqlite_migrations (migration_set TEXT, name TEXT, applied_at TEXT)")
-        first.execute(
-            "INSERT INTO _sqlite_migrations VALUES ('mlebench-console', '0001-first-schema', '2026-01-01')"
-        )
-        first.execute(
-            "INSERT INTO sweeps VALUES ('s', 's', 'active', ?, '1', 1, 0, 1.0, '')",
-            [json.dumps({"agent_id": "a", "agents_dir": "", "competitions": ["c"], "seeds": 1,
-                         "time_limit_seconds": 60.0, "demo": True})],
-        )  # fmt: skip
-        first.execute(
-            "INSERT INTO datasets (competition_id, edition, state, source, updated_at) VALUES"
-            " ('c', 'v1', 'prepared', 'demo', 1.0), ('d', 'v1', 'prepared', '{\"source\": \"/raw\"}', 1.0)"
-        )
-        first.execute(
-            "INSERT INTO runs (id, sweep_id, competition_id, seed, state, queued_at, position, attempts)"
-            " VALUES (1, 's', 'c', 1, 'finished', 1.0, 1, 1)"
-        )
-        first.execute(
-            "INSERT INTO attempts (run_id, number, directory, runtime, created_at)"
-            " VALUES (1, 1, 'd', 'docker', 1.0)"
-        )
-        first.execute(
-            "INSERT INTO submissions (attempt_id, sequence, taken_at, elapsed_seconds, sha256, bytes, path)"
-            " VALUES (1, 1, 1.0, 1.0, '0', 1, 'p')"
-        )
-        first.execute("PRAGMA user_version = 1")
-    first.close()
-    with pytest.raises(StateProblem, match="schema version 1"):
-        state_database.open_for_reading(tmp_path)
-    newest = state_database.open_for_writing(tmp_path)
-    (attempt,) = runs.attempts(newest, 1)
-    assert (attempt.directory, attempt.image, attempt.hardware) == ("d", "", None)
-    # A sweep of the demo is one without any flag from now on.
-    assert runs.get(newest, 1).demo
-    assert [each.demo for each in datasets.all_datasets(newest)] == [True, False]
-    assert attempt.token == "1"  # its containers and its file in the inbox are named so
-    assert [taken.path for taken in submissions.of_attempt(newest, attempt.id)] == ["p"]
-    assert newest.rows("PRAGMA foreign_key_check") == []
-    with pytest.raises(sqlite3.IntegrityError), newest.transaction():
-        newest.execute("DELETE FROM sweeps")
-    newest.close()
 
 
 def test_ids_of_what_was_removed_are_never_given_again(tmp_path: Path) -> None:
@@ -132,14 +84,46 @@ def test_no_state_yet_is_told_with_the_next_step(tmp_path: Path) -> None:
     assert "engine start" in caught.value.next_step
 
 
-@pytest.mark.parametrize("opening", [state_database.open_for_writing, state_database.open_for_reading])
-def test_a_newer_state_is_left_alone(tmp_path: Path, opening: object) -> None:
+@pytest.mark.parametrize(
+    "opening",
+    [state_database.open_for_writing, state_database.open_for_reading, state_database.open_for_requests],
+)
+@pytest.mark.parametrize(
+    ("version", "written_by", "next_step"),
+    [
+        (SCHEMA_VERSION - 1, "an older version", "Use that version"),
+        (SCHEMA_VERSION + 1, "a newer version", "Update mlebench-console"),
+    ],
+)
+def test_a_state_of_another_version_is_refused_and_left_alone(
+    tmp_path: Path, opening: Callable[[Path], Database], version: int, written_by: str, next_step: str
+) -> None:
     state_database.open_for_writing(tmp_path).close()
     with sqlite3.connect(tmp_path / DATABASE_NAME) as connection:
-        connection.execute("PRAGMA user_version = 99")
+        connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(StateProblem, match="newer version"):
-        opening(tmp_path)  # type: ignore[operator]  # either function
+    content = (tmp_path / DATABASE_NAME).read_bytes()
+    with pytest.raises(StateProblem, match=f"written by {written_by}") as caught:
+        opening(tmp_path)
+    assert caught.value.next_step.startswith(next_step)
+    assert (tmp_path / DATABASE_NAME).read_bytes() == content
+
+
+def test_an_empty_file_is_no_state_yet_and_the_engine_makes_one_of_it(tmp_path: Path) -> None:
+    (tmp_path / DATABASE_NAME).touch()
+    with pytest.raises(StateProblem, match="no tables yet") as caught:
+        state_database.open_for_reading(tmp_path)
+    assert "engine start" in caught.value.next_step
+    state_database.open_for_writing(tmp_path).close()
+    state_database.open_for_reading(tmp_path).close()
+
+
+def test_tables_are_created_all_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(state_database, "SCHEMA_VERSION", "no number")
+        with pytest.raises(StateProblem):
+            state_database.open_for_writing(tmp_path)
+    state_database.open_for_writing(tmp_path).close()
 
 
 def test_a_damaged_state_is_named_and_not_overwritten(tmp_path: Path) -> None:

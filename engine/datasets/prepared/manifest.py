@@ -75,7 +75,7 @@ def write(
 
 
 def of_dataset(folder: DatasetFolder) -> Manifest | None:
-    """Read the manifest of a prepared dataset; None where MLE-bench or an older version prepared it.
+    """Read the manifest of a prepared dataset; None where MLE-bench prepared it.
 
     Raises:
         DataProblem: it is damaged, or does not match the sum in the marker.

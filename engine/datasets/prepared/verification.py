@@ -96,7 +96,7 @@ class Verification:
         }
         parts = [f"{what}: {_some(names)}" for what, names in found.items() if names]
         if self.deep and self.tree is None:
-            parts.append("no manifest to compare with, as it was prepared by MLE-bench or an older version")
+            parts.append("no manifest to compare with, as MLE-bench prepared it")
         return "; ".join(parts)
 
 

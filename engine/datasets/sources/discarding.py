@@ -53,7 +53,7 @@ def mark(folder: DatasetFolder, path: Path, md5: str | None) -> None:
 
 
 def marked(folder: DatasetFolder) -> Marker | None:
-    """Read the marker; None without one, or for one of an older version, which had too little information."""
+    """Read the marker; None without a valid one."""
     try:
         return msgspec.json.decode(folder.consuming.read_bytes(), type=Marker)
     except (FileNotFoundError, msgspec.DecodeError):

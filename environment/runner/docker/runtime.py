@@ -347,7 +347,7 @@ class DockerSandbox:
             return
         roles = [role for role in (Role.GRADER, Role.PROXY) if self._is_used(role)]
         for role in roles:
-            container = self._host.find(self._order.name, role)
+            container = self._host.find(self._order.token, role)
             if container is None or not container.runs:
                 self._mend_wait = min(2 * self._mend_wait, _LONGEST_MEND_SECONDS)
                 self._mend_at = time.monotonic() + self._mend_wait
@@ -484,7 +484,7 @@ class DockerSandbox:
     def bytes_outside(self) -> int:
         """Return the bytes that the agent has written to its container's own file system."""
         with self._host.asking("a container can't be measured", patient=True) as client:
-            name = self._host.name_of(self._order.name, Role.AGENT)
+            name = self._host.name_of(self._order.token, Role.AGENT)
             found: list[dict[str, Any]] = client.containers(size=True, filters={"name": f"^/{name}$"})
         return sum(int(one.get("SizeRw") or 0) for one in found)
 
@@ -497,11 +497,11 @@ class DockerSandbox:
         from docker.errors import APIError
 
         self._metered_at = time.monotonic()
-        plan = meter(self._attempt, self._order, self._host.name_of(self._order.name, Role.AGENT))
+        plan = meter(self._attempt, self._order, self._host.name_of(self._order.token, Role.AGENT))
         with self._host.asking("what an agent holds can't be measured", patient=True) as client:
             try:
                 container = daemon.create(
-                    client, self._host.name_of(self._order.name, Role.METER), plan, self._labels(plan)
+                    client, self._host.name_of(self._order.token, Role.METER), plan, self._labels(plan)
                 )
                 client.start(container)
                 client.wait(container)
@@ -520,7 +520,7 @@ class DockerSandbox:
         return pid or None
 
     def _beside(self) -> list[Container]:
-        found = (self._host.find(self._order.name, role) for role in (Role.GRADER, Role.PROXY, Role.METER))
+        found = (self._host.find(self._order.token, role) for role in (Role.GRADER, Role.PROXY, Role.METER))
         return [one for one in found if one is not None]
 
     def _inspect(self) -> dict[str, Any] | None:
@@ -537,7 +537,7 @@ class DockerSandbox:
         return found
 
     def _agent(self) -> Container | None:
-        return self._host.find(self._order.name, Role.AGENT)
+        return self._host.find(self._order.token, Role.AGENT)
 
     def _signal(self, container: Container | None, name: str) -> None:
         from docker.errors import APIError
@@ -589,7 +589,7 @@ class DockerSandbox:
             self._host.forget()
 
     def _names(self) -> dict[Role, str]:
-        return {role: self._host.name_of(self._order.name, role) for role in Role}
+        return {role: self._host.name_of(self._order.token, role) for role in Role}
 
     def _start_one(self, client: APIClient, container: str) -> None:
         from docker.errors import APIError
@@ -608,7 +608,7 @@ class DockerSandbox:
         order = self._order
         return {
             LABEL_STATE: str(self._host.state_dir),
-            LABEL_ATTEMPT: order.name,
+            LABEL_ATTEMPT: order.token,
             LABEL_ROLE: plan.role.value,
             "mlebench.sweep": order.sweep_id,
             "mlebench.competition": order.competition_id,

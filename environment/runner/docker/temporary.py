@@ -22,6 +22,7 @@ def order_without_run(**facts: Any) -> Order:
     placeholders: dict[str, Any] = {
         "version": protocol.VERSION,
         "attempt_id": 0,
+        "token": "",
         "sweep_id": "",
         "seed": 1,
         "attempt": 1,

@@ -191,7 +191,7 @@ def podman(
     Raises:
         EnvironmentProblem: something of it can't be given to Podman.
     """
-    place = _make_podman_folder(order.name)
+    place = _make_podman_folder(order.token)
     arguments = [*_podman(place), "run", "--rm", "--rootfs", "--log-driver=passthrough"]
     arguments += _podman_limits(order.network, image)
     arguments += [

@@ -121,13 +121,13 @@ class Shim:
         except _Stopped:
             output.write_when_there_is_room(self._attempt / protocol.ENDING, Ending.unseen("stopped"))
             return
-        self._containment = Containment(self._order.name, self._limits, isolated=self._isolated)
+        self._containment = Containment(self._order.token, self._limits, isolated=self._isolated)
         try:
             self._run()
         finally:
             self._containment.remove()  # fails while a process can't be killed; then the runner tries again
             if self._runtime == protocol.PODMAN:
-                containers.remove_podman(self._order.name)
+                containers.remove_podman(self._order.token)
 
     def _choose(self) -> None:
         """Choose the runtime on this host, and bring the image to this host's disk."""

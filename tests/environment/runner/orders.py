@@ -13,6 +13,7 @@ from mlebench_console.environment.runner.protocol import Order
 _USUAL = Order(
     version=protocol.VERSION,
     attempt_id=1,
+    token="usual",
     sweep_id="sweep",
     competition_id="competition",
     seed=1,

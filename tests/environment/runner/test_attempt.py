@@ -64,7 +64,7 @@ def attempt_in(folder: Path, start: Callable[[Path], subprocess.Popen[bytes]] = 
     return RunnerAttempt(
         folder,
         SystemClock(),
-        lambda place, order: ProcessSandbox(place, order.name, start),
+        lambda place, order: ProcessSandbox(place, order.token, start),
         lambda: GPUS,
         DISK,
         CODE,
@@ -372,7 +372,7 @@ def test_a_job_with_a_disk_limit_walks_through_its_directory_when_it_may_be_over
     attempt = RunnerAttempt(
         folder,
         clock,
-        lambda place, order: ProcessSandbox(place, order.name, never),
+        lambda place, order: ProcessSandbox(place, order.token, never),
         lambda: GPUS,
         DISK,
         CODE,

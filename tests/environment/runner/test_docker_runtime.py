@@ -143,7 +143,7 @@ def test_a_container_that_a_killed_daemon_left_half_started_is_made_anew(host: H
     assert sandbox.status() is AgentStatus.ALIVE
     roles = {one["Labels"][LABEL_ROLE]: one["Id"] for one in host.daemon.there.values()}
     assert roles == {"grader": "id-1", "agent": "id-2"}
-    assert {one["Labels"][LABEL_ATTEMPT] for one in host.daemon.there.values()} == {wanted.name}
+    assert {one["Labels"][LABEL_ATTEMPT] for one in host.daemon.there.values()} == {wanted.token}
 
 
 def test_a_container_of_another_state_that_lay_here_is_not_adopted(host: Host, attempt: Path) -> None:
@@ -154,17 +154,6 @@ def test_a_container_of_another_state_that_lay_here_is_not_adopted(host: Host, a
     assert after.status() is AgentStatus.ABSENT
     assert tried(after) == ""
     assert len(host.daemon.there) == 4
-
-
-def test_containers_that_were_started_before_attempts_had_tokens_are_still_found(
-    host: Host, attempt: Path
-) -> None:
-    """They are labelled and named with the attempt's number, which the order of that time holds alone."""
-    old = DockerSandbox(host, attempt, order_with(attempt_id=7, token="", runtime=protocol.DOCKER))
-    assert tried(old) == ""
-    assert {one["Labels"][LABEL_ATTEMPT] for one in host.daemon.there.values()} == {"7"}
-    assert host.name_of("7", Role.AGENT) in {one["Name"] for one in host.daemon.there.values()}
-    assert old.status() is AgentStatus.ALIVE
 
 
 def test_a_refusal_that_stays_is_told_after_some_tries(host: Host, attempt: Path) -> None:

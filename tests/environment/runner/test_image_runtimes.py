@@ -288,7 +288,7 @@ def test_an_agent_that_attacks_gets_the_end_that_it_gets_in_docker(world: World,
         if order.token.encode() in _read(path) and b"pytest" not in _read(path)
     ]
     assert left == []
-    assert not containers.podman_folder(order.name).exists()
+    assert not containers.podman_folder(order.token).exists()
 
 
 def _read(path: Path) -> bytes:
@@ -424,9 +424,9 @@ def test_whatever_is_killed_nothing_is_left_mounted_or_running(world: World) -> 
     started = {process.pid for process in below}
     eventually(lambda: not started & {one.pid for some in process_tree().children.values() for one in some})
     assert str(attempt) not in Path("/proc/self/mountinfo").read_text()
-    with world.begin(_REMOVE, str(attempt), order.name) as removing:
+    with world.begin(_REMOVE, str(attempt), order.token) as removing:
         assert removing.wait(60) == 0
-    assert not containers.podman_folder(order.name).exists()
+    assert not containers.podman_folder(order.token).exists()
     assert not (attempt / protocol.SCRATCH).exists()
 
 
@@ -538,10 +538,10 @@ def test_secrets_show_in_no_arguments_and_an_agents_variables_are_not_those_of_i
         )
         wrapped = given(variables=variables)
         assert wrapped.variables["KEY"] == variables["KEY"]
-        files.remove_tree(containers.podman_folder(order.name))
+        files.remove_tree(containers.podman_folder(order.token))
         with pytest.raises(EnvironmentProblem, match="LD_PRELOAD can't be a secret"):
             given(variables={"LD_PRELOAD": secret})
-        files.remove_tree(containers.podman_folder(order.name))
+        files.remove_tree(containers.podman_folder(order.token))
     assert not [argument for argument in wrapped.command if secret in argument]
     assert wrapped.variables["PATH"] == "/usr/bin"
     assert {"GCONV_PATH", "LD_PRELOAD"}.isdisjoint(wrapped.variables)
