@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from mlebench_console.environment.gateway.dialects import Usage
-from mlebench_console.environment.gateway.prices import PriceTable, Tier, TokenPrice, added, price_table
-from mlebench_console.state.records import SweepSpec
+from mlebench_console.environment.gateway.prices import PriceTable, Tier, added
 from mlebench_console.state.usage.model_calls import ModelUse
 
 CURRENCY = "USD"
@@ -117,11 +116,6 @@ class Spending:
             "currency": CURRENCY,
             "models_without_price": list(self.unpriced),
         }
-
-
-def prices_for(spec: SweepSpec, prices: PriceTable) -> PriceTable:
-    """Return the prices of a sweep's model calls; those of a replay are free, because no provider is called."""
-    return price_table({"*": TokenPrice(0.0, 0.0)}) if spec.replay_of is not None else prices
 
 
 def spending_of(uses: Iterable[ModelUse], prices: PriceTable) -> Spending:

@@ -64,7 +64,6 @@ class SweepSpec:
     budget_tokens: int | None = None
     budget_usd: float | None = None
     record_calls: bool = False
-    replay_of: int | None = None
     over_budget: str = "result"
     placement: str = HERE
 

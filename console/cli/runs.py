@@ -149,7 +149,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     from mlebench_console.console.views.run import best_of, read_validations
     from mlebench_console.console.views.splits import competition
     from mlebench_console.engine import control
-    from mlebench_console.engine.model_costs import prices_for, spending_of
+    from mlebench_console.engine.model_costs import spending_of
     from mlebench_console.engine.providers import model_prices
     from mlebench_console.engine.sweeps.waiting import waiting_of
     from mlebench_console.state import events, runs, submissions, sweeps
@@ -165,7 +165,7 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
         happened = events.newest(database, run_id=found.id)[::-1]
     state_dir = places_of(context).state_dir
     checks = {attempt.id: read_validations(state_dir / attempt.directory) for attempt in attempts}
-    prices = prices_for(sweep.spec, model_prices(places_of(context).config_file))
+    prices = model_prices(places_of(context).config_file)
     spending = spending_of(uses, prices)
     engine = control.status(places_of(context))
     if json:

@@ -152,8 +152,6 @@ def _medals(line: SweepLine) -> str:
 
 def _mark(line: SweepLine) -> str:
     """Return why a sweep's runs are not results; empty if they are."""
-    if line.sweep.spec.replay_of is not None:
-        return f"replay of run {line.sweep.spec.replay_of}"
     return "demo data, not a result" if line.counts.demo else ""
 
 

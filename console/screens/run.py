@@ -78,7 +78,7 @@ from mlebench_console.engine.model_costs import ModelTotal, named
 from mlebench_console.engine.options.sweep import usual_values
 from mlebench_console.engine.runs.causes import group_by_cause
 from mlebench_console.engine.sweeps.waiting import HoldKind, Waiting
-from mlebench_console.environment.gateway.records import SUCCESSFUL, ModelCall
+from mlebench_console.environment.gateway.records import CallOutcome, ModelCall
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import ENGINE, FailureClass, Outcome, RunState
@@ -1341,9 +1341,7 @@ def _why_no_calls(facts: RunFacts) -> str:
 
 def _caveats(facts: RunFacts) -> Iterable[str]:
     """Yield notes about figures that are unknown or estimated."""
-    spent, replayed = facts.latest_spending, facts.sweep.spec.replay_of
-    if replayed is not None:
-        yield f"the calls of run {replayed} are replayed: no provider is asked or paid, and this is no result"
+    spent = facts.latest_spending
     if spent.unpriced:
         yield f"no price of {named(spent.unpriced)}: name it in [model_prices] of config.toml"
     if facts.price_problem:
@@ -1384,7 +1382,7 @@ def _pace(history: CallHistory, now: float, dot: Piece, width: int) -> Pieces:
     parts: list[Pieces] = [
         (
             (f"  last call {'now' if ago == 'now' else f'{ago} ago'}, ", "dim"),
-            (call.outcome.value, "dim" if call.outcome in SUCCESSFUL else "warn"),
+            (call.outcome.value, "dim" if call.outcome is CallOutcome.OK else "warn"),
         )
     ]
     for name, typical in (
@@ -1408,7 +1406,7 @@ def _cost_of(total: ModelTotal) -> str:
 
 
 def _outcome_of_call(call: ModelCall) -> Pieces:
-    if call.outcome in SUCCESSFUL:
+    if call.outcome is CallOutcome.OK:
         return ((call.outcome.value, "good"),)
     return ((f"{call.outcome.value} {call.status or ''}".rstrip(), "warn"),)
 
@@ -1596,8 +1594,6 @@ def _settings(facts: RunFacts, order: Order | None, signs: Signs) -> Iterable[_S
         yield option("model gateway", "gateway", ", ".join(spec.gateway))
     if spec.obfuscated:
         yield option("description", "obfuscated", "obfuscated")
-    if spec.replay_of is not None:
-        yield option("replay of", "replay_of", f"run {spec.replay_of}")
     if attempt is not None:
         yield _Setting(
             "machine", (attempt.hardware.in_words() if attempt.hardware else "") or wording.UNKNOWN

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from mlebench_console.engine.model_costs import CURRENCY, Spending, known_cost, prices_for, spending_of
+from mlebench_console.engine.model_costs import CURRENCY, Spending, known_cost, spending_of
 from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.runs.budgets import BudgetStanding, standings
 from mlebench_console.engine.scoreboard.own_runs import trial_of
@@ -19,7 +19,7 @@ from mlebench_console.environment.gateway.records import NOT_SENT, ModelCall, Op
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.problems import Problem
-from mlebench_console.state import runs, sweeps
+from mlebench_console.state import runs
 from mlebench_console.state.database import Database
 from mlebench_console.state.lifecycle import RunState
 from mlebench_console.state.records import Run, Sweep
@@ -138,8 +138,7 @@ def calls_of(database: Database, run_id: int, state_dir: Path, prices: PriceTabl
         calls += [(attempt.number, call) for call in history.last]
         open_calls += under_way(state_dir / attempt.directory)
     shown = calls[len(calls) - last :] if last < len(calls) else calls
-    spec = sweeps.get(database, runs.get(database, run_id).sweep_id).spec
-    spending = spending_of(model_calls.of_run(database, run_id), prices_for(spec, prices))
+    spending = spending_of(model_calls.of_run(database, run_id), prices)
     return RunCalls(spending, tuple(shown), tuple(open_calls))
 
 
@@ -212,16 +211,15 @@ def sweep_costs(
     """Compute the costs of a sweep's model calls; None where no gateway counts them."""
     if not sweep.spec.gateway:
         return None
-    table = prices_for(sweep.spec, prices.table)
-    total = spending_of(chain.from_iterable(uses.values()), table)
+    total = spending_of(chain.from_iterable(uses.values()), prices.table)
     made = SweepCosts(total, None, "", medals, prices.problem)
     left = [run for run in found if not run.has_ended]
     if total.cost is None or not left or not total.calls:
         return made
-    usual, basis = _usual_cost(sweep, found, uses, table)
+    usual, basis = _usual_cost(sweep, found, uses, prices.table)
     if usual is None:
         return made
-    ahead = sum(max(0.0, usual - known_cost(uses.get(run.id, ()), table)) for run in left)
+    ahead = sum(max(0.0, usual - known_cost(uses.get(run.id, ()), prices.table)) for run in left)
     return replace(made, projected=total.cost + ahead, basis=basis)
 
 

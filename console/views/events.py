@@ -59,7 +59,7 @@ _SEVERITIES = {
     ),
     **dict.fromkeys(
         (
-            *("run.stopped", "run.provider", "run.deviated", "run.unsearched", "run.unmeasured"),
+            *("run.stopped", "run.provider", "run.unsearched", "run.unmeasured"),
             *("run.unremoved", "run.code_not_kept", "run.budget", "run.budget_used_up", "run.service"),
             *("run.shared_budget_used_up", "submission.refused", "sweep.budget_warning"),
             *("experiment.budget_warning", "sweep.paused", "sweep.stopped", "sweep.remains"),

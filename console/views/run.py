@@ -14,7 +14,7 @@ from pathlib import Path
 from mlebench_console.competitions.model import Competition
 from mlebench_console.console.views.calls import CallHistory, known_prices, read_on
 from mlebench_console.console.views.splits import competition, percentile_of
-from mlebench_console.engine.model_costs import Spending, prices_for, spending_of
+from mlebench_console.engine.model_costs import Spending, spending_of
 from mlebench_console.engine.sweeps.waiting import Waiting, retry_at, waiting_of
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Order
@@ -142,7 +142,6 @@ def run_facts(database: Database, run_id: int, config_file: Path, now: float) ->
     sweep = sweeps.get(database, run.sweep_id)
     attempts = tuple(runs.attempts(database, run_id))
     uses, prices = model_calls.of_run(database, run_id), known_prices(config_file)
-    table = prices_for(sweep.spec, prices.table)
     latest = [use for use in uses if use.attempt_id == attempts[-1].id]
     return RunFacts(
         state_dir=database.path.parent,
@@ -153,8 +152,8 @@ def run_facts(database: Database, run_id: int, config_file: Path, now: float) ->
         events=tuple(events.newest(database, run_id=run_id, limit=_EVENTS_SHOWN)),
         submissions=tuple(submissions.of_attempt(database, attempts[-1].id)) if attempts else (),
         dataset=datasets.find(database, run.competition_id, sweep.spec.edition),
-        spending=spending_of(uses, table),
-        latest_spending=spending_of(latest, table),
+        spending=spending_of(uses, prices.table),
+        latest_spending=spending_of(latest, prices.table),
         price_problem=prices.problem if uses else "",
         percentile=percentile_of(run),
         waiting=waiting_of(database, run, sweep, now),

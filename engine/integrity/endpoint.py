@@ -24,7 +24,7 @@ from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.gateway.budget import Ledger, OverBudget
 from mlebench_console.environment.gateway.dialects import AnswerReader, Api, Dialect, Usage
 from mlebench_console.environment.gateway.prices import PriceTable
-from mlebench_console.environment.gateway.records import ModelCall, Outcome, estimated_tokens, new_id
+from mlebench_console.environment.gateway.records import CallOutcome, ModelCall, estimated_tokens, new_id
 from mlebench_console.environment.runner.protocol import ModelProvider
 from mlebench_console.foundation import files
 from mlebench_console.foundation.amounts import Budget
@@ -300,7 +300,7 @@ class Endpoint:
             time.time(),
             self.model.provider.name,
             api,
-            Outcome.OK,
+            CallOutcome.OK,
             asked_model=self.model.name,
             usage=usage,
         )

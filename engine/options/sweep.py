@@ -367,13 +367,6 @@ class SweepOptions:
         "Keep the requests of runs to models and the answers, compressed, in the runs' directories.",
         form=FormField("record calls", "yes or no", initial=_NO, group=FormGroup.MODELS),
     )
-    replay: int | None = _option(
-        "Serve the recorded model calls of this run in place of a provider; such a run is never a result.",
-        kept_as="replay_of",
-        bounds=_COUNT,
-        metavar="RUN",
-        form=FormField("replay of run", "empty: none", group=FormGroup.MODELS),
-    )
     edition: str | None = _option(
         "v1 is MLE-bench bit for bit; corrected mends its defects.",
         default="v1",

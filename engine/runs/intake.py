@@ -23,8 +23,7 @@ from mlebench_console.environment.container.output import Ending, ServiceRestart
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.gateway.budget import charge
 from mlebench_console.environment.gateway.prices import PriceTable, TokenPrice, price_table, tier_of
-from mlebench_console.environment.gateway.records import NOT_SENT, SUCCESSFUL, ModelCall
-from mlebench_console.environment.gateway.records import Outcome as CallOutcome
+from mlebench_console.environment.gateway.records import NOT_SENT, CallOutcome, ModelCall
 from mlebench_console.environment.gateway.records import from_line as call_from_line
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import (
@@ -86,7 +85,6 @@ _OVER_BUDGET = {
     "run.budget_used_up": CallOutcome.BUDGET,
     _SHARED_BUDGET_USED_UP: CallOutcome.SHARED_BUDGET,
 }
-_DEVIATED = "run.deviated"
 _UNSTARTED = (RunState.STARTING, RunState.RUNNING)
 _NOTED: dict[type[RunEvent], str] = {
     Unsearched: "run.unsearched",
@@ -424,7 +422,6 @@ class Intake:
                 model_calls.add(self._database, attempt.id, uses, lines.offset)
                 self._note_budget(attempt, order, before, calls)
                 self._note_providers(attempt, calls)
-                self._note_deviation(attempt, calls)
 
     def _note_providers(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
         """Record that a provider fails or rate-limits calls: one event for a run, with a count."""
@@ -444,13 +441,6 @@ class Intake:
                     attempt_id=attempt.id,
                     most=1,
                 )
-
-    def _note_deviation(self, attempt: Attempt, calls: Sequence[ModelCall]) -> None:
-        """Record that an agent made a model call that the replayed recording does not contain."""
-        deviating = [call for call in calls if call.outcome is CallOutcome.DEVIATED]
-        if deviating and not events.has(self._database, attempt, _DEVIATED):
-            run = runs.get(self._database, attempt.run_id)
-            self._note(run, attempt, _DEVIATED, f"a model call was refused: {deviating[0].problem}")
 
     def _provider_trouble(self, attempt: Attempt, ended_at: float) -> ProviderTrouble | None:
         """Return the trouble of an agent's last model calls before its end; None where they were answered."""
@@ -615,7 +605,7 @@ def use_of(attempt_id: int, call: ModelCall, prices: PriceTable) -> ModelUse:
         tier.prompt_above,
         tier.service,
         calls=int(is_sent),
-        errors=int(is_sent and call.outcome not in SUCCESSFUL),
+        errors=int(is_sent and call.outcome is not CallOutcome.OK),
         limited=int(call.outcome is CallOutcome.ERROR and call.status == _TOO_MANY_REQUESTS),
         refused=int(not is_sent),
         estimated=int(call.estimated),

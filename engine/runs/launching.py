@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets as random
-import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -32,9 +31,7 @@ from mlebench_console.environment.gateway.prices import TokenPrice, prices_given
 from mlebench_console.environment.runner import layout, protocol, secrets
 from mlebench_console.environment.runner.protocol import ModelProvider, Order, RunAllowance, Stop
 from mlebench_console.foundation import files
-from mlebench_console.foundation.problems import DataProblem, UsageProblem
-from mlebench_console.state import runs
-from mlebench_console.state.database import Database
+from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state.records import Attempt, Run, Sweep, SweepSpec
 
 # Options that sweeps and orders have under the same name, without those that an order derives from others.
@@ -58,13 +55,11 @@ class ModelAccess:
 
     Attributes:
         own_prices: the operator's prices.
-        replayed: the directory of another attempt, whose recorded calls replace those to providers.
         allowance: from the budgets that it shares; None where it shares none.
     """
 
     providers: tuple[ModelProvider, ...] = ()
     own_prices: Mapping[str, TokenPrice] = field(default_factory=dict)
-    replayed: Path | None = None
     allowance: RunAllowance | None = None
 
 
@@ -103,7 +98,7 @@ def hand_over(
             ordered.providers if ordered is not None else _shared(models.providers, placement, attempt)
         )
         token = (ordered.model_token if ordered is not None else "") or new_token()
-        keys = keys_of(providers, os.environ) if models.replayed is None else {}
+        keys = keys_of(providers, os.environ)
         launch = start_command(agent, without_keys(providers, os.environ, token))
         protocol.make_folders(folder)
         order = make_order(sweep, run, attempt, agent, gpu_uuids, images)
@@ -114,12 +109,10 @@ def hand_over(
             order = replace(order, variables=kept)
             prices = tuple((name, prices_given(price)) for name, price in models.own_prices.items())
             order = replace(order, providers=providers, model_token=token, model_prices=prices)
-            if order.record_calls or models.replayed is not None:
+            if order.record_calls:
                 # The gateway keeps the agent's secrets out of recordings too, not only out of logs.
                 keys |= {f"{_OF_THE_AGENT} {number}": value for number, value in enumerate(launch.secrets)}
             secrets.leave_keys(folder, keys)
-        if models.replayed is not None:
-            _copy_recording(models.replayed, folder)
         if order.secret:
             variables = {name: value for name, value in launch.environment.items() if name not in addresses}
             own = layout.with_hidden_arguments(variables, launch.arguments)
@@ -148,32 +141,6 @@ def _shared(
         )
         for provider in providers
     )
-
-
-def replayed_attempt(database: Database, run_id: int) -> Path:
-    """Return the directory of a run's latest attempt whose model calls can be replayed.
-
-    Raises:
-        UsageProblem: there is no such run, it has not ended, or its calls were not recorded.
-    """
-    run, attempt = runs.get(database, run_id), runs.latest_attempt(database, run_id)
-    if not run.has_ended:
-        raise UsageProblem(f"run {run_id} can't be replayed", f"it is {run.state}", "Wait until it ends.")
-    folder = database.path.parent / (attempt.directory if attempt is not None else "")
-    if attempt is None or not (folder / protocol.RECORDED_CALLS).is_file():
-        raise UsageProblem(
-            f"run {run_id} can't be replayed",
-            "its model calls were not recorded",
-            "Launch with --record-calls, and replay one of those runs.",
-        )
-    return folder
-
-
-def _copy_recording(replayed: Path, folder: Path) -> None:
-    # Copied, because the earlier run may be removed meanwhile.
-    source = replayed / protocol.RECORDED_CALLS
-    with files.replacing(folder / protocol.REPLAY) as stream, files.reading_untrusted(source) as recording:
-        shutil.copyfileobj(recording, stream)
 
 
 def new_token() -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from mlebench_console.competitions import registry
-from mlebench_console.engine.model_costs import prices_for, spending_of
+from mlebench_console.engine.model_costs import spending_of
 from mlebench_console.engine.scoreboard.model import (
     OBFUSCATED,
     USUAL,
@@ -137,11 +137,11 @@ class _Ledger:
 
     def costs_of(self, run: Run, spec: SweepSpec) -> TrialCosts:
         """Return the costs of a run's model calls."""
-        uses, prices = self.uses.get(run.id, ()), prices_for(spec, self.prices)
+        uses = self.uses.get(run.id, ())
         return TrialCosts(
             _counted(spec),
-            spending_of((use for use in uses if use.is_latest), prices),
-            spending_of((use for use in uses if not use.is_latest), prices),
+            spending_of((use for use in uses if use.is_latest), self.prices),
+            spending_of((use for use in uses if not use.is_latest), self.prices),
             *self.traffic.get(run.id, (0, 0)),
         )
 
@@ -155,11 +155,6 @@ def _counted(spec: SweepSpec) -> Counted:
 def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) -> Evidence:
     newest = experiment.sweeps[-1]
     spec = newest.spec
-    replays = tuple(
-        f"the runs of {sweep.id} replay the model calls of run {sweep.spec.replay_of}"
-        for sweep in experiment.sweeps
-        if sweep.spec.replay_of is not None
-    )
     conditions = [_conditions_of(sweep, part) for sweep, part in zip(experiment.sweeps, runs_of, strict=True)]
     gpus_known = spec.gpus >= 0 and spec.runtime != IMPORTED
     return Evidence(
@@ -174,7 +169,7 @@ def _gather(experiment: _Experiment, runs_of: list[list[Run]], ledger: _Ledger) 
         created_at=newest.created_at,
         limit_hours=spec.time_limit_seconds / 3600 or None,
         planned_seeds=sum(sweep.spec.seeds for sweep in experiment.sweeps),
-        conflict="; ".join((*replays, *differences(conditions))),
+        conflict="; ".join(differences(conditions)),
         note=experiment.note,
         gpus=spec.gpus / max(1, spec.runs_per_gpu) if gpus_known else None,
         prices=ledger.prices,

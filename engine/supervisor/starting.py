@@ -22,7 +22,6 @@ from mlebench_console.engine.runs.scheduling import Choice, Demand, Free, GpuPoo
 from mlebench_console.engine.settings import EngineSettings
 from mlebench_console.environment.container.redaction import TextRedactor
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem
@@ -246,9 +245,6 @@ class Starter:
 
     def _models_of(self, sweep: Sweep) -> ModelAccess:
         spec, config_file = sweep.spec, self._places.config_file
-        if spec.replay_of is not None:
-            replayed = launching.replayed_attempt(self._database, spec.replay_of)
-            return ModelAccess(protocol.read(replayed / protocol.ORDER, Order).providers, replayed=replayed)
         if not spec.gateway:
             return ModelAccess()
         return ModelAccess(

@@ -36,10 +36,10 @@ from mlebench_console.environment.runner import protocol, runtimes
 from mlebench_console.environment.runner.docker.daemon import build_command, daemon_problems
 from mlebench_console.environment.runner.process import choosing, containers
 from mlebench_console.environment.runner.process.containment import held_limits
-from mlebench_console.environment.runner.protocol import ImageFile, ModelProvider, Order
+from mlebench_console.environment.runner.protocol import ImageFile, ModelProvider
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from mlebench_console.foundation.text import gigabytes, limit_text
-from mlebench_console.state import database, runs, sweeps
+from mlebench_console.state import database, sweeps
 from mlebench_console.state.records import HERE, Sweep, SweepSpec
 
 if TYPE_CHECKING:
@@ -215,8 +215,7 @@ def _agent(
 ) -> Iterator[Check]:
     try:
         agent = launching.agent_of(spec)
-        if spec.replay_of is None:
-            keys_of(providers, environment)
+        keys_of(providers, environment)
         start_command(agent, without_keys(providers, environment, launching.new_token()))
         agent_snapshots.check(agent.folder)
     except Problem as problem:
@@ -230,22 +229,16 @@ def _agent(
     if providers:
         granted = f", granted {_named(spec.model_grants)}" if spec.model_grants else ""
         names = _named(tuple(provider.name for provider in providers))
-        if spec.replay_of is None:
-            yield Check(True, f"model calls to {names} go through the gateway{granted}")
-        else:
-            text = f"model calls are replayed from run {spec.replay_of} ({names}): its runs are not results"
-            yield Check(True, text, warns=True)
+        yield Check(True, f"model calls to {names} go through the gateway{granted}")
     yield from _runtime(spec, agent, providers, places)
 
 
 def _providers(spec: SweepSpec, places: Places) -> tuple[ModelProvider, ...]:
-    """Return the providers of a sweep's gateway, or those of the replayed run.
+    """Return the providers of a sweep's gateway.
 
     Raises:
-        Problem: a provider or a grant is not known, or there is nothing to replay.
+        Problem: a provider or a grant is not known, or something needs the gateway.
     """
-    if spec.replay_of is not None:
-        return _replayed_providers(spec, spec.replay_of, places)
     providers = providers_of(spec.gateway, places.config_file)
     if spec.record_calls and not providers:
         raise UsageProblem("recording model calls needs the gateway", "", "Add --gateway PROVIDER.")
@@ -257,25 +250,6 @@ def _providers(spec: SweepSpec, places: Places) -> tuple[ModelProvider, ...]:
     if unknown:
         raise UsageProblem(f"'{unknown[0]}' can't be granted", "", f"Choose one of {', '.join(Grant)}.")
     return providers
-
-
-def _replayed_providers(spec: SweepSpec, run_id: int, places: Places) -> tuple[ModelProvider, ...]:
-    if spec.gateway or spec.record_calls:
-        raise UsageProblem(
-            "a replay needs no gateway and can't be recorded", "", "Leave out --gateway and --record-calls."
-        )
-    if not database.exists(places.state_dir):
-        raise UsageProblem(f"there is no run {run_id}")
-    with closing(database.open_for_reading(places.state_dir)) as state:
-        folder = launching.replayed_attempt(state, run_id)
-        competition = runs.get(state, run_id).competition_id
-    if spec.competitions and spec.competitions != (competition,):
-        raise UsageProblem(
-            f"run {run_id} is of {competition}",
-            "its model calls can be replayed only there",
-            f"Add -c {competition}.",
-        )
-    return protocol.read(folder / protocol.ORDER, Order).providers
 
 
 def _time_limit(spec: SweepSpec, agent: Agent) -> Iterator[Check]:
@@ -353,7 +327,7 @@ def _without_daemon(
     if image is not None:
         yield Check(True, f"the image {image.name} is exported: {image.path}")
     if kind == protocol.PLAIN:
-        yield from _keys_within_reach(spec, providers)
+        yield from _keys_within_reach(providers)
     else:
         yield from _network(spec, agent, providers, _TO_MODELS)
 
@@ -437,10 +411,10 @@ def _offers(kind: str, agent: Agent, placement: str, places: Places) -> Iterator
         yield Check(True, f"the runtime '{kind}' works on {kinds} of nodes examined")
 
 
-def _keys_within_reach(spec: SweepSpec, providers: tuple[ModelProvider, ...]) -> Iterator[Check]:
+def _keys_within_reach(providers: tuple[ModelProvider, ...]) -> Iterator[Check]:
     """Warn that an agent without isolation, which runs as the operator, can read the gateway's keys."""
     names = tuple(provider.key for provider in providers if provider.key)
-    if names and spec.replay_of is None:
+    if names:
         text = f"agents that are not isolated can read {_named(names)} in the operator's own processes"
         yield Check(True, text, f"Give --runtime {protocol.DOCKER} or {protocol.BUBBLEWRAP}.", warns=True)
 

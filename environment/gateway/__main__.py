@@ -23,7 +23,7 @@ from mlebench_console.environment.gateway.budget import Ledger, SharedAllowance
 from mlebench_console.environment.gateway.dialects import Grant
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
 from mlebench_console.environment.gateway.rates import SharedRate
-from mlebench_console.environment.gateway.recording import Recorder, Replay, Secrets
+from mlebench_console.environment.gateway.recording import Recorder, Secrets
 from mlebench_console.environment.gateway.records import Journal
 from mlebench_console.environment.gateway.server import Gateway, Service
 from mlebench_console.environment.runner import protocol, secrets
@@ -80,16 +80,11 @@ def main() -> int:
     )
     hidden = Secrets((*by_variable.values(), order.model_token))
     recorder = Recorder(attempt / protocol.RECORDED_CALLS, hidden) if order.record_calls else None
-    replay = None
-    if order.replay_of is not None:
-        replay = Replay(attempt / protocol.REPLAY, hidden, run_id=order.replay_of)
     prices = price_table({pattern: TokenPrice(**values) for pattern, values in order.model_prices})
     budget = Budget(order.budget_calls, order.budget_tokens, order.budget_usd)
     ledger = Ledger(budget, prices, SharedAllowance(attempt))
     journal = Journal(attempt, ledger.add)
-    gateway = Gateway(
-        service, journal, ledger, rates=_rates(attempt, order, service), recorder=recorder, replay=replay
-    )
+    gateway = Gateway(service, journal, ledger, rates=_rates(attempt, order, service), recorder=recorder)
     asyncio.run(_serve(attempt, gateway))
     return 0
 

@@ -1,4 +1,4 @@
-"""Recordings of an agent's model calls: written where the order asks for it, and replayed to a later run.
+"""Recordings of an agent's model calls, written where the order asks for it.
 
 A recording contains what agent and gateway exchanged, without the operator's keys and the run's token. It is as
 untrusted as anything else that an agent writes.
@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -26,7 +25,6 @@ MOST_BYTES = 4 << 20
 _MOST_WRITTEN = 1 << 20
 # The size from which on no more calls of an attempt are recorded.
 MOST_FILE_BYTES = 256 << 20
-_SHOWN_CHARACTERS = 60
 _LEVEL = 1  # compressing a prompt of 4 MB takes 40 ms, during which the attempt's other calls wait
 
 
@@ -153,86 +151,6 @@ class Recorder:
         return line.kept
 
 
-class Deviation(Exception):
-    """A call is not the next one of the recording; the message says where they differ."""
-
-
-class Replay:
-    """Serves the recorded calls of a run in their order; calls that overlapped may come in any order."""
-
-    def __init__(self, path: Path, secrets: Secrets, *, run_id: int) -> None:
-        self._secrets = secrets
-        self._of = f"this run replays the model calls of run {run_id}"
-        self._left = sorted(read_recording(path), key=lambda call: call.at)
-        self._served = 0
-
-    def next(
-        self, method: str, provider: str, path: str, query: Mapping[str, str], request: bytes
-    ) -> RecordedCall:
-        """Return the recorded call that matches a request, and remove it from those left.
-
-        Raises:
-            Deviation: the recording has another one next, or none.
-        """
-        if not self._left:
-            raise Deviation(f"{self._of}, which made {self._served:,}; all were served")
-        content = self._secrets.redacted(request)
-        digest = hashlib.sha256(content).hexdigest()
-        first = self._left[0]
-        for call in self._left:
-            if call.at > first.ended_at:
-                break
-            same = (call.method, call.provider, call.path, call.query) == (
-                method,
-                provider,
-                path,
-                dict(query),
-            )
-            if same and call.request_sha256 == digest:
-                if len(answer_of(call)) < call.answer_bytes:
-                    raise Deviation(
-                        f"{self._of}; the answer to call {self._served + 1:,} was too long to be recorded"
-                    )
-                self._left.remove(call)
-                self._served += 1
-                return call
-        requested = f"{method} /{provider}{path}"
-        where = _difference(first, requested, query, content)
-        raise Deviation(f"{self._of} and deviates at call {self._served + 1:,}: {where}")
-
-
-def read_recording(path: Path) -> Iterator[RecordedCall]:
-    """Yield the calls of a recording, skipping invalid lines."""
-    offset, end = -1, 0
-    while end > offset:
-        offset = end
-        lines = jsonlines.read(path, offset)
-        end = lines.offset
-        for line in lines.values:
-            try:
-                yield msgspec.convert(line, RecordedCall)
-            except msgspec.ValidationError:
-                continue
-
-
-def request_of(call: RecordedCall) -> bytes:
-    """Return a call's request, as far as it was kept."""
-    return _unpacked(call.request)
-
-
-def answer_of(call: RecordedCall) -> bytes:
-    """Return a call's answer, as far as it was kept."""
-    return _unpacked(call.answer)
-
-
-def pieces_of(call: RecordedCall) -> Iterator[bytes]:
-    """Yield the pieces of an answer as they came."""
-    content, start = answer_of(call), 0
-    for length in call.pieces:
-        yield content[start : start + length]
-        start += length
-
-
 def _written(content: bytes) -> tuple[int, bytes]:
     """Compress as much of a content as there is room for, and return how many bytes that is, and the result."""
     kept = min(len(content), MOST_BYTES)
@@ -243,61 +161,9 @@ def _written(content: bytes) -> tuple[int, bytes]:
     return kept, packed
 
 
-def _unpacked(packed: bytes) -> bytes:
-    try:
-        return zlib.decompressobj().decompress(packed, MOST_BYTES)
-    except zlib.error:
-        return b""  # not written by a recorder, so it need not match any request
-
-
 def _first(pieces: Iterable[int], length: int) -> Iterator[int]:
     for piece in pieces:
         if length <= 0:
             return
         yield min(piece, length)
         length -= piece
-
-
-def _difference(recorded: RecordedCall, requested: str, query: Mapping[str, str], content: bytes) -> str:
-    expected = f"{recorded.method} /{recorded.provider}{recorded.path}"
-    if expected != requested:
-        return f"{expected} was recorded, {requested[:200]} is requested"
-    if recorded.query != dict(query):
-        return f"the query of {expected} differs"
-    try:
-        before, now = msgspec.json.decode(request_of(recorded)), msgspec.json.decode(content)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return f"the body of {expected} differs"  # the recording is cut
-    return _where(before, now, "") or f"the body of {expected} differs"
-
-
-def _where(before: Any, now: Any, place: str, depth: int = 0) -> str:
-    """Describe the first place where two JSON values differ; empty where they are equal."""
-    if before == now or depth > 100:
-        return ""
-    if isinstance(before, dict) and isinstance(now, dict):
-        for name in dict.fromkeys([*before, *now]):
-            inside = f"{place}.{name}" if place else str(name)
-            if name not in before or name not in now:
-                return f"{inside[:200]} is {'new' if name in now else 'missing'}"
-            if found := _where(before[name], now[name], inside, depth + 1):
-                return found
-    if isinstance(before, list) and isinstance(now, list):
-        for number, (one, other) in enumerate(zip(before, now, strict=False)):
-            if found := _where(one, other, f"{place}[{number}]", depth + 1):
-                return found
-        return f"{place[:200]} has {len(now)} entries instead of {len(before)}"
-    start = 0
-    if isinstance(before, str) and isinstance(now, str):
-        start = next(
-            (at for at, (one, other) in enumerate(zip(before, now, strict=False)) if one != other),
-            min(len(before), len(now)),
-        )
-        before, now = before[start:], now[start:]
-    at = f", character {start + 1:,}" if start else ""
-    return f"{place[:200]}{at}: {_short(before)} was recorded, {_short(now)} is requested"
-
-
-def _short(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."

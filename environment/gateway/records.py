@@ -23,7 +23,7 @@ _CHARACTERS_PER_TOKEN = 4
 _MOST_TOKENS = 1 << 40  # of one call: far more than any model accepts
 
 
-class Outcome(StrEnum):
+class CallOutcome(StrEnum):
     """How a call ended."""
 
     OK = "ok"
@@ -35,12 +35,9 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # not forwarded
     BUDGET = "budget"  # not forwarded, since the run's budget is used up
     SHARED_BUDGET = "shared budget"  # not forwarded, since that of its sweep or experiment is used up
-    DEVIATED = "deviated"  # not forwarded, since the replayed recording has another call next
-    REPLAYED = "replayed"  # answered from a recording, without the provider
 
 
-NOT_SENT = frozenset({Outcome.REFUSED, Outcome.BUDGET, Outcome.SHARED_BUDGET, Outcome.DEVIATED})
-SUCCESSFUL = frozenset({Outcome.OK, Outcome.REPLAYED})
+NOT_SENT = frozenset({CallOutcome.REFUSED, CallOutcome.BUDGET, CallOutcome.SHARED_BUDGET})
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class ModelCall:
     at: float
     provider: str
     api: str
-    outcome: Outcome
+    outcome: CallOutcome
     asked_model: str = ""
     model: str = ""
     status: int = 0
@@ -254,7 +251,7 @@ def _lost(call: OpenCall) -> ModelCall:
         call.at,
         call.provider,
         call.api,
-        Outcome.LOST,
+        CallOutcome.LOST,
         asked_model=call.asked_model,
         stream=call.stream,
         usage=Usage(input_tokens=estimated_tokens(call.input_characters), output_tokens=0),

@@ -35,20 +35,13 @@ from mlebench_console.environment.gateway.dialects import (
     Usage,
 )
 from mlebench_console.environment.gateway.rates import SharedRate
-from mlebench_console.environment.gateway.recording import (
-    Deviation,
-    RecordedCall,
-    Recorder,
-    Replay,
-    Tape,
-    pieces_of,
-)
+from mlebench_console.environment.gateway.recording import Recorder, Tape
 from mlebench_console.environment.gateway.records import (
+    CallOutcome,
     Journal,
     ModelCall,
     OpenCall,
     OpenState,
-    Outcome,
     estimated_tokens,
     new_id,
 )
@@ -104,7 +97,7 @@ class _Refusal(Exception):
     """A call that the gateway answers itself."""
 
     def __init__(
-        self, status: int, text: str, kind: str = "request", outcome: Outcome = Outcome.REFUSED
+        self, status: int, text: str, kind: str = "request", outcome: CallOutcome = CallOutcome.REFUSED
     ) -> None:
         super().__init__(text)
         self.status = status
@@ -147,7 +140,7 @@ class _Call:
             self.input_characters,
         )
 
-    def ended(self, outcome: Outcome, answer: AnswerReader, problem: str = "") -> ModelCall:
+    def ended(self, outcome: CallOutcome, answer: AnswerReader, problem: str = "") -> ModelCall:
         usage, is_estimated = self._usage(outcome, answer)
         return ModelCall(
             self.id,
@@ -172,11 +165,11 @@ class _Call:
             problem=(problem or answer.error)[:_PROBLEM_CHARACTERS],
         )
 
-    def _usage(self, outcome: Outcome, answer: AnswerReader) -> tuple[Usage, bool]:
+    def _usage(self, outcome: CallOutcome, answer: AnswerReader) -> tuple[Usage, bool]:
         """Return a call's usage, and whether it is an estimate."""
         reported = answer.usage
-        has_worked = outcome in (Outcome.OK, Outcome.CUT, Outcome.CANCELLED)
-        is_complete = outcome is Outcome.OK or bool(answer.stop_reason)
+        has_worked = outcome in (CallOutcome.OK, CallOutcome.CUT, CallOutcome.CANCELLED)
+        is_complete = outcome is CallOutcome.OK or bool(answer.stop_reason)
         if not has_worked or self.route.api is Api.UNCOUNTED or (reported.is_known and is_complete):
             return reported, False
         seen = 0 if self.route.api is Api.EMBEDDINGS else estimated_tokens(answer.characters)
@@ -205,12 +198,10 @@ class Gateway:
         allowance_seconds: float = ALLOWANCE_SECONDS,
         rates: Mapping[str, SharedRate] | None = None,
         recorder: Recorder | None = None,
-        replay: Replay | None = None,
     ) -> None:
         self._service = service
         self._ledger = ledger
         self._recorder = recorder
-        self._replay = replay
         self._providers = {provider.name: provider for provider in service.providers}
         self._journal = journal
         self._drain_seconds = drain_seconds
@@ -252,15 +243,13 @@ class Gateway:
             route, query = self._route_of(request, provider, path)
             call = _Call(provider, route)
             if self._journal.is_full:
-                raise _Refusal(429, "The record of this run's model calls is full.", "quota", Outcome.BUDGET)
+                raise _Refusal(
+                    429, "The record of this run's model calls is full.", "quota", CallOutcome.BUDGET
+                )
             sent = None
             if request.method == "POST":
                 sent = self._checked(call, await self._read_body(request))
             content = b"" if sent is None else sent.content
-            if self._replay is not None:
-                return await self._serve_recorded(
-                    request, call, self._recorded(call, request, query, content)
-                )
         except _Refusal as refusal:
             return self._refuse(provider, call, refusal)
         held = call.request_bytes
@@ -429,7 +418,7 @@ class Gateway:
             except OverBudget as error:
                 # The status with which providers report a used-up quota; 400 is Anthropic's.
                 status = 400 if call.provider.dialect == Dialect.ANTHROPIC else 429
-                outcome = Outcome.SHARED_BUDGET if error.is_shared else Outcome.BUDGET
+                outcome = CallOutcome.SHARED_BUDGET if error.is_shared else CallOutcome.BUDGET
                 raise _Refusal(status, _sentence(error), "quota", outcome) from None
             except OSError as error:
                 text = f"The gateway can't ask for more of the budget: {error.strerror}."
@@ -454,38 +443,10 @@ class Gateway:
             self._journal.end(call.ended(refusal.outcome, AnswerReader(call.route.api), str(refusal)))
         body = dialects.error_body(dialect, str(refusal), kind=refusal.kind, status=refusal.status)
         answer = web.Response(status=refusal.status, body=msgspec.json.encode(body), content_type=_JSON)
-        if refusal.outcome in (Outcome.BUDGET, Outcome.SHARED_BUDGET, Outcome.DEVIATED):
+        if refusal.outcome in (CallOutcome.BUDGET, CallOutcome.SHARED_BUDGET):
             answer.headers["x-should-retry"] = "false"
         if refusal.status == 413:
             answer.force_close()  # the rest of the body is not read
-        return answer
-
-    def _recorded(
-        self, call: _Call, request: web.BaseRequest, query: Mapping[str, str], content: bytes
-    ) -> RecordedCall:
-        assert self._replay is not None
-        try:
-            return self._replay.next(request.method, call.provider.name, call.route.path, query, content)
-        except Deviation as error:
-            raise _Refusal(400, _sentence(error), "request", Outcome.DEVIATED) from None
-
-    async def _serve_recorded(
-        self, request: web.BaseRequest, call: _Call, recorded: RecordedCall
-    ) -> web.StreamResponse:
-        """Send a recorded answer in the same pieces, breaking off where it broke off."""
-        answer = web.StreamResponse(status=recorded.status, headers=recorded.headers)
-        call.status = recorded.status
-        reader = AnswerReader(call.route.api)
-        try:
-            await answer.prepare(request)
-            for piece in pieces_of(recorded):
-                self._count_bytes(call, piece)
-                await answer.write(piece)
-            if not recorded.is_whole and request.transport is not None:
-                request.transport.abort()
-        finally:
-            if call.route.api is not Api.UNCOUNTED:
-                self._journal.end(call.ended(Outcome.REPLAYED, reader))
         return answer
 
     async def _send(
@@ -498,7 +459,7 @@ class Gateway:
     ) -> web.StreamResponse:
         """Send a call to its provider and forward the answer; whatever happens, it is counted once."""
         reader = AnswerReader(call.route.api)
-        outcome, problem = Outcome.CANCELLED, ""
+        outcome, problem = CallOutcome.CANCELLED, ""
         answer: web.StreamResponse | None = None
         try:
             async with self._session.request(
@@ -514,7 +475,7 @@ class Gateway:
                 if upstream.status in (401, 403) or 300 <= upstream.status < 400:
                     # An agent can't correct this, and some providers quote parts of the key in their answer.
                     problem = f"The provider answers the operator's key with status {upstream.status}."
-                    outcome = Outcome.ERROR
+                    outcome = CallOutcome.ERROR
                     status = upstream.status if upstream.status >= 400 else 502
                     return self._own_error(call, status, problem)
                 headers = _returned_headers(upstream)
@@ -525,16 +486,16 @@ class Gateway:
                 if call.tape is not None:
                     call.tape.is_whole = True
                 if call.status >= 400:
-                    outcome = Outcome.ERROR
+                    outcome = CallOutcome.ERROR
                 elif not call.undelivered:  # some clients close the connection once they have everything
-                    outcome = Outcome.OK
+                    outcome = CallOutcome.OK
                 return answer
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            outcome, problem = Outcome.CUT, f"the answer broke off ({type(error).__name__})"
+            outcome, problem = CallOutcome.CUT, f"the answer broke off ({type(error).__name__})"
             if answer is None or not answer.prepared:
                 problem = f"The provider gives no answer ({type(error).__name__})."
                 if _is_unreachable(error):
-                    outcome = Outcome.UNREACHABLE
+                    outcome = CallOutcome.UNREACHABLE
                     problem = f"The provider can't be reached ({type(error).__name__})."
                 return self._own_error(call, 502, problem)
             if request.transport is not None:

@@ -41,7 +41,6 @@ OPEN_CALLS = "model_calls.open.jsonl"
 ALLOWANCE = "allowance.json"
 ALLOWANCE_REQUEST = "allowance_wanted.json"
 RECORDED_CALLS = "recorded_calls.jsonl"
-REPLAY = "replay.jsonl"
 GATEWAY_LOCK = "gateway.lock"
 GATEWAY_LOG = "gateway.log"
 # What the proxy writes lies apart, because its container gets that folder alone.
@@ -211,7 +210,6 @@ class Order:
         budget_calls, budget_tokens, budget_usd: the limits of its model calls; None for no limit.
         model_prices: the operator's own prices, by patterns of models' names.
         record_calls: whether requests and answers are recorded.
-        replay_of: the run whose recorded calls are replayed instead of calling providers; None for none.
         image_file: the agent's image as one file, for runtimes that need no daemon; None without one.
     """
 
@@ -265,7 +263,6 @@ class Order:
     budget_usd: float | None = None
     model_prices: tuple[tuple[str, dict[str, float]], ...] = ()
     record_calls: bool = False
-    replay_of: int | None = None
     gpus: int = 0
     image_file: ImageFile | None = None
 

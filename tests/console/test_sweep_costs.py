@@ -21,10 +21,9 @@ from mlebench_console.console.views.calls import (
 from mlebench_console.engine.model_costs import Spending, spending_of
 from mlebench_console.environment.gateway.dialects import Usage
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
-from mlebench_console.environment.gateway.records import Journal, ModelCall, Outcome
+from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.environment.runner import protocol
-from mlebench_console.state.lifecycle import Outcome as RunOutcome
-from mlebench_console.state.lifecycle import RunState, SweepState
+from mlebench_console.state.lifecycle import Outcome, RunState, SweepState
 from mlebench_console.state.records import Run, Sweep
 from mlebench_console.state.usage.model_calls import ModelUse, UseOfRun
 from tests.engine.scoreboard.worlds import SPEC
@@ -40,7 +39,7 @@ SWEEP = Sweep(
 )
 
 
-def run(run_id: int, state: RunState, outcome: RunOutcome | None = None) -> Run:
+def run(run_id: int, state: RunState, outcome: Outcome | None = None) -> Run:
     started = None if state is RunState.QUEUED else 0.0
     return Run(
         *(
@@ -81,8 +80,8 @@ def use(
 
 def test_what_is_to_come_is_told_by_runs_that_have_ended() -> None:
     found = [
-        run(1, RunState.FINISHED, RunOutcome.GOLD),
-        run(2, RunState.FINISHED, RunOutcome.NO_SUBMISSION),
+        run(1, RunState.FINISHED, Outcome.GOLD),
+        run(2, RunState.FINISHED, Outcome.NO_SUBMISSION),
         run(3, RunState.RUNNING),
         run(4, RunState.QUEUED),
     ]
@@ -106,7 +105,7 @@ def test_before_the_first_end_running_runs_tell_by_their_pace() -> None:
 
 
 def test_nothing_is_projected_from_a_cost_that_is_not_known() -> None:
-    found = [run(1, RunState.FINISHED, RunOutcome.GOLD), run(2, RunState.QUEUED)]
+    found = [run(1, RunState.FINISHED, Outcome.GOLD), run(2, RunState.QUEUED)]
     costs = sweep_costs(SWEEP, found, {1: [use(1, 3), use(1, 1, model="new")]}, PRICES, 1)
     assert costs is not None
     assert (costs.projected, costs.per_medal, costs.spending.least_cost) == (None, None, 3)
@@ -119,7 +118,7 @@ def test_a_sweep_without_a_gateway_has_no_costs() -> None:
 
 
 def test_an_ended_sweep_projects_nothing() -> None:
-    costs = sweep_costs(SWEEP, [run(1, RunState.FINISHED, RunOutcome.GOLD)], {1: [use(1, 3)]}, PRICES, 1)
+    costs = sweep_costs(SWEEP, [run(1, RunState.FINISHED, Outcome.GOLD)], {1: [use(1, 3)]}, PRICES, 1)
     assert costs is not None
     assert costs.projected is None
 
@@ -157,7 +156,7 @@ def test_a_file_of_calls_is_read_on_and_only_its_last_calls_are_kept(tmp_path: P
     journal = Journal(tmp_path)
     usage = Usage(input_tokens=1, output_tokens=1)
 
-    def call(number: int, outcome: Outcome = Outcome.OK) -> None:
+    def call(number: int, outcome: CallOutcome = CallOutcome.OK) -> None:
         journal.end(
             ModelCall(
                 str(number),
@@ -174,7 +173,7 @@ def test_a_file_of_calls_is_read_on_and_only_its_last_calls_are_kept(tmp_path: P
     for number in range(1, 6):
         call(number)
     first = read_on(tmp_path, CallHistory(), kept=3)
-    call(6, Outcome.REFUSED)
+    call(6, CallOutcome.REFUSED)
     with (tmp_path / protocol.MODEL_CALLS).open("a") as stream:
         stream.write('{"torn')
     second = read_on(tmp_path, first, kept=3)

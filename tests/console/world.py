@@ -14,8 +14,7 @@ from mlebench_console.engine.places import Places
 from mlebench_console.engine.runs.intake import use_of
 from mlebench_console.environment.gateway.dialects import Usage
 from mlebench_console.environment.gateway.prices import price_table
-from mlebench_console.environment.gateway.records import Journal, ModelCall
-from mlebench_console.environment.gateway.records import Outcome as CallOutcome
+from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.code_snapshots import CodeSnapshots
 from mlebench_console.foundation.files import remove_tree

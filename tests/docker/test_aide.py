@@ -21,7 +21,7 @@ from mlebench_console.engine.places import own_agents_folder
 from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.scoreboard import own_evidence, row_of
 from mlebench_console.environment.gateway import records
-from mlebench_console.environment.gateway.records import Outcome as CallOutcome
+from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner import protocol
 from mlebench_console.state import database
 from mlebench_console.state.lifecycle import Outcome

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.environment.gateway import records
-from mlebench_console.environment.gateway.records import Outcome
+from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner import protocol
 from tests.docker.harness import DockerHarness
 from tests.engine.harness import SUBMIT, eventually, kill_holder
@@ -61,6 +61,6 @@ def test_a_container_calls_models_by_its_gateway_which_may_be_killed(
     assert hunted["found"] == []
     assert hunted["answered"] > 50
     calls = records.read_calls(docker.folder(run) / protocol.MODEL_CALLS)
-    assert [call.outcome for call in calls[:3]] == [Outcome.OK, Outcome.LOST, Outcome.OK]
+    assert [call.outcome for call in calls[:3]] == [CallOutcome.OK, CallOutcome.LOST, CallOutcome.OK]
     assert_nothing_holds(docker.places.state_dir, KEY)
     docker.until_clean()

@@ -11,7 +11,7 @@ from mlebench_console.engine.model_costs import spending_of
 from mlebench_console.engine.runs.intake import use_of
 from mlebench_console.environment.gateway.dialects import Usage
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
-from mlebench_console.environment.gateway.records import ModelCall, Outcome
+from mlebench_console.environment.gateway.records import CallOutcome, ModelCall
 from mlebench_console.state import database, runs, transitions
 from mlebench_console.state.usage import model_calls
 from tests.engine.scoreboard.worlds import SPEC
@@ -22,7 +22,7 @@ PRICES = price_table({"m": TokenPrice(1, 1, long_prompt=200_000, long_input=3, f
 
 def call(tokens: int, service: str) -> ModelCall:
     usage = Usage(input_tokens=tokens, output_tokens=0)
-    return ModelCall("id", 1.0, "openai", "chat", Outcome.OK, "m", "m", service_tier=service, usage=usage)
+    return ModelCall("id", 1.0, "openai", "chat", CallOutcome.OK, "m", "m", service_tier=service, usage=usage)
 
 
 def test_calls_of_several_tiers_are_added_up_each_at_its_price(tmp_path: Path) -> None:
@@ -49,4 +49,4 @@ def test_budgets_are_charged_for_versions_without_a_price_what_was_asked_for_cos
     spent = spending_of([use], PRICES)
     assert spent.cost is None
     assert spent.charged == pytest.approx(0.1)
-    assert use_of(1, replace(asked, outcome=Outcome.BUDGET), PRICES).charged == 0.0
+    assert use_of(1, replace(asked, outcome=CallOutcome.BUDGET), PRICES).charged == 0.0

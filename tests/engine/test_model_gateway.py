@@ -14,7 +14,7 @@ from aiohttp import web
 
 from mlebench_console.environment.gateway import records
 from mlebench_console.environment.gateway.dialects import Usage
-from mlebench_console.environment.gateway.records import Outcome
+from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner import protocol
 from mlebench_console.state import database, events
 from mlebench_console.state.usage import model_calls
@@ -136,9 +136,9 @@ def test_an_agent_reaches_models_without_a_key_and_a_killed_gateway_counts_no_ca
     assert json.loads((code / "second").read_text()) == TEXT
     folder = harness.folder(run)
     calls = records.read_calls(folder / protocol.MODEL_CALLS)
-    assert [call.outcome for call in calls[:3]] == [Outcome.OK, Outcome.LOST, Outcome.OK]
+    assert [call.outcome for call in calls[:3]] == [CallOutcome.OK, CallOutcome.LOST, CallOutcome.OK]
     assert calls[0].usage == Usage(20, 5, None, None, 9, 4)
-    whole = sum(call.outcome is Outcome.OK and call.model == "plain-2026" for call in calls)
+    whole = sum(call.outcome is CallOutcome.OK and call.model == "plain-2026" for call in calls)
     assert 2 < whole < len(calls)
     uses = {use.model: use for use in used(harness, run.id)}
     counted = {name: (use.calls, use.errors, use.estimated) for name, use in uses.items()}

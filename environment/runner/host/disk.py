@@ -158,7 +158,7 @@ def _go_on(steps: Generator[None, None, DiskUse | None]) -> tuple[DiskUse | None
 
 
 # Recordings, which the agent neither writes nor sees, and data that it only reads.
-_OURS = (protocol.RECORDED_CALLS, protocol.REPLAY, protocol.DATASET)
+_OURS = (protocol.RECORDED_CALLS, protocol.DATASET)
 _COPIES = (protocol.SNAPSHOTS, protocol.CODE_SNAPSHOTS)
 
 

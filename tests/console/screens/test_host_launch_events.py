@@ -247,10 +247,10 @@ async def test_a_sweep_is_composed_and_launched(
         await console.press("ctrl+t")
         see_running_engine(console)
         await console.sees("the engine is running with 4 slots")
-        for field, text in (("gateway", "openai"), ("budget_usd", "2.5"), ("replay", "x")):
+        for field, text in (("gateway", "openai"), ("budget_usd", "2.5"), ("budget_calls", "x")):
             console.app.screen.query_one(f"#{field}").focus()
             await console.press(*text)
-        await console.sees("replay of run: 'x' is not a whole number, 1 or more")
+        await console.sees("model calls a run: 'x' is not a whole number, 1 or more")
         await console.press("backspace")
         await console.sees("66 runs")
         await console.press("ctrl+l")

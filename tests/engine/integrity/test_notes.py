@@ -10,7 +10,7 @@ import pytest
 
 from mlebench_console.engine.integrity import facts
 from mlebench_console.engine.integrity.material import Subject
-from mlebench_console.environment.gateway.records import Journal, ModelCall, Outcome
+from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.environment.runner import protocol
 from mlebench_console.state.database import Database
 from mlebench_console.state.integrity import Finding, Severity
@@ -55,7 +55,7 @@ def test_model_calls_are_noted_with_those_that_were_not_passed_on(state: Databas
     subject = subject_of(state, MadeRun())
     assert_noted(list(facts.model_calls(subject)), "")
     journal = Journal(subject.folder)
-    for number, outcome in enumerate((Outcome.OK, Outcome.OK, Outcome.BUDGET)):
+    for number, outcome in enumerate((CallOutcome.OK, CallOutcome.OK, CallOutcome.BUDGET)):
         journal.end(
             ModelCall(str(number), 1.0, "openai", "chat", outcome, "m", request_bytes=70, answer_bytes=30)
         )

@@ -15,7 +15,7 @@ from mlebench_console.environment.gateway.budget import (
 )
 from mlebench_console.environment.gateway.dialects import Usage
 from mlebench_console.environment.gateway.prices import TokenPrice, price_table
-from mlebench_console.environment.gateway.records import Journal, ModelCall, OpenCall, Outcome
+from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall, OpenCall
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import AllowanceRequest, RunAllowance
 from mlebench_console.foundation import files
@@ -25,7 +25,7 @@ PRICES = price_table({"dear": TokenPrice(10, 10)})
 HALF = Usage(input_tokens=25_000, output_tokens=25_000)  # of a dollar
 
 
-def ended(number: int, usage: Usage, outcome: Outcome = Outcome.OK) -> ModelCall:
+def ended(number: int, usage: Usage, outcome: CallOutcome = CallOutcome.OK) -> ModelCall:
     return ModelCall(str(number), 1.0, "openai", "chat", outcome, "dear", "dear", 200, usage=usage)
 
 
@@ -33,7 +33,7 @@ def test_calls_are_let_through_until_their_number_is_reached() -> None:
     ledger = Ledger(Budget(calls=2), PRICES)
     ledger.admit("1", "dear", 10, 10)
     ledger.add(ended(1, HALF))
-    ledger.add(ended(7, Usage(), Outcome.REFUSED))
+    ledger.add(ended(7, Usage(), CallOutcome.REFUSED))
     ledger.admit("2", "dear", 10, 10)
     with pytest.raises(OverBudget, match="used up: 2 calls"):
         ledger.admit("3", "dear", 10, 10)

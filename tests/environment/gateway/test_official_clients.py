@@ -17,7 +17,7 @@ import pytest
 from mlebench_console.environment.container import relay as relaying
 from mlebench_console.environment.gateway import records
 from mlebench_console.environment.gateway.dialects import Usage
-from mlebench_console.environment.gateway.records import Outcome
+from mlebench_console.environment.gateway.records import CallOutcome
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.gateway import GatewayKeeper
 from tests.engine.harness import kill_holder
@@ -30,11 +30,11 @@ __all__ = ["start"]
 
 _PATIENCE_SECONDS = 120.0
 CALLED = [TOOL, ARGUMENTS]
-OK, ESTIMATED = (Outcome.OK, False), (Outcome.OK, True)
-ERROR = (Outcome.ERROR, False)
+OK, ESTIMATED = (CallOutcome.OK, False), (CallOutcome.OK, True)
+ERROR = (CallOutcome.ERROR, False)
 
 # What each call gives, and how it is counted; None where it is not, as it costs nothing.
-Expected = dict[str, tuple[Any, tuple[Outcome, bool] | None]]
+Expected = dict[str, tuple[Any, tuple[CallOutcome, bool] | None]]
 _USUAL: Expected = {
     **{f"{kind} {model}": (TEXT, OK) for model in ("plain", "pings", "huge") for kind in ("whole", "stream")},
     "tools": (CALLED, OK),
@@ -45,12 +45,12 @@ _USUAL: Expected = {
     "retried": (TEXT, OK),
     "busy": (429, ERROR),
     "broken": (503, ERROR),
-    "cut": ("RemoteProtocolError", (Outcome.CUT, True)),
-    "web search": (400, (Outcome.REFUSED, False)),
+    "cut": ("RemoteProtocolError", (CallOutcome.CUT, True)),
+    "web search": (400, (CallOutcome.REFUSED, False)),
     "wrong key": (401, None),
 }
 _UNREPORTED: Expected = {f"{kind} no-usage": (TEXT, ESTIMATED) for kind in ("whole", "stream")}
-_CANCELLED = (Outcome.CANCELLED, True)
+_CANCELLED = (CallOutcome.CANCELLED, True)
 EXPECTED: dict[str, Expected] = {
     "openai": {
         **{name: value for name, value in _USUAL.items() if name != "count"},
@@ -168,7 +168,7 @@ async def test_a_killed_gateway_breaks_a_stream_off_and_the_next_call_is_served(
     assert (told["begun"], told["next"]) == ("assistant", TEXT)
     assert told["broken"]["error"] in ("RemoteProtocolError", "ReadError"), told
     calls = records.read_calls(attempt / protocol.MODEL_CALLS)
-    assert [call.outcome for call in calls] == [Outcome.LOST, Outcome.OK]
+    assert [call.outcome for call in calls] == [CallOutcome.LOST, CallOutcome.OK]
     assert (calls[0].estimated, calls[1].usage) == (True, Usage(20, 5, None, None, 9, 4))
     assert len(between.provider.asked) == 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,19 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 from aiohttp import web
 
+from mlebench_console.environment.container.redaction import MARK
 from mlebench_console.environment.gateway import records
 from mlebench_console.environment.gateway.budget import Ledger
 from mlebench_console.environment.gateway.dialects import Grant, Usage
 from mlebench_console.environment.gateway.prices import price_table
 from mlebench_console.environment.gateway.rates import SharedRate
-from mlebench_console.environment.gateway.recording import Recorder, Replay, Secrets, read_recording
-from mlebench_console.environment.gateway.records import Journal, ModelCall, Outcome
+from mlebench_console.environment.gateway.recording import RecordedCall, Recorder, Secrets
+from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.environment.gateway.server import Gateway, Service
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import ModelProvider
+from mlebench_console.foundation import jsonlines
 from mlebench_console.foundation.amounts import Budget
 from tests.clocks import HandClock
 from tests.environment.gateway import provider as loopback
@@ -85,7 +89,6 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
             drain_seconds: float = 5.0,
             budget: Budget | None = None,
             recorder: Recorder | None = None,
-            replay: Replay | None = None,
             rates: Mapping[str, SharedRate] | None = None,
         ) -> Between:
             provider = Provider()
@@ -106,7 +109,6 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
                 drain_seconds=drain_seconds,
                 rates=rates,
                 recorder=recorder,
-                replay=replay,
             )
             own = await gateway.open()
             here = await stack.enter_async_context(serving(own))
@@ -164,7 +166,7 @@ async def test_an_answer_passes_unchanged_and_its_usage_is_counted(
     expected = USAGE
     if api == "messages":
         expected = Usage(20, 5, 3, 2, 9)
-    assert (call.usage, call.estimated, call.outcome) == (expected, False, Outcome.OK)
+    assert (call.usage, call.estimated, call.outcome) == (expected, False, CallOutcome.OK)
     assert (call.api, call.asked_model, call.model) == (api, model, f"{model}-2026")
     assert call.stop_reason in ("stop", "completed", "end_turn", "STOP")
     assert (call.status, call.stream) == (200, stream)
@@ -241,7 +243,7 @@ async def test_a_provider_that_wants_to_be_asked_later_is_heard(start: Start) ->
         assert "Set-Cookie" not in answer.headers
     assert KEY.encode() not in content
     call = await between.call()
-    assert (call.outcome, call.status, call.retry_after) == (Outcome.ERROR, 429, 7.0)
+    assert (call.outcome, call.status, call.retry_after) == (CallOutcome.ERROR, 429, 7.0)
     assert call.usage == Usage()
     assert "slow down" in call.problem
     assert KEY not in call.problem
@@ -253,7 +255,7 @@ async def test_a_stream_that_breaks_off_breaks_off_for_the_agent_too(start: Star
         async with between.post(*asking("chat", "cut", stream=True)) as answer:
             await answer.read()
     call = await between.call()
-    assert (call.outcome, call.estimated) == (Outcome.CUT, True)
+    assert (call.outcome, call.estimated) == (CallOutcome.CUT, True)
 
 
 async def test_what_a_cancelled_call_has_used_is_read_to_its_end(start: Start) -> None:
@@ -265,7 +267,7 @@ async def test_what_a_cancelled_call_has_used_is_read_to_its_end(start: Start) -
     await between.provider.reached_pause.wait()
     between.provider.go_on.set()
     call = await between.call()
-    assert (call.outcome, call.usage, call.estimated) == (Outcome.CANCELLED, USAGE, False)
+    assert (call.outcome, call.usage, call.estimated) == (CallOutcome.CANCELLED, USAGE, False)
 
 
 async def test_a_provider_is_not_kept_busy_for_an_agent_that_has_gone(start: Start) -> None:
@@ -274,7 +276,7 @@ async def test_a_provider_is_not_kept_busy_for_an_agent_that_has_gone(start: Sta
         await answer.content.readuntil(b"\n\n")
         answer.close()
     call = await between.call()
-    assert (call.outcome, call.estimated) == (Outcome.CANCELLED, True)
+    assert (call.outcome, call.estimated) == (CallOutcome.CANCELLED, True)
     assert call.usage.input_tokens == 20, "which the stream said at its beginning"
     assert between.provider.streams_ended == 0
 
@@ -285,7 +287,7 @@ async def test_a_provider_that_is_away_is_told_of_and_not_charged(start: Start) 
         assert answer.status == 502
         assert "can't be reached" in (await answer.json())["error"]["message"]
     call = await between.call()
-    assert (call.outcome, call.usage) == (Outcome.UNREACHABLE, Usage())
+    assert (call.outcome, call.usage) == (CallOutcome.UNREACHABLE, Usage())
 
 
 async def test_a_redirect_is_not_followed_with_the_key(start: Start) -> None:
@@ -460,7 +462,7 @@ async def test_what_reaches_the_web_through_a_provider_is_refused_unless_granted
         text = await answer.text()
     assert not between.provider.asked
     call = await between.call()
-    assert call.outcome is Outcome.REFUSED
+    assert call.outcome is CallOutcome.REFUSED
     assert call.asked_model == more.get("model", "plain")
     if grant is not None:
         assert grant in text
@@ -574,7 +576,7 @@ async def test_a_used_up_budget_is_answered_as_the_provider_would(
         assert word in await answer.text()
         assert answer.headers["x-should-retry"] == "false"
     assert len(between.provider.asked) == 1
-    assert [call.outcome for call in between.calls] == [Outcome.OK, Outcome.BUDGET]
+    assert [call.outcome for call in between.calls] == [CallOutcome.OK, CallOutcome.BUDGET]
 
 
 async def test_models_are_listed_and_cost_nothing(start: Start) -> None:
@@ -588,13 +590,13 @@ def test_a_call_under_way_when_the_gateway_died_counts_once(tmp_path: Path) -> N
     journal = Journal(tmp_path)
     done = records.OpenCall("1", 1.0, "openai", "chat", "plain", False, 100, 80)
     journal.begin(done)
-    journal.end(ModelCall("1", 1.0, "openai", "chat", Outcome.OK, usage=USAGE))
+    journal.end(ModelCall("1", 1.0, "openai", "chat", CallOutcome.OK, usage=USAGE))
     journal.begin(records.OpenCall("2", 2.0, "openai", "chat", "plain", True, 100, 80))
     for _ in range(2):
         assert Journal(tmp_path).totals == records.Totals(calls=2, tokens=29 + 20)
     kept = {call.id: call for call in records.read_calls(tmp_path / protocol.MODEL_CALLS)}
     assert kept["1"].usage == USAGE
-    assert (kept["2"].outcome, kept["2"].estimated) == (Outcome.LOST, True)
+    assert (kept["2"].outcome, kept["2"].estimated) == (CallOutcome.LOST, True)
 
 
 async def answered(between: Between, path: str, body: Any) -> tuple[int, bytes, bool]:
@@ -609,7 +611,11 @@ async def answered(between: Between, path: str, body: Any) -> tuple[int, bytes, 
         return answer.status, content, True
 
 
-async def test_recorded_calls_are_served_again_as_they_came_and_without_a_provider(
+def recorded(path: Path) -> list[RecordedCall]:
+    return [msgspec.convert(line, RecordedCall) for line in jsonlines.read(path).values]
+
+
+async def test_a_recording_has_what_was_asked_and_answered_in_its_pieces_without_secrets(
     start: Start, tmp_path: Path
 ) -> None:
     recording = tmp_path / protocol.RECORDED_CALLS
@@ -621,68 +627,23 @@ async def test_recorded_calls_are_served_again_as_they_came_and_without_a_provid
         asking("generateContent", "busy", stream=False),
         ("/openai/v1/chat/completions", {"model": "plain", "messages": [{"role": "user", "content": TOKEN}]}),
     ]
-    first = [await answered(between, *each) for each in asked]
-    assert [status for status, _, _ in first] == [200, 200, 200, 429, 200]
-    assert [whole for _, _, whole in first] == [True, True, False, True, True]
+    answers = [await answered(between, *each) for each in asked]
+    assert [status for status, _, _ in answers] == [200, 200, 200, 429, 200]
     assert [call.recorded for call in between.calls] == ["whole"] * 5
-    assert KEY.encode() not in b"".join(each.request + each.answer for each in read_recording(recording))
-    assert not any(secret in recording.read_text() for secret in (KEY, TOKEN))
-
-    for name in (protocol.MODEL_CALLS, protocol.OPEN_CALLS):
-        (tmp_path / name).unlink()
-    replay = Replay(recording, Secrets(["another-key", TOKEN]), run_id=12)
-    again = await start(replay=replay, url="http://127.0.0.1:1")
-    assert [await answered(again, *each) for each in asked] == first
-    assert {(call.outcome, call.usage) for call in again.calls} == {(Outcome.REPLAYED, Usage())}
-    status, content, _ = await answered(again, *asked[0])
-    assert (status, "which made 5; all were served" in content.decode()) == (400, True)
-
-
-@pytest.mark.parametrize(
-    ("path", "change", "where"),
-    [
-        ("/openai/v1/chat/completions", {"temperature": 1}, "call 1: temperature is new"),
-        ("/openai/v1/chat/completions", {"model": "plain-2"}, "call 1: model, character 6: "),
-        (
-            "/openai/v1/chat/completions",
-            {"messages": [{"role": "user", "content": "Say goodbye."}]},
-            'call 1: messages[0].content, character 5: "hello, please." was recorded, "goodbye." is requested',
-        ),
-        ("/openai/v1/chat/completions", {"messages": []}, "messages has 0 entries instead of 1"),
-        (
-            "/openai/v1/completions",
-            {},
-            "/openai/chat/completions was recorded, POST /openai/completions is requested",
-        ),
-    ],
-)
-async def test_a_replay_says_where_an_agent_deviates_and_goes_on_when_it_does_not(
-    start: Start, tmp_path: Path, path: str, change: dict[str, Any], where: str
-) -> None:
-    recording = tmp_path / protocol.RECORDED_CALLS
-    between = await start(recorder=Recorder(recording, Secrets([KEY, TOKEN])))
-    known, body = asking("chat", "plain", stream=False)
-    first = await answered(between, known, body)
-    again = await start(replay=Replay(recording, Secrets([]), run_id=12), url="http://127.0.0.1:1")
-    status, content, _ = await answered(again, path, {**body, **change})
-    message = json.loads(content)["error"]["message"]
-    assert (status, where in message) == (400, True), message
-    assert message.startswith("This run replays the model calls of run 12")
-    assert again.calls[-1].outcome is Outcome.DEVIATED
-    assert await answered(again, known, body) == first
-
-
-async def test_calls_that_overlapped_may_come_in_another_order(start: Start, tmp_path: Path) -> None:
-    recording = tmp_path / protocol.RECORDED_CALLS
-    between = await start(recorder=Recorder(recording, Secrets([])))
-    slow, quick = asking("chat", "pause", stream=True), asking("chat", "plain", stream=False)
-    waiting = asyncio.ensure_future(answered(between, *slow))
-    await between.provider.reached_pause.wait()
-    during = await answered(between, *quick)
-    between.provider.go_on.set()
-    before = await waiting
-    again = await start(replay=Replay(recording, Secrets([]), run_id=1), url="http://127.0.0.1:1")
-    assert [await answered(again, *quick), await answered(again, *slow)] == [during, before]
+    found = recorded(recording)
+    contents = [zlib.decompress(call.answer) for call in found]
+    assert [
+        (call.status, content, call.is_whole) for call, content in zip(found, contents, strict=True)
+    ] == answers
+    assert [sum(call.pieces) for call in found] == [len(content) for content in contents]
+    assert [call.at for call in found] == sorted(call.at for call in found)
+    requests = [zlib.decompress(call.request) for call in found]
+    assert json.loads(requests[1]) == asked[1][1]
+    assert MARK.encode() in requests[-1]
+    secrets = [secret.encode() for secret in (KEY, TOKEN)]
+    assert not any(
+        secret in text for secret in secrets for text in (*requests, *contents, recording.read_bytes())
+    )
 
 
 async def test_what_a_recording_has_no_room_for_is_marked(
@@ -691,15 +652,12 @@ async def test_what_a_recording_has_no_room_for_is_marked(
     recording = tmp_path / protocol.RECORDED_CALLS
     between = await start(recorder=Recorder(recording, Secrets([])))
     await answered(between, *asking("chat", "huge", stream=False))
-    (kept,) = read_recording(recording)
+    (kept,) = recorded(recording)
     assert (kept.kept, kept.answer_bytes > 6 << 20, sum(kept.pieces)) == ("cut", True, 4 << 20)
     monkeypatch.setattr("mlebench_console.environment.gateway.recording.MOST_FILE_BYTES", 10)
     await answered(between, *asking("chat", "plain", stream=False))
     assert [call.recorded for call in between.calls] == ["cut", "nothing"]
-    assert len(list(read_recording(recording))) == 1
-    again = await start(replay=Replay(recording, Secrets([]), run_id=1), url="http://127.0.0.1:1")
-    status, content, _ = await answered(again, *asking("chat", "huge", stream=False))
-    assert (status, b"the answer to call 1 was too long to be recorded" in content) == (400, True)
+    assert len(recorded(recording)) == 1
 
 
 async def test_a_call_waits_for_its_turn_says_so_and_one_that_is_given_up_is_never_sent(
