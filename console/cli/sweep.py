@@ -355,7 +355,7 @@ def timeline(
     if found is None or not found.lanes:
         say("nothing has been launched yet")
         return
-    from mlebench_console.console.tui.theme import ASCII, UNICODE
+    from mlebench_console.console.roles import ASCII, UNICODE
     from mlebench_console.console.tui.widgets.gantt import gantt, laid_out, legend, summary
 
     is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")

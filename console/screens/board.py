@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
+from mlebench_console.console.pieces import Line, cut, fit, foreign, heading
+from mlebench_console.console.roles import Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Key, key_names
 from mlebench_console.console.tui.list_screen import DetailedScreen
-from mlebench_console.console.tui.painting import Line, Pieces, cut, fit, foreign, heading
 from mlebench_console.console.tui.screen import Queries, Query
 from mlebench_console.console.tui.session import SessionValues
-from mlebench_console.console.tui.theme import Role, Signs
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
 from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table, column_of
 from mlebench_console.console.tui.widgets.trial_cell import trial_text

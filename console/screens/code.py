@@ -10,14 +10,8 @@ from rich.cells import cell_len
 from textual.widget import Widget
 
 from mlebench_console.console import wording
-from mlebench_console.console.sanitize import plain
-from mlebench_console.console.screens.logs import FileScreen
-from mlebench_console.console.tui.keys import Key, key_names
-from mlebench_console.console.tui.list_screen import ListScreen
-from mlebench_console.console.tui.painting import (
+from mlebench_console.console.pieces import (
     Line,
-    Piece,
-    Pieces,
     cells_of,
     cut,
     fit,
@@ -27,8 +21,12 @@ from mlebench_console.console.tui.painting import (
     spread,
     width_of,
 )
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.screens.logs import FileScreen
+from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import NOT_READ, Queries
-from mlebench_console.console.tui.theme import Role, Signs
 from mlebench_console.console.tui.widgets.log_view import code_pieces, lexer_for
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.run_cell import outcome_role

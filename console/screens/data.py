@@ -15,13 +15,8 @@ from mlebench_console.competitions.model import edition_named
 from mlebench_console.console import wording
 from mlebench_console.console.actions import datasets
 from mlebench_console.console.actions.action import Action, applies
-from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.keys import Key, key_names
-from mlebench_console.console.tui.list_screen import DetailedScreen, ListScreen, MarkedScreen
-from mlebench_console.console.tui.painting import (
+from mlebench_console.console.pieces import (
     Line,
-    Piece,
-    Pieces,
     bar,
     cells_of,
     cut,
@@ -32,8 +27,11 @@ from mlebench_console.console.tui.painting import (
     joined,
     width_of,
 )
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.keys import Key, key_names
+from mlebench_console.console.tui.list_screen import DetailedScreen, ListScreen, MarkedScreen
 from mlebench_console.console.tui.screen import Queries
-from mlebench_console.console.tui.theme import Role, Signs, better_arrow
 from mlebench_console.console.tui.widgets.inputs import FilePaths, Prompt
 from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
 from mlebench_console.console.views.datasets import (

@@ -21,6 +21,8 @@ from mlebench_console.console import wording
 from mlebench_console.console.actions import runs
 from mlebench_console.console.actions.action import NotApplicable, Question
 from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.pieces import cells_of, foreign, width_of
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import (
     TABLE,
@@ -31,9 +33,7 @@ from mlebench_console.console.tui.keys import (
     key_names,
     rebound_keys,
 )
-from mlebench_console.console.tui.painting import Piece, Pieces, cells_of, foreign, width_of
 from mlebench_console.console.tui.screen import fit_to_terminal
-from mlebench_console.console.tui.theme import Role, Signs
 from mlebench_console.console.tui.widgets.inputs import Prompt, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.run_cell import (

@@ -7,22 +7,13 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from mlebench_console.console import wording
+from mlebench_console.console.pieces import Line, cut, foreign, heading, joined, told_apart
+from mlebench_console.console.roles import Piece, Pieces, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Key, key_names
 from mlebench_console.console.tui.list_screen import DescribedScreen
-from mlebench_console.console.tui.painting import (
-    Line,
-    Piece,
-    Pieces,
-    cut,
-    foreign,
-    heading,
-    joined,
-    told_apart,
-)
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.screen import Queries
-from mlebench_console.console.tui.theme import Signs
 from mlebench_console.console.tui.widgets.event_cell import event_sign, event_words
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.table import Column, Forms, Table

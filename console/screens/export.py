@@ -9,11 +9,11 @@ from pathlib import Path
 
 from textual.widget import Widget
 
+from mlebench_console.console.pieces import Line, cells_of, cut, foreign, heading
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain, plain_lines
 from mlebench_console.console.tui.keys import key_names
 from mlebench_console.console.tui.list_screen import ListScreen
-from mlebench_console.console.tui.painting import Line, Piece, Pieces, cells_of, cut, foreign, heading
-from mlebench_console.console.tui.theme import Role, Signs
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.log_view import MOST_COPIED
 from mlebench_console.console.tui.widgets.table import Cell, Column, Table

@@ -18,20 +18,11 @@ from textual.widgets import Input
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Competition, Edition
 from mlebench_console.console import wording
+from mlebench_console.console.pieces import Line, cells_of, fitting, foreign, foreign_path, heading
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import Key, key_names
-from mlebench_console.console.tui.painting import (
-    Line,
-    Piece,
-    Pieces,
-    cells_of,
-    fitting,
-    foreign,
-    foreign_path,
-    heading,
-)
 from mlebench_console.console.tui.screen import ConsoleScreen
-from mlebench_console.console.tui.theme import Role, Signs, better_arrow
 from mlebench_console.console.tui.widgets.inputs import Field, FilePaths, LabelledField
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.painted import Painted

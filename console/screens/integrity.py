@@ -10,23 +10,13 @@ from textual.widget import Widget
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions import integrity
+from mlebench_console.console.pieces import Line, cells_of, cut, foreign, foreign_path, joined, width_of
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.logs import FileScreen
 from mlebench_console.console.tui.keys import key_names
 from mlebench_console.console.tui.list_screen import FilteredScreen
-from mlebench_console.console.tui.painting import (
-    Line,
-    Piece,
-    Pieces,
-    cells_of,
-    cut,
-    foreign,
-    foreign_path,
-    joined,
-    width_of,
-)
 from mlebench_console.console.tui.screen import Queries
-from mlebench_console.console.tui.theme import Role, Signs
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.painted import Painted

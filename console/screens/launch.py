@@ -18,12 +18,12 @@ from mlebench_console.console import wording
 from mlebench_console.console.actions import sweeps
 from mlebench_console.console.actions.action import Action
 from mlebench_console.console.actions.images import start_build
+from mlebench_console.console.pieces import cut, fit, fitting, foreign, heading
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.dialogs import ConfirmScreen, question_width
 from mlebench_console.console.tui.keys import Key, key_names
-from mlebench_console.console.tui.painting import Piece, Pieces, cut, fit, fitting, foreign, heading
 from mlebench_console.console.tui.screen import ConsoleScreen
-from mlebench_console.console.tui.theme import Role, Signs
 from mlebench_console.console.tui.widgets.inputs import Field, FilePaths, LabelledField, Prompt
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.views.launch import (

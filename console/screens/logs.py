@@ -11,10 +11,10 @@ from mlebench_console.console import wording
 from mlebench_console.console.logs.merged import Source, sources
 from mlebench_console.console.logs.pattern import ERRORS
 from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.pieces import Line, cut, fitting, foreign, foreign_end
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.tui.keys import Context, Key
-from mlebench_console.console.tui.painting import Line, Piece, Pieces, cut, fitting, foreign, foreign_end
 from mlebench_console.console.tui.screen import ConsoleScreen, Queries
-from mlebench_console.console.tui.theme import Role, Signs
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.log_view import LogPane
 from mlebench_console.console.tui.widgets.painted import Painted

@@ -11,12 +11,8 @@ from textual.widget import Widget
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions import causes, runs
-from mlebench_console.console.sanitize import plain
-from mlebench_console.console.tui.keys import Key, key_names
-from mlebench_console.console.tui.painting import (
+from mlebench_console.console.pieces import (
     Line,
-    Piece,
-    Pieces,
     cells_of,
     cut,
     fit,
@@ -28,8 +24,10 @@ from mlebench_console.console.tui.painting import (
     told_apart,
     width_of,
 )
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.tui.keys import Key, key_names
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
-from mlebench_console.console.tui.theme import Role, Signs
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.run_cell import (

@@ -19,14 +19,8 @@ from mlebench_console.console import wording
 from mlebench_console.console.actions import runs
 from mlebench_console.console.actions.action import applies
 from mlebench_console.console.logs.reader import last_lines
-from mlebench_console.console.sanitize import plain
-from mlebench_console.console.screens.dialogs import open_classify
-from mlebench_console.console.screens.logs import FileScreen, LogScreen
-from mlebench_console.console.tui.keys import Context, Key
-from mlebench_console.console.tui.painting import (
+from mlebench_console.console.pieces import (
     Line,
-    Piece,
-    Pieces,
     bar,
     cells_of,
     cut,
@@ -37,8 +31,12 @@ from mlebench_console.console.tui.painting import (
     spread_fitting,
     width_of,
 )
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
+from mlebench_console.console.sanitize import plain
+from mlebench_console.console.screens.dialogs import open_classify
+from mlebench_console.console.screens.logs import FileScreen, LogScreen
+from mlebench_console.console.tui.keys import Context, Key
 from mlebench_console.console.tui.screen import NOT_READ, Queries
-from mlebench_console.console.tui.theme import Role, Signs, better_arrow
 from mlebench_console.console.tui.widgets.chart import Mark, Series, chart, strip_chart
 from mlebench_console.console.tui.widgets.event_cell import event_sign, event_words
 from mlebench_console.console.tui.widgets.line_list import LineList

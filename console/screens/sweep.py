@@ -11,15 +11,9 @@ from typing import TYPE_CHECKING
 from mlebench_console.console import wording
 from mlebench_console.console.actions import runs, sweeps
 from mlebench_console.console.actions.action import applies
-from mlebench_console.console.screens.dialogs import FiltersScreen, open_classify
-from mlebench_console.console.screens.logs import MergedScreen
-from mlebench_console.console.tui.keys import Key
-from mlebench_console.console.tui.list_screen import DetailedScreen, MarkedScreen
-from mlebench_console.console.tui.painting import (
+from mlebench_console.console.pieces import (
     ColumnSpan,
     Line,
-    Piece,
-    Pieces,
     bar,
     cut,
     distinct_names,
@@ -31,9 +25,13 @@ from mlebench_console.console.tui.painting import (
     spread_fitting,
     width_of,
 )
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
+from mlebench_console.console.screens.dialogs import FiltersScreen, open_classify
+from mlebench_console.console.screens.logs import MergedScreen
+from mlebench_console.console.tui.keys import Key
+from mlebench_console.console.tui.list_screen import DetailedScreen, MarkedScreen
 from mlebench_console.console.tui.screen import NOT_READ, Queries, Query
 from mlebench_console.console.tui.session import SessionValues
-from mlebench_console.console.tui.theme import Role, Signs, better_arrow
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
 from mlebench_console.console.tui.widgets.run_cell import Drawn, draw_run
 from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table

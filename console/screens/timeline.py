@@ -8,9 +8,9 @@ from dataclasses import replace
 from textual import events
 from textual.widget import Widget
 
-from mlebench_console.console.tui.painting import Pieces, cut, fitting
+from mlebench_console.console.pieces import cut, fitting
+from mlebench_console.console.roles import Pieces, Signs
 from mlebench_console.console.tui.screen import NOT_READ, ConsoleScreen, Queries
-from mlebench_console.console.tui.theme import Signs
 from mlebench_console.console.tui.widgets.gantt import (
     Layout,
     bar_facts,

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from textual.widget import Widget
 
+from mlebench_console.console.pieces import foreign
+from mlebench_console.console.roles import Pieces
 from mlebench_console.console.tui.keys import key_names
-from mlebench_console.console.tui.painting import Pieces, foreign
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.widgets.painted import Painted
 

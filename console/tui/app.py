@@ -19,6 +19,7 @@ from textual import events
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions.action import UNDO_SECONDS, NotApplicable, undone_as
+from mlebench_console.console.roles import ASCII, UNICODE, Signs
 from mlebench_console.console.sanitize import plain_lines
 from mlebench_console.console.tui.config import Settings, read_settings, require_usable, theme_named
 from mlebench_console.console.tui.keys import SCREENS, bindings
@@ -28,15 +29,7 @@ from mlebench_console.console.tui.screen import STALLED_SECONDS, ConsoleScreen, 
 from mlebench_console.console.tui.session import Session, read_session, write_session
 from mlebench_console.console.tui.stylesheet import CachedStylesheet
 from mlebench_console.console.tui.terminal import TerminalApp
-from mlebench_console.console.tui.theme import (
-    ASCII,
-    DARK,
-    LIGHT,
-    PALETTES,
-    UNICODE,
-    Palette,
-    Signs,
-)
+from mlebench_console.console.tui.theme import DARK, LIGHT, PALETTES, Palette
 from mlebench_console.console.tui.threads import in_daemon_thread
 from mlebench_console.engine.notifications import news
 from mlebench_console.engine.notifications.news import News

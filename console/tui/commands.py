@@ -25,10 +25,11 @@ from textual.widgets import Input
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
 from mlebench_console.console.actions import runs, sweeps
+from mlebench_console.console.pieces import cells_of, fit, foreign
+from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.keys import SCREENS, Context, Key, key_name
 from mlebench_console.console.tui.list_screen import FilteredScreen
-from mlebench_console.console.tui.painting import Piece, Pieces, cells_of, fit, foreign
 from mlebench_console.console.tui.screen import ConsoleScreen
 from mlebench_console.console.tui.theme import THEME_NAMES
 from mlebench_console.console.tui.widgets.inputs import FilePaths, TypingLine

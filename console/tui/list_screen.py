@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 from textual.containers import Horizontal
 from textual.widget import Widget
 
-from mlebench_console.console.tui.painting import Piece, Pieces, cut
+from mlebench_console.console.pieces import cut
+from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.tui.screen import ConsoleScreen, Queries, Query
 from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.inputs import Prompt

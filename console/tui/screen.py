@@ -25,16 +25,9 @@ from textual.widgets import Input
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions.action import undone_as
+from mlebench_console.console.pieces import cut, foreign, spread, spread_fitting, width_of
+from mlebench_console.console.roles import Piece, Pieces
 from mlebench_console.console.tui.keys import SCREENS, Context, Key, bindings, key_name
-from mlebench_console.console.tui.painting import (
-    Piece,
-    Pieces,
-    cut,
-    foreign,
-    spread,
-    spread_fitting,
-    width_of,
-)
 from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.inputs import Prompt

@@ -1,37 +1,17 @@
-"""Themes: the style of each role of text, and the signs; a colour always means a state and never decorates."""
+"""Themes: the style of each role of text; a colour always means a state and never decorates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import get_args
 
 from rich.color import Color
 from rich.style import Style
 from textual.theme import Theme
 
-if TYPE_CHECKING:
-    from mlebench_console.competitions.model import Thresholds
-
-Role = Literal[
-    "text",
-    "strong",
-    "dim",
-    "faint",
-    "accent",
-    "gold",
-    "silver",
-    "bronze",
-    "good",
-    "running",
-    "warn",
-    "invalid",
-    "bad",
-    "mark",
-    "hit",
-]
-
+from mlebench_console.console.roles import Role
 
 # The theme's colours closest to the eight of a terminal: black, red, green, yellow, blue, magenta, cyan, white.
 _SHADES = ("faint", "bad", "good", "warn", "accent", "bronze", "running", "text")
@@ -187,90 +167,3 @@ PALETTES = {palette.name: palette for palette in (DARK, LIGHT, CONTRAST, ANSI, M
 _TYPED = {"dark": DARK, "light": LIGHT, "contrast": CONTRAST, "ansi": ANSI, "mono": MONOCHROME}
 THEME_NAMES = tuple(_TYPED)
 PALETTE_NAMES = _TYPED | PALETTES
-
-
-@dataclass(frozen=True)
-class Signs:
-    """A set of signs, Unicode or ASCII; letters are the same in both."""
-
-    running: str = "▶"
-    queued: str = "…"
-    paused: str = "‖"
-    done: str = "✓"
-    stopped: str = "■"
-    failed: str = "!"
-    above_median: str = "^"
-    below_median: str = "v"
-    invalid: str = "x"
-    no_submission: str = "∅"
-    reroll: str = "*"
-    marked: str = "●"
-    noted: str = "✎"
-    cursor: str = "▎"
-    rule: str = "─"
-    level: str = "┄"
-    dot: str = "·"
-    ellipsis: str = "…"
-    plus_minus: str = "±"
-    pointer: str = "▲"
-    left: str = "◄"
-    right: str = "►"
-    up: str = "↑"
-    down: str = "↓"
-    ascending: str = "▴"
-    descending: str = "▾"
-    enter: str = "⏎"
-    bar_full: str = "█"
-    bar_chosen: str = "═"
-    bar_parts: str = " ▏▎▍▌▋▊▉"
-    bar_empty: str = "·"
-    bar_segment: str = "━"
-    bar_begin: str = "╺"
-    now: str = "│"
-    expected: str = "┊"
-    axis: str = "│"
-    times: str = "×"
-    to: str = "–"
-
-
-UNICODE = Signs()
-ASCII = Signs(
-    running=">",
-    queued=".",
-    paused="p",
-    done="+",
-    stopped="#",
-    no_submission="n",
-    marked="@",
-    noted='"',
-    cursor="|",
-    rule="-",
-    level="-",
-    dot="-",
-    ellipsis="~",
-    plus_minus="+/-",
-    pointer="^",
-    left="<",
-    right=">",
-    up="^",
-    down="v",
-    ascending="/",
-    descending="\\",
-    enter="Enter",
-    bar_full="#",
-    bar_chosen="#",
-    bar_parts=" ",
-    bar_empty=".",
-    bar_segment="=",
-    bar_begin="[",
-    now="|",
-    expected=":",
-    axis="|",
-    times="x",
-    to="-",
-)
-
-
-def better_arrow(thresholds: Thresholds, signs: Signs) -> str:
-    """Return the arrow in the direction of better scores."""
-    return signs.down if thresholds.is_lower_better else signs.up

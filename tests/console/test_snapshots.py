@@ -12,14 +12,7 @@ from textual.pilot import Pilot
 from mlebench_console.console.tui.app import ConsoleApp
 from mlebench_console.console.tui.config import Settings
 from mlebench_console.console.tui.reader import StateHealth
-from mlebench_console.console.tui.theme import (
-    ANSI,
-    CONTRAST,
-    DARK,
-    LIGHT,
-    MONOCHROME,
-    Palette,
-)
+from mlebench_console.console.tui.theme import ANSI, CONTRAST, DARK, LIGHT, MONOCHROME, Palette
 from mlebench_console.engine.control.status import lock_path
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.locks import FileLock

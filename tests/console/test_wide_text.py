@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from mlebench_console.competitions import registry
-from mlebench_console.console.tui.painting import distinct_names, fit, foreign
+from mlebench_console.console.pieces import distinct_names, fit, foreign
 from mlebench_console.engine.places import Places
 from mlebench_console.state.lifecycle import FailureClass
 from tests.console import worlds

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from mlebench_console.console import wording
-from mlebench_console.console.tui.painting import Canvas, Piece, Pieces
-from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 
 _SCALE = 11
+
+_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+_BLANK = 0x2800
 
 
 @dataclass(frozen=True)
@@ -205,3 +207,34 @@ def _share(at: float, begin: float, end: float) -> float:
 def _time_line(ends: tuple[str, str], scale_width: int, room: int) -> Pieces:
     begin, end = ends
     return ((" " * (scale_width + 2) + begin + " " * max(1, room - len(begin) - len(end)) + end, "dim"),)
+
+
+class Canvas:
+    """A drawing of braille dots; coordinates go from (0, 0) at the lower left to (1, 1) at the upper right."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self._width, self._height = max(1, width), max(1, height)
+        self._cells = [[0] * self._width for _ in range(self._height)]
+
+    def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Set the dots of a straight line; points outside are moved to the edge."""
+        (x0, y0), (x1, y1) = self._place(*start), self._place(*end)
+        steps = max(abs(x1 - x0), abs(y1 - y0), 1)
+        for step in range(steps + 1):
+            share = step / steps
+            across, down = round(x0 + share * (x1 - x0)), round(y0 + share * (y1 - y0))
+            self._cells[down // 4][across // 2] |= _DOTS[down % 4][across % 2]
+
+    def rows(self, *, ascii_only: bool = False) -> list[str]:
+        """Return the cells as lines of text; empty cells are spaces."""
+        return [
+            "".join(" " if not cell else "*" if ascii_only else chr(_BLANK + cell) for cell in row)
+            for row in self._cells
+        ]
+
+    def _place(self, x: float, y: float) -> tuple[int, int]:
+        across, down = 2 * self._width - 1, 4 * self._height - 1
+        return (
+            min(max(round(x * across), 0), across),
+            min(max(round((1 - y) * down), 0), down),
+        )

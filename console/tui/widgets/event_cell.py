@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mlebench_console.console import wording
-from mlebench_console.console.tui.painting import Pieces
-from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.roles import Pieces, Role, Signs
 from mlebench_console.console.tui.widgets.run_cell import outcome_role, outcome_sign
 from mlebench_console.console.views.events import ListedEvent, Severity
 

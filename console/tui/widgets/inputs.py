@@ -19,8 +19,8 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input
 
+from mlebench_console.console.pieces import foreign
 from mlebench_console.console.tui.keys import bindings
-from mlebench_console.console.tui.painting import foreign
 from mlebench_console.console.tui.threads import in_daemon_thread
 from mlebench_console.console.tui.widgets.painted import Painted
 

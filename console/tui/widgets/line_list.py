@@ -16,8 +16,9 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from mlebench_console.console.pieces import Line
 from mlebench_console.console.tui.keys import bindings
-from mlebench_console.console.tui.painting import Line, overlaid, strip
+from mlebench_console.console.tui.painting import overlaid, strip
 from mlebench_console.console.tui.widgets.inputs import Prompt
 
 if TYPE_CHECKING:

@@ -24,10 +24,12 @@ from mlebench_console.console.logs.merged import MergedLog, Source
 from mlebench_console.console.logs.pager import LogCursor, LogPager, Page
 from mlebench_console.console.logs.pattern import ERRORS, Pattern
 from mlebench_console.console.logs.reader import LogFile, one_part
+from mlebench_console.console.pieces import fit, foreign, spread, width_of
+from mlebench_console.console.roles import Piece, Pieces, Role
 from mlebench_console.console.sanitize import plain, plain_lines, spans
 from mlebench_console.console.tui.keys import bindings, key_name, key_names
-from mlebench_console.console.tui.painting import Piece, Pieces, fit, foreign, span_segments, spread, width_of
-from mlebench_console.console.tui.theme import Palette, Role
+from mlebench_console.console.tui.painting import span_segments
+from mlebench_console.console.tui.theme import Palette
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.environment.container.run_log import log_parts

@@ -8,7 +8,8 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from mlebench_console.console.tui.painting import Pieces, strip
+from mlebench_console.console.roles import Pieces
+from mlebench_console.console.tui.painting import strip
 
 if TYPE_CHECKING:
     from mlebench_console.console.tui.app import ConsoleApp

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 from mlebench_console.competitions.model import Thresholds
 from mlebench_console.console import wording
-from mlebench_console.console.tui.painting import Piece, Pieces, cut, fitting, width_of
-from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.pieces import cut, fitting, width_of
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 
 _MARKS: tuple[tuple[str, Role], ...] = (("G", "gold"), ("S", "silver"), ("B", "bronze"), ("median", "dim"))
 

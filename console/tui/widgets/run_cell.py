@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
-from mlebench_console.console.tui.theme import Role, Signs
+from mlebench_console.console.roles import Role, Signs
 from mlebench_console.engine.runs.causes import IDLE_SECONDS, CauseKind, cause_now
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
 from mlebench_console.state.records import Attempt, Run

@@ -23,10 +23,10 @@ from typing import Any, Generic, TypeVar
 
 from rich.cells import cell_len
 
+from mlebench_console.console.pieces import ColumnSpan, Line, cut, foreign, width_of
+from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tables import TextColumn
-from mlebench_console.console.tui.painting import ColumnSpan, Line, Piece, Pieces, cut, foreign, width_of
-from mlebench_console.console.tui.theme import Role, Signs
 from mlebench_console.console.views.lists import SortOrder
 
 Row = TypeVar("Row")

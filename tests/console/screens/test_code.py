@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mlebench_console.console.roles import UNICODE
 from mlebench_console.console.screens.code import _below
-from mlebench_console.console.tui.theme import UNICODE
 from mlebench_console.console.views.code import DiffLine
 from mlebench_console.engine.places import Places
 from mlebench_console.environment.runner import protocol

@@ -121,8 +121,8 @@ async def test_a_config_that_cannot_be_changed_is_told(opened: OpenConsole, plac
 
 
 def test_addresses_are_never_shown(places: Places) -> None:
+    from mlebench_console.console.roles import UNICODE
     from mlebench_console.console.screens.settings import settings_lines
-    from mlebench_console.console.tui.theme import UNICODE
 
     places.config_file.parent.mkdir(parents=True, exist_ok=True)
     places.config_file.write_text('[notifications]\nurls = ["slack://secret-token"]\n')

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mlebench_console.console.roles import ASCII, UNICODE
 from mlebench_console.console.screens.run import RunScreen
 from mlebench_console.console.screens.timeline import TimelineScreen
-from mlebench_console.console.tui.theme import ASCII, MONOCHROME, UNICODE
+from mlebench_console.console.tui.theme import MONOCHROME
 from mlebench_console.console.tui.widgets.gantt import bar_facts, gantt, gutter, laid_out, legend
 from mlebench_console.console.views import timeline as view
 from mlebench_console.engine.places import Places

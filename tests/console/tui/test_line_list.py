@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlebench_console.console.tui.painting import ColumnSpan, Line
+from mlebench_console.console.pieces import ColumnSpan, Line
 from mlebench_console.console.tui.screen import OpeningScreen
 from mlebench_console.console.tui.widgets.line_list import LineList
 from tests.console.conftest import OpenConsole, ShownConsole

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlebench_console.competitions.model import Thresholds
-from mlebench_console.console.tui.painting import width_of
-from mlebench_console.console.tui.theme import UNICODE
+from mlebench_console.console.pieces import width_of
+from mlebench_console.console.roles import UNICODE
 from mlebench_console.console.tui.widgets.chart import Mark, Series, chart
 from mlebench_console.console.tui.widgets.ruler import distances, ruler
 

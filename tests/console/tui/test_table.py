@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlebench_console.console.pieces import Line, width_of
+from mlebench_console.console.roles import ASCII
 from mlebench_console.console.tui.keys import SCREENS
-from mlebench_console.console.tui.painting import Line, width_of
-from mlebench_console.console.tui.theme import ASCII
 from mlebench_console.console.tui.widgets.table import _SHORTEST_TITLE, REST, Cell, Column, Rest, Table
 from mlebench_console.console.views.lists import SortOrder
 from tests.console import worlds

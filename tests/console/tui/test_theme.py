@@ -10,20 +10,9 @@ from typing import get_args
 
 import pytest
 
+from mlebench_console.console.roles import ASCII, UNICODE, Role, Signs
 from mlebench_console.console.tui.painting import overlaid, strip
-from mlebench_console.console.tui.theme import (
-    ANSI,
-    ASCII,
-    CONTRAST,
-    DARK,
-    LIGHT,
-    MONOCHROME,
-    PALETTES,
-    UNICODE,
-    Palette,
-    Role,
-    Signs,
-)
+from mlebench_console.console.tui.theme import ANSI, CONTRAST, DARK, LIGHT, MONOCHROME, PALETTES, Palette
 from mlebench_console.console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
 from mlebench_console.state.lifecycle import Outcome
 
