@@ -14,6 +14,9 @@ from mlebench_console.console.sanitize import plain
 Part = TypeVar("Part", bound=Hashable)
 # How much is shown of the end of a name that begins like others.
 _NAMES_END = 7
+# What text ends in that has more lines than are shown, and the least width of its lines.
+_DOTS = " ..."
+_NARROWEST = 8
 
 
 @dataclass(frozen=True)
@@ -249,3 +252,17 @@ def cells_of(text: str, width: int) -> list[str]:
         made.append(text[:end])
         text = text[end:]
     return [*made, text]
+
+
+def wrapped(text: str, width: int, most: int) -> list[str]:
+    """Break text into lines of at most `width` cells; where there are more than `most`, the last one ends in dots."""
+    # A list that has not got its width yet has less room than the dots need.
+    width = max(_NARROWEST, width)
+    parts = [part.rstrip() for part in cells_of(text, width)]
+    if len(parts) <= most:
+        return parts
+    last = parts[most - 1]
+    return [
+        *parts[: most - 1],
+        f"{set_cell_size(last, min(cell_len(last), width - len(_DOTS))).rstrip()}{_DOTS}",
+    ]

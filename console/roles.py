@@ -6,6 +6,7 @@ A role says what a text means, such as an outcome; `console.tui.theme` has the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -114,6 +115,20 @@ ASCII = Signs(
     times="x",
     to="-",
 )
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What any drawing depends on besides what it draws and the room that it has.
+
+    Attributes:
+        now: the moment for which it is drawn, in seconds since 1970.
+        keys: returns the name of the first key of an action, given the action's id; a command has no keys.
+    """
+
+    now: float
+    signs: Signs = UNICODE
+    keys: Callable[[str], str] = str
 
 
 def better_arrow(thresholds: Thresholds, signs: Signs) -> str:

@@ -9,7 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,9 @@ from mlebench_console.console.tables import Row, TextColumn
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
+    from mlebench_console.console.fields import Columns
     from mlebench_console.console.logs.reader import LogFile, LogLine
+    from mlebench_console.console.roles import Drawing
     from mlebench_console.engine.checks import Check
     from mlebench_console.engine.control import Answer
 
@@ -40,6 +42,8 @@ _LEAST_NAMES = {
     "metric": 20,
 }
 _TYPED_NAMES = frozenset({"competition", "sweep", "experiment"})
+# Two spaces or more separate columns, for programs that read them.
+_GAP = 2
 # Beside a row with less room than this no text begins: it goes below.
 _LEAST_TEXT = 16
 # What stands in a cell of which there is nothing to say.
@@ -92,6 +96,74 @@ def show_count(doing: str, written: Callable[[int], str] = str) -> Callable[[int
 def say_json(document: Any) -> None:
     """Write one JSON document; it is pure ASCII, so that nothing in it can reach a terminal as control."""
     sys.stdout.write(json.dumps(document, indent=2) + "\n")
+
+
+def drawing() -> Drawing:
+    """Return what the cells of a command's table depend on: the time, and the signs that the output can take."""
+    from mlebench_console.console.roles import ASCII, UNICODE, Drawing
+
+    takes_unicode = "utf" in (sys.stdout.encoding or "").lower()
+    return Drawing(time.time(), UNICODE if takes_unicode else ASCII)
+
+
+def say_rows(columns: Columns[Row], rows: Sequence[Row]) -> None:
+    """Write rows as columns of harmless text.
+
+    A terminal has no column that says nothing of any row, and what has no room there goes below its row, each cell
+    behind its title if there are several. Anything but a terminal has one line for each row with all columns: programs
+    that read the columns find the same ones every time.
+    """
+    from rich.cells import cell_len
+
+    from mlebench_console.console.fields import text_of
+    from mlebench_console.console.fitting import fitted_to_terminal
+    from mlebench_console.console.pieces import fit
+    from mlebench_console.console.sanitize import plain
+
+    how, room = drawing(), sys.maxsize
+    made = [
+        (
+            replace(column, gap=_GAP),
+            [plain(text_of(column.cell(row, how)).replace("\n", " ")) for row in rows],
+        )
+        for column in columns
+    ]
+    if sys.stdout.isatty():
+        room = shutil.get_terminal_size().columns
+        made = [
+            (column, texts) for column, texts in made if not rows or not all(map(column.says_nothing, texts))
+        ]
+    columns, cells = [column for column, _texts in made], [texts for _column, texts in made]
+    titles = [column.heading for column in columns]
+    widths = fitted_to_terminal(columns, cells, room)
+    shown = [place for place, width in enumerate(widths) if width]
+    below = [place for place, width in enumerate(widths) if not width]
+    # The first text that has no room in all rows stands beside those in which it has.
+    left = room - sum(widths[place] + _GAP for place in shown)
+    has_tail = bool(below) and left >= max(_LEAST_TEXT, cell_len(titles[below[0]]))
+    tail = below[0] if has_tail and not columns[below[0]].right else None
+
+    def line(texts: Sequence[str], beside: int | None) -> str:
+        """Return a row, and beside it the text of the column `beside`."""
+        parts = [
+            fit(texts[place], widths[place], right=columns[place].right, ellipsis=how.signs.ellipsis)
+            for place in shown
+        ]
+        return (" " * _GAP).join([*parts, *([] if beside is None else [texts[beside]])]).rstrip() + "\n"
+
+    sys.stdout.write(line(titles, tail))
+    if len(below) == 1 and tail is None:
+        sys.stdout.write(f"{' ' * _BELOW}{titles[below[0]]}\n")
+    for texts in zip(*cells, strict=True):
+        beside = tail if tail is not None and cell_len(texts[tail]) <= left else None
+        sys.stdout.write(line(texts, beside))
+        more = [
+            texts[place] if len(below) == 1 else f"{titles[place]} {texts[place]}".lstrip()
+            for place in below
+            if place != beside and not columns[place].says_nothing(texts[place])
+        ]
+        for part in _in_lines(more, room - _BELOW) if more else ():
+            sys.stdout.write(f"{' ' * _BELOW}{part}\n")
 
 
 def say_table(

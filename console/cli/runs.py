@@ -25,7 +25,7 @@ from mlebench_console.console.cli.common import (
     places_of,
     reading_state,
 )
-from mlebench_console.console.cli.output import complain, say, say_json, say_log, say_table
+from mlebench_console.console.cli.output import complain, say, say_json, say_log, say_rows, say_table
 from mlebench_console.foundation.problems import DataProblem, UsageProblem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import FailureClass, RunState
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mlebench_console.engine.scoreboard.audit import RunAudit
     from mlebench_console.environment.runner.code_snapshots import KeptFile
     from mlebench_console.state.database import Database
-    from mlebench_console.state.records import Attempt, Run, Submission, Sweep
+    from mlebench_console.state.records import Attempt, Run, Sweep
 
 # How often a log that is followed is looked for in a new attempt.
 _RENEWED_SECONDS = 2.0
@@ -146,7 +146,8 @@ def filters(
 @app.command()
 def show(context: typer.Context, run: RunName, json: Json = False) -> None:
     """Show one run: its attempts, its submissions, what happened."""
-    from mlebench_console.console.views.run import best_of, read_validations
+    from mlebench_console.console.nouns.submission import SUBMISSION, submission_rows
+    from mlebench_console.console.views.run import read_validations
     from mlebench_console.console.views.splits import competition
     from mlebench_console.engine import control
     from mlebench_console.engine.model_costs import spending_of
@@ -215,26 +216,8 @@ def show(context: typer.Context, run: RunName, json: Json = False) -> None:
             say(f"  evidence: {attempt.evidence.strip()}")
     if handed_in:
         say()
-        numbers = {attempt.id: str(attempt.number) for attempt in attempts}
-        by_attempt = [[one for one in handed_in if one.attempt_id == attempt.id] for attempt in attempts]
-        best = [best_of(each, competition(found.competition_id)) for each in by_attempt]
-
-        def number_of(one: Submission) -> str:
-            return f"{one.sequence}{' best' if one in best else ''}{' final' if one.final else ''}"
-
-        say_table(
-            handed_in,
-            {
-                "attempt": lambda one: numbers[one.attempt_id],
-                "submission": number_of,
-                "taken": lambda one: wording.date_and_time(one.taken_at),
-                "bytes": lambda one: f"{one.bytes:,}",
-                "score": lambda one: wording.score(one.score, SCORE_WIDTH),
-                "standing": lambda one: wording.outcome(one.standing),
-                "message": lambda one: one.message or "",
-            },
-            right=("attempt", "bytes", "score"),
-        )
+        rows = submission_rows(found, attempts, handed_in, competition(found.competition_id))
+        say_rows(SUBMISSION.columns("attempt number which taken size score standing message"), rows)
     say()
     for event in happened:
         say(f"{wording.date_and_time(event.at)}  {event.text}")

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
+from mlebench_console.console.fields import REST, Cell, Forms, Rest
 from mlebench_console.console.pieces import Line, cut, fit, foreign, heading
 from mlebench_console.console.roles import Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
@@ -16,7 +17,7 @@ from mlebench_console.console.tui.list_screen import DetailedScreen
 from mlebench_console.console.tui.screen import Queries, Query
 from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
-from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table, column_of
+from mlebench_console.console.tui.widgets.table import Column, Table, column_of
 from mlebench_console.console.tui.widgets.trial_cell import trial_text
 from mlebench_console.console.views.lists import SortOrder, words_accept
 from mlebench_console.console.views.scoreboard import (

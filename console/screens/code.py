@@ -10,6 +10,8 @@ from rich.cells import cell_len
 from textual.widget import Widget
 
 from mlebench_console.console import wording
+from mlebench_console.console.fields import REST
+from mlebench_console.console.nouns.outcomes import outcome_role
 from mlebench_console.console.pieces import (
     Line,
     cells_of,
@@ -29,8 +31,7 @@ from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import NOT_READ, Queries
 from mlebench_console.console.tui.widgets.log_view import code_pieces, lexer_for
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.tui.widgets.run_cell import outcome_role
-from mlebench_console.console.tui.widgets.table import REST, Column, Table
+from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.code import (
     DiffLine,
     FileChange,

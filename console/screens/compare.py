@@ -10,13 +10,14 @@ from rich.cells import cell_len
 
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
+from mlebench_console.console.fields import Cell
+from mlebench_console.console.nouns.outcomes import OUTCOME_ROLES, outcome_sign
 from mlebench_console.console.pieces import Line, bar, cells_of, fit, fitting, foreign, heading
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
-from mlebench_console.console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
-from mlebench_console.console.tui.widgets.table import Cell, Column, Table, column_of
+from mlebench_console.console.tui.widgets.table import Column, Table, column_of
 from mlebench_console.console.views.scoreboard import (
     DIFFERENCE_COLUMNS,
     DUEL_COLUMNS,

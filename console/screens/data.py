@@ -15,6 +15,7 @@ from mlebench_console.competitions.model import edition_named
 from mlebench_console.console import wording
 from mlebench_console.console.actions import datasets
 from mlebench_console.console.actions.action import Action, applies
+from mlebench_console.console.fields import REST, Cell, Forms, Rest
 from mlebench_console.console.pieces import (
     Line,
     bar,
@@ -33,7 +34,7 @@ from mlebench_console.console.tui.keys import Key, key_names
 from mlebench_console.console.tui.list_screen import DetailedScreen, ListScreen, MarkedScreen
 from mlebench_console.console.tui.screen import Queries
 from mlebench_console.console.tui.widgets.inputs import FilePaths, Prompt
-from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
+from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.datasets import (
     DatasetBoard,
     DatasetDetail,

@@ -21,6 +21,7 @@ from mlebench_console.console import wording
 from mlebench_console.console.actions import runs
 from mlebench_console.console.actions.action import NotApplicable, Question
 from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import cells_of, foreign, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
@@ -36,13 +37,7 @@ from mlebench_console.console.tui.keys import (
 from mlebench_console.console.tui.screen import fit_to_terminal
 from mlebench_console.console.tui.widgets.inputs import Prompt, TypingLine
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.tui.widgets.run_cell import (
-    IDLE_LETTER,
-    LATE_LETTER,
-    UNGRADABLE_LETTER,
-    outcome_role,
-    outcome_sign,
-)
+from mlebench_console.console.tui.widgets.run_cell import IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER
 from mlebench_console.console.views.lists import words_accept
 from mlebench_console.console.views.splits import split_of
 from mlebench_console.console.views.sweep import FILTER_FIELDS, parse_filter

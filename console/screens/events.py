@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from mlebench_console.console import wording
+from mlebench_console.console.fields import Forms
 from mlebench_console.console.pieces import Line, cut, foreign, heading, joined, told_apart
 from mlebench_console.console.roles import Piece, Pieces, Signs
 from mlebench_console.console.sanitize import plain
@@ -16,7 +17,7 @@ from mlebench_console.console.tui.reader import StateHealth
 from mlebench_console.console.tui.screen import Queries
 from mlebench_console.console.tui.widgets.event_cell import event_sign, event_words
 from mlebench_console.console.tui.widgets.inputs import Prompt
-from mlebench_console.console.tui.widgets.table import Column, Forms, Table
+from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.events import (
     EventFilter,
     ListedEvent,

@@ -9,11 +9,11 @@ from statistics import stdev
 
 from mlebench_console.competitions import registry
 from mlebench_console.console import wording
+from mlebench_console.console.nouns.outcomes import OUTCOME_ROLES
 from mlebench_console.console.pieces import Line, bar, cells_of, cut, fit, foreign, heading, joined, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
-from mlebench_console.console.tui.widgets.run_cell import OUTCOME_ROLES
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.tui.widgets.trial_cell import trial_text
 from mlebench_console.console.views.calls import many, money

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from textual.widget import Widget
 
+from mlebench_console.console.fields import Cell
 from mlebench_console.console.pieces import Line, cells_of, cut, foreign, heading
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain, plain_lines
@@ -16,7 +17,7 @@ from mlebench_console.console.tui.keys import key_names
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.log_view import MOST_COPIED
-from mlebench_console.console.tui.widgets.table import Cell, Column, Table
+from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.scoreboard import (
     ExportRequest,
     ExportResult,

@@ -18,6 +18,8 @@ from textual.widgets import Input
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import Competition, Edition
 from mlebench_console.console import wording
+from mlebench_console.console.fields import REST, Cell, Forms
+from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import Line, cells_of, fitting, foreign, foreign_path, heading
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
 from mlebench_console.console.sanitize import plain
@@ -27,8 +29,7 @@ from mlebench_console.console.tui.widgets.inputs import Field, FilePaths, Labell
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.ruler import medal_role, ruler, to_next
-from mlebench_console.console.tui.widgets.run_cell import outcome_role, outcome_sign
-from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Table
+from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.grading import (
     GradedFile,
     PastGrading,

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlebench_console.console import wording
+from mlebench_console.console.fields import REST, Cell, Forms
 from mlebench_console.console.pieces import Line, bar, cut, foreign, heading, joined, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.tui.keys import Key
 from mlebench_console.console.tui.list_screen import ListScreen
 from mlebench_console.console.tui.screen import Queries
 from mlebench_console.console.tui.widgets.chart import Series, chart
-from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Table
+from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.host import HISTORY_SECONDS, HostUse, LiveRun, host_use
 from mlebench_console.engine.control import EngineStatus, GpuUse
 from mlebench_console.engine.notifications.news import LOW_DISK_SHARE

@@ -10,6 +10,8 @@ from textual.widget import Widget
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions import integrity
+from mlebench_console.console.fields import REST
+from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import Line, cells_of, cut, foreign, foreign_path, joined, width_of
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
@@ -20,8 +22,7 @@ from mlebench_console.console.tui.screen import Queries
 from mlebench_console.console.tui.widgets.inputs import Prompt
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.tui.widgets.run_cell import outcome_role, outcome_sign
-from mlebench_console.console.tui.widgets.table import REST, Column, Table
+from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.integrity import (
     IntegrityFacts,
     Passage,

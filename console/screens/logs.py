@@ -11,6 +11,7 @@ from mlebench_console.console import wording
 from mlebench_console.console.logs.merged import Source, sources
 from mlebench_console.console.logs.pattern import ERRORS
 from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import Line, cut, fitting, foreign, foreign_end
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.tui.keys import Context, Key
@@ -18,7 +19,7 @@ from mlebench_console.console.tui.screen import ConsoleScreen, Queries
 from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.log_view import LogPane
 from mlebench_console.console.tui.widgets.painted import Painted
-from mlebench_console.console.tui.widgets.run_cell import outcome_role, outcome_sign, state_role
+from mlebench_console.console.tui.widgets.run_cell import state_role
 from mlebench_console.foundation.text import plural
 
 

@@ -11,6 +11,8 @@ from textual.widget import Widget
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions import causes, runs
+from mlebench_console.console.fields import REST, Forms, Rest, natural
+from mlebench_console.console.nouns.outcomes import outcome_role
 from mlebench_console.console.pieces import (
     Line,
     cells_of,
@@ -35,9 +37,8 @@ from mlebench_console.console.tui.widgets.run_cell import (
     LATE_LETTER,
     UNGRADABLE_LETTER,
     draw_kind,
-    outcome_role,
 )
-from mlebench_console.console.tui.widgets.table import REST, Column, Forms, Rest, Table
+from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.calls import cost_forms
 from mlebench_console.console.views.concerns import Concern, Concerns, concerns, group_text, splits_of
 from mlebench_console.console.views.events import ListedEvent, sweeps_in_words
@@ -658,7 +659,7 @@ class _Drawing:
             return _key_hint(concern, self.keys)
 
         # Of an outage the last time says whether it goes on.
-        times = max((Table.natural(since(one)) for one in shown), default=6)
+        times = max((natural(since(one)) for one in shown), default=6)
         last = [Column("", since, times, gap=1, right=True), Column("", hint, 8, grows=24, drop=1)]
         texts = widest(lambda one: _text_of(one.group, self.now) if one.group is not None else "")
         columns: list[Column[Concern]] = [

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,10 @@ from mlebench_console.competitions.model import edition_named
 from mlebench_console.console import wording
 from mlebench_console.console.actions import runs
 from mlebench_console.console.actions.action import applies
+from mlebench_console.console.fields import REST, Cell, Forms, NounField
 from mlebench_console.console.logs.reader import last_lines
+from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
+from mlebench_console.console.nouns.submission import NO_REASON, SUBMISSION, SubmissionRow, submission_rows
 from mlebench_console.console.pieces import (
     Line,
     bar,
@@ -31,7 +35,7 @@ from mlebench_console.console.pieces import (
     spread_fitting,
     width_of,
 )
-from mlebench_console.console.roles import Piece, Pieces, Role, Signs, better_arrow
+from mlebench_console.console.roles import Drawing, Piece, Pieces, Role, Signs, better_arrow
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.screens.dialogs import open_classify
 from mlebench_console.console.screens.logs import FileScreen, LogScreen
@@ -43,8 +47,8 @@ from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.log_view import LogPane
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.ruler import distances, medal_role, ruler
-from mlebench_console.console.tui.widgets.run_cell import draw_run, outcome_role, outcome_sign, state_role
-from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
+from mlebench_console.console.tui.widgets.run_cell import draw_run, state_role
+from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.calls import (
     MOST_OF_BUDGET,
     CallHistory,
@@ -467,7 +471,7 @@ class RunScreen(LogScreen):
             return self._with_log(_timeline(facts, now, width, signs), width, height)
         if self._pane == "submissions":
             checks = self._read.get("submissions", Validations())
-            listed = _submissions(facts, checks, self._marks, now, width, signs)
+            listed = _submissions(facts, checks, self._marks, width, self.app.drawing)
             # The chart has the room that the list leaves, but for its time axis.
             rows = max(5, height // 2 - 3, height - len(listed) - 1)
             drawn = _score_chart(facts, width - 2, min(_ROWS_WITHOUT_LOG, rows), now, signs)
@@ -723,9 +727,10 @@ def _parts(
     if facts.competition is not None and len(_scores(facts)) == 1:
         drawn = ruler(facts.competition.thresholds, facts.run.score, width - 2, signs)
         curve = [((" ", "text"), *pieces) for pieces in drawn]
-    newest = facts.submissions[: -_PANE_SUBMISSIONS - 1 : -1]
+    newest = _rows(facts)[: -_PANE_SUBMISSIONS - 1 : -1]
     if len(facts.submissions) > 1:
-        table = Table(_short_columns(facts, signs), newest, width, signs)
+        columns = _submission_columns("into number which sign standing score", facts, signs)
+        table = Table(columns, newest, width, Drawing(now, signs))
         curve += [table.heading().pieces, *(table.line(each).pieces for each in newest)]
     parts["submissions"] = [heading(title, width, signs), *curve] if curve else []
     parts["resources"] = []
@@ -807,14 +812,13 @@ def _trouble(facts: RunFacts, now: float) -> str:
     """Write why its submission was refused, or why a live run should be looked at; empty if there is no reason."""
     run = facts.run
     if run.outcome in _REFUSED and facts.submissions:
-        return facts.submissions[-1].message or _NO_REASON
+        return facts.submissions[-1].message or NO_REASON
     limits = {facts.sweep.id: facts.sweep.spec.time_limit_seconds}
     groups = group_by_cause([run], limits, {}, now) if run.is_live else ()
     return group_text(groups[0], now) if groups else ""
 
 
 _REFUSED = (Outcome.INVALID, Outcome.NO_SUBMISSION)
-_NO_REASON = "the reason was not kept"
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -960,10 +964,11 @@ _WAITS_LABEL = 8
 
 
 def _submissions(
-    facts: RunFacts, checks: Validations, marks: Marks[int], now: float, width: int, signs: Signs
+    facts: RunFacts, checks: Validations, marks: Marks[int], width: int, drawing: Drawing
 ) -> list[Line]:
     """Draw how far the score is from the cut-offs, if no chart above shows it, and list all snapshots, newest first."""
     lines: list[Line] = []
+    now, signs = drawing.now, drawing.signs
     has_chart = len(_scores(facts)) > 1
     if facts.competition is not None and not has_chart:
         drawn = ruler(facts.competition.thresholds, facts.run.score, width - 4, signs)
@@ -985,82 +990,34 @@ def _submissions(
         lines += [Line(joined(told, _dot(signs), width)), Line()]
     if not facts.submissions:
         return [*lines, Line((("  no submission" + (" yet" if facts.run.is_live else ""), "dim"),))]
-    room = max(20, width - _BEFORE_STANDING)
+    rows = _rows(facts)
     table = Table(
-        [
-            Column[Submission]("into run", lambda each: wording.elapsed(each.elapsed_seconds), 8, role="dim"),
-            Column("#", lambda each: str(each.sequence), 4, right=True, role="dim", drop=2),
-            Column("", lambda each: _which(each, facts), 10, gap=1, role="accent"),
-            Column("standing", lambda each: _refusal(each, signs, room)[0], 14),
-            Column(_score_title(facts, signs), lambda each: _score(each.score), 11, right=True, gap=0),
-            Column("size", lambda each: wording.size(each.bytes), 9, right=True, role="dim", drop=1),
-        ],
-        facts.submissions,
+        _submission_columns("into number which sign standing score size", facts, signs),
+        rows,
         width,
-        signs,
-        mark=lambda each: each.id in marks,
+        drawing,
+        mark=lambda row: SUBMISSION.key(row) in marks,
     )
-    lines.append(table.heading())
-    for each in reversed(facts.submissions):
-        lines.append(table.line(each, key=each.id))
-        lines += [table.line_of(("", "", "", more, "", "")) for more in _refusal(each, signs, room)[1:]]
-    return lines
+    listed = [table.lines(row, SUBMISSION.key(row)) for row in reversed(rows)]
+    return [*lines, table.heading(), *chain.from_iterable(listed)]
 
 
-# What stands before the standing in the list of submissions.
-_BEFORE_STANDING = 31
+def _rows(facts: RunFacts) -> list[SubmissionRow]:
+    """Return the submissions of the latest attempt, oldest first."""
+    return submission_rows(facts.run, facts.attempts[-1:], facts.submissions, facts.competition)
 
 
-def _short_columns(facts: RunFacts, signs: Signs) -> list[Column[Submission]]:
-    """Return the columns for the last submissions beside a list or a pane."""
-    return [
-        Column("into run", lambda each: wording.elapsed(each.elapsed_seconds), 8, role="dim"),
-        Column("#", lambda each: str(each.sequence), 3, right=True, role="dim"),
-        Column("", lambda each: _which(each, facts), 10, gap=1, role="accent"),
-        Column("standing", lambda each: _standing_of(each, signs), 14),
-        Column(_score_title(facts, signs), lambda each: _score(each.score), 11, right=True, gap=0),
-    ]
-
-
-def _which(each: Submission, facts: RunFacts) -> str:
-    """Return the marks of a submission: best, and final or, while the run is live, newest."""
-    words = ["best"] if each == facts.best else []
-    if each.final:
-        words.append("final")
-    elif facts.run.is_live and each == facts.submissions[-1]:
-        words.append("now")
-    return " ".join(words)
+def _submission_columns(names: str, facts: RunFacts, signs: Signs) -> tuple[NounField[SubmissionRow], ...]:
+    """Return fields of submissions; the title of the score says which direction is better."""
+    return SUBMISSION.columns(
+        names, number={"title": "#"}, which={"title": ""}, score={"title": _score_title(facts, signs)}
+    )
 
 
 def _score_title(facts: RunFacts, signs: Signs) -> str:
     if facts.competition is None:
         return "score"
     return f"score {better_arrow(facts.competition.thresholds, signs)}"
-
-
-def _standing_of(each: Submission, signs: Signs) -> Pieces:
-    if each.standing is None:
-        return (("being graded", outcome_role(None)),)
-    words = f"{outcome_sign(each.standing, signs)} {wording.OUTCOME_SHORT[each.standing]}"
-    return ((words, outcome_role(each.standing)),)
-
-
-def _score(score: float | None) -> str:
-    return "" if score is None else wording.score(score, 10)
-
-
-def _refusal(each: Submission, signs: Signs, room: int) -> list[Cell]:
-    """Return the standing; of a refused submission the whole message stands beside it, in place of figures."""
-    standing = _standing_of(each, signs)
-    message = each.message or (_NO_REASON if each.standing in _REFUSED else "")
-    if not message or not (each.standing in _REFUSED or each.score is None):
-        return [standing]
-    indent = width_of(standing) + 2
-    first, *others = _wrapped(message, room - indent) or [""]
-    return [
-        Rest((*standing, ("  ", "text"), (first, "warn"))),
-        *(Rest(((" " * indent, "text"), (part, "warn"))) for part in others),
-    ]
 
 
 def _score_chart(facts: RunFacts, width: int, height: int, now: float, signs: Signs) -> list[Line]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mlebench_console.console import wording
 from mlebench_console.console.actions import runs, sweeps
 from mlebench_console.console.actions.action import applies
+from mlebench_console.console.fields import REST, Cell, Forms, Rest
 from mlebench_console.console.pieces import (
     ColumnSpan,
     Line,
@@ -34,7 +35,7 @@ from mlebench_console.console.tui.screen import NOT_READ, Queries, Query
 from mlebench_console.console.tui.session import SessionValues
 from mlebench_console.console.tui.widgets.line_list import TitleClicked
 from mlebench_console.console.tui.widgets.run_cell import Drawn, draw_run
-from mlebench_console.console.tui.widgets.table import REST, Cell, Column, Forms, Rest, Table
+from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.calls import (
     MOST_OF_BUDGET,
     SweepCosts,
@@ -1031,7 +1032,13 @@ def _totals(group: SplitGroup, signs: Signs) -> Sequence[Cell]:
     is_final = group.interim is not None and group.interim.is_final
     role: Role = "text" if is_final else "dim"
     medal, shorter = told[1 if is_final else 4], told[-1].removesuffix(" medals")
-    return [((label, "dim"),), *shares, Rest(((f" {medal}", role),), ((f" {shorter}", role),)), "", ""]
+    return [
+        ((label, "dim"),),
+        *shares,
+        Rest(((f" {medal}", role),), shorter=((f" {shorter}", role),)),
+        "",
+        "",
+    ]
 
 
 def _share(seed: Interim | None) -> str:

@@ -19,10 +19,10 @@ from textual import events
 
 from mlebench_console.console import wording
 from mlebench_console.console.actions.action import UNDO_SECONDS, NotApplicable, undone_as
-from mlebench_console.console.roles import ASCII, UNICODE, Signs
+from mlebench_console.console.roles import ASCII, UNICODE, Drawing, Signs
 from mlebench_console.console.sanitize import plain_lines
 from mlebench_console.console.tui.config import Settings, read_settings, require_usable, theme_named
-from mlebench_console.console.tui.keys import SCREENS, bindings
+from mlebench_console.console.tui.keys import SCREENS, bindings, key_names
 from mlebench_console.console.tui.news import NewsWatch, desktop_sequence
 from mlebench_console.console.tui.reader import Reader, StateCondition, StateHealth
 from mlebench_console.console.tui.screen import STALLED_SECONDS, ConsoleScreen, OpeningScreen, is_too_small
@@ -166,6 +166,12 @@ class ConsoleApp(TerminalApp):
     def signs(self) -> Signs:
         """The signs: Unicode, or ASCII for terminals that show nothing else."""
         return ASCII if self.settings.ascii_only else UNICODE
+
+    @property
+    def drawing(self) -> Drawing:
+        """What all drawings depend on: the moment, the signs, and the names of the keys."""
+        ascii_only = self.settings.ascii_only
+        return Drawing(self.now(), self.signs, key_names(self.settings.keys, ascii_only=ascii_only))
 
     def now(self) -> float:
         """Return the time."""

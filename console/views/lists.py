@@ -73,7 +73,10 @@ class FilterTerm:
 
 
 def parse_terms(text: str, fields: Collection[str]) -> tuple[tuple[FilterTerm, ...], tuple[str, ...]]:
-    """Parse a filter such as `state:failed !leaf`; return its terms, and the field names that don't exist."""
+    """Parse a filter such as `state:failed !leaf`; return its terms, and the field names that don't exist.
+
+    The beginning of a name is enough where no other field begins alike: `comp:` is `competition:`.
+    """
     terms, unknown = [], []
     for word in text.split():
         is_negated = word.startswith("!")
@@ -83,8 +86,10 @@ def parse_terms(text: str, fields: Collection[str]) -> tuple[tuple[FilterTerm, .
             continue
         if not colon:
             terms.append(FilterTerm("", word, is_negated))
-        elif name in fields:
-            terms.append(FilterTerm(name, value, is_negated))
+            continue
+        meant = [name] if name in fields else [field for field in fields if field.startswith(name)]
+        if name and len(meant) == 1:
+            terms.append(FilterTerm(meant[0], value, is_negated))
         else:
             unknown.append(name)
     return tuple(terms), tuple(unknown)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mlebench_console.console import wording
+from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.roles import Pieces, Role, Signs
-from mlebench_console.console.tui.widgets.run_cell import outcome_role, outcome_sign
 from mlebench_console.console.views.events import ListedEvent, Severity
 
 _ROLES: dict[Severity, Role] = {

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from mlebench_console.console import wording
+from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.pieces import fit, foreign, heading
 from mlebench_console.console.roles import Piece, Pieces, Role, Signs
 from mlebench_console.console.sanitize import plain
 from mlebench_console.console.tui.widgets.chart import Series, chart
-from mlebench_console.console.tui.widgets.run_cell import outcome_role, outcome_sign
 from mlebench_console.console.views.timeline import Window, nearest
 from mlebench_console.engine.scoreboard.timeline import (
     Bar,

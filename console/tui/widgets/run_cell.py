@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlebench_console.console import wording
+from mlebench_console.console.nouns.outcomes import outcome_role, outcome_sign
 from mlebench_console.console.roles import Role, Signs
 from mlebench_console.engine.runs.causes import IDLE_SECONDS, CauseKind, cause_now
 from mlebench_console.state.lifecycle import FailureClass, Outcome, RunState
@@ -16,15 +17,6 @@ if TYPE_CHECKING:
 
 # The letters behind the standing of a live run that should be looked at, where there is no room for words.
 IDLE_LETTER, LATE_LETTER, UNGRADABLE_LETTER = "z", "t", "g"
-OUTCOME_ROLES: dict[Outcome, Role] = {
-    Outcome.GOLD: "gold",
-    Outcome.SILVER: "silver",
-    Outcome.BRONZE: "bronze",
-    Outcome.ABOVE_MEDIAN: "good",
-    Outcome.BELOW_MEDIAN: "dim",
-    Outcome.INVALID: "invalid",
-    Outcome.NO_SUBMISSION: "invalid",
-}
 
 
 @dataclass(frozen=True)
@@ -43,24 +35,6 @@ class Drawn:
     standing_role: Role = "dim"
     shorter: str = ""
     letter: str = ""
-
-
-def outcome_sign(outcome: Outcome, signs: Signs) -> str:
-    """Return the letter or sign of an outcome."""
-    return {
-        Outcome.GOLD: "G",
-        Outcome.SILVER: "S",
-        Outcome.BRONZE: "B",
-        Outcome.ABOVE_MEDIAN: signs.above_median,
-        Outcome.BELOW_MEDIAN: signs.below_median,
-        Outcome.INVALID: signs.invalid,
-        Outcome.NO_SUBMISSION: signs.no_submission,
-    }[outcome]
-
-
-def outcome_role(outcome: Outcome | None) -> Role:
-    """Return the role (colour) of an outcome."""
-    return "dim" if outcome is None else OUTCOME_ROLES[outcome]
 
 
 def draw_kind(kind: Outcome | RunState, signs: Signs) -> Drawn:

@@ -11,21 +11,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlebench_console.console.fields import REST, Cell, NounField, Rest, natural
+from mlebench_console.console.fitting import _SHORTEST_TITLE
 from mlebench_console.console.pieces import Line, width_of
-from mlebench_console.console.roles import ASCII
+from mlebench_console.console.roles import ASCII, Drawing
 from mlebench_console.console.tui.keys import SCREENS
-from mlebench_console.console.tui.widgets.table import _SHORTEST_TITLE, REST, Cell, Column, Rest, Table
+from mlebench_console.console.tui.widgets.table import Table
 from mlebench_console.console.views.lists import SortOrder
 from tests.console import worlds
 from tests.console.conftest import OpenConsole
 from tests.console.stillness import stillness
 
+DRAWING = Drawing(0.0, ASCII)
 ROWS = [("spaceship-titanic", 1, "", "late"), ("a-rather-long-name-of-a-competition", 22, "", "")]
 COLUMNS = [
-    Column[tuple[str, int, str, str]]("name", lambda row: row[0], 12, grows=40, by="name"),
-    Column[tuple[str, int, str, str]]("seed", lambda row: str(row[1]), 4, right=True, drop=1, chosen=True),
-    Column[tuple[str, int, str, str]]("GPU", lambda row: row[2], 4, drop=2),
-    Column[tuple[str, int, str, str]]("why", lambda row: row[3], 6, grows=REST),
+    NounField[tuple[str, int, str, str]](
+        "name", lambda row, _drawing: row[0], 12, grows=40, order=lambda row, _drawing: row[0]
+    ),
+    NounField[tuple[str, int, str, str]](
+        "seed", lambda row, _drawing: str(row[1]), 4, right=True, drop=1, chosen=True
+    ),
+    NounField[tuple[str, int, str, str]]("GPU", lambda row, _drawing: row[2], 4, drop=2),
+    NounField[tuple[str, int, str, str]]("why", lambda row, _drawing: row[3], 6, grows=REST),
 ]
 
 
@@ -34,7 +41,7 @@ def text(line: Line) -> str:
 
 
 def table(width: int, sorting: SortOrder[str] | None = None) -> Table[tuple[str, int, str, str]]:
-    return Table(COLUMNS, ROWS, width, ASCII, sorting=sorting)
+    return Table(COLUMNS, ROWS, width, DRAWING, sorting=sorting)
 
 
 def test_names_take_what_they_need_before_anything_else_grows() -> None:
@@ -55,29 +62,33 @@ def test_one_long_name_among_many_costs_no_figures_and_no_problem_its_end() -> N
     problem = "refused: the rules are to be accepted"
     rows = [*("spaceship-titanic",) * 11, "a-rather-long-name-of-a-competition"]
 
-    def what(name: str) -> Cell:
+    def what(name: str, _drawing: Drawing) -> Cell:
         return Rest(((problem, "bad"),)) if name is rows[0] else ""
 
     columns = [
-        Column[str]("name", str, 12, grows=40),
-        Column[str]("date", lambda _name: "2026-03-14", 10, drop=1),
-        Column[str]("rate", what, 9),
+        NounField[str]("name", lambda name, _drawing: name, 12, grows=40),
+        NounField[str]("date", lambda _name, _drawing: "2026-03-14", 10, drop=1),
+        NounField[str]("rate", what, 9),
     ]
-    assert text(Table(columns, rows, 70, ASCII).heading()).split() == ["name", "date", "rate"]
-    assert text(Table(columns, rows, 70, ASCII).line(rows[0])).rstrip().endswith(problem)
-    calm = Table([*columns[:2], Column[str]("rate", lambda _name: "-", 9)], rows, 60, ASCII)
+    assert text(Table(columns, rows, 70, DRAWING).heading()).split() == ["name", "date", "rate"]
+    assert text(Table(columns, rows, 70, DRAWING).line(rows[0])).rstrip().endswith(problem)
+    calm = Table([*columns[:2], NounField[str]("rate", lambda _name, _drawing: "-", 9)], rows, 60, DRAWING)
     assert text(calm.heading()).split() == ["name", "date", "rate"]
     assert rows[-1] in text(calm.line(rows[-1]))
-    few = Table([*columns[:2], Column[str]("rate", lambda _name: "24 MB/s", 9)], rows[-2:], 50, ASCII)
+    few = Table(
+        [*columns[:2], NounField[str]("rate", lambda _name, _drawing: "24 MB/s", 9)], rows[-2:], 50, DRAWING
+    )
     assert text(few.heading()).split() == ["name", "rate"] and rows[-1] in text(few.line(rows[-1]))
 
 
 def wasted_beside_cut_names(drawn: Table[Any], rows: Sequence[Any]) -> list[str]:
     """What gives a cut name none of its room: columns wider than any row needs them, and empty ones."""
     columns, spans = drawn._columns, drawn._spans
-    needed = [max((drawn.natural(column.cell(row)) for row in rows), default=0) for column in columns]
+    needed = [
+        max((natural(column.cell(row, drawn._drawing)) for row in rows), default=0) for column in columns
+    ]
     names = [
-        (column, span, sorted(drawn.natural(column.cell(row)) for row in rows))
+        (column, span, sorted(natural(column.cell(row, drawn._drawing)) for row in rows))
         for column, span in zip(columns, spans, strict=True)
         if column.width < column.grows < REST and span.width and rows
     ]
@@ -90,8 +101,8 @@ def wasted_beside_cut_names(drawn: Table[Any], rows: Sequence[Any]) -> list[str]
     return [
         f"{column.title}: {span.width} cells for {need}"
         for column, span, need in zip(columns, spans, needed, strict=True)
-        if (is_cut and span.width > max(need, len(column.title) + 1))
-        or (are_cut and span.width > max(need, min(len(column.title) + 1, _SHORTEST_TITLE)))
+        if (is_cut and span.width > max(need, len(column.heading) + 1))
+        or (are_cut and span.width > max(need, min(len(column.heading) + 1, _SHORTEST_TITLE)))
         or (is_cut and span.width and column.drop and not need)
     ]
 
@@ -106,16 +117,16 @@ def wasted_beside_cut_names(drawn: Table[Any], rows: Sequence[Any]) -> list[str]
 def test_no_name_is_cut_beside_room_that_nobody_needs(
     names: list[int], others: list[tuple[int, int, int, int]], width: int
 ) -> None:
-    def of_length(length: int) -> Callable[[int], str]:
-        return lambda row: "x" * (length if row == 0 else length // 2)
+    def of_length(length: int) -> Callable[[int, Drawing], str]:
+        return lambda row, _drawing: "x" * (length if row == 0 else length // 2)
 
-    columns = [Column[int]("name", lambda row: "n" * names[row], 10, grows=56)]
+    columns = [NounField[int]("name", lambda row, _drawing: "n" * names[row], 10, grows=56)]
     columns += [
-        Column(title * "t", of_length(length), room, drop=drop) for length, room, drop, title in others
+        NounField(title * "t", of_length(length), room, drop=drop) for length, room, drop, title in others
     ]
-    columns.append(Column("what", of_length(40), 12, grows=REST))
+    columns.append(NounField("what", of_length(40), 12, grows=REST))
     rows = range(len(names))
-    drawn = Table(columns, rows, width, ASCII)
+    drawn = Table(columns, rows, width, DRAWING)
     assert not wasted_beside_cut_names(drawn, rows)
     assert all(width_of(drawn.line(row).pieces) <= width for row in rows)
 
@@ -168,11 +179,13 @@ def test_the_cursor_chooses_among_columns_of_rows_that_have_a_key() -> None:
 
 
 def test_a_cell_may_take_the_place_of_all_that_follow() -> None:
-    problem = Column[tuple[str, int, str, str]]("seed", lambda _row: Rest((("went wrong", "bad"),)), 4)
-    line = Table([COLUMNS[0], problem, *COLUMNS[2:]], ROWS, 60, ASCII).line(ROWS[0])
+    problem = NounField[tuple[str, int, str, str]](
+        "seed", lambda _row, _drawing: Rest((("went wrong", "bad"),)), 4
+    )
+    line = Table([COLUMNS[0], problem, *COLUMNS[2:]], ROWS, 60, DRAWING).line(ROWS[0])
     assert text(line).rstrip().endswith("  went wrong")
 
 
 def test_whatever_a_cell_holds_is_harmless() -> None:
-    column = replace(COLUMNS[0], cell=lambda _row: (("\x1b]0;title\x07", "bad"), ("\x9b", "text")))
-    assert "\x1b" not in text(Table([column], ROWS, 60, ASCII).line(ROWS[0]))
+    column = replace(COLUMNS[0], cell=lambda _row, _drawing: (("\x1b]0;title\x07", "bad"), ("\x9b", "text")))
+    assert "\x1b" not in text(Table([column], ROWS, 60, DRAWING).line(ROWS[0]))

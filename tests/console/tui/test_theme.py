@@ -10,10 +10,10 @@ from typing import get_args
 
 import pytest
 
+from mlebench_console.console.nouns.outcomes import OUTCOME_ROLES, outcome_sign
 from mlebench_console.console.roles import ASCII, UNICODE, Role, Signs
 from mlebench_console.console.tui.painting import overlaid, strip
 from mlebench_console.console.tui.theme import ANSI, CONTRAST, DARK, LIGHT, MONOCHROME, PALETTES, Palette
-from mlebench_console.console.tui.widgets.run_cell import OUTCOME_ROLES, outcome_sign
 from mlebench_console.state.lifecycle import Outcome
 
 # WCAG: 4.5 for text, 3 for what is large or only marks; 7 is the enhanced level.
