@@ -18,7 +18,7 @@ from mlebench_console import prepare_competition
 from mlebench_console.engine import agent_snapshots, control
 from mlebench_console.engine.control.status import lock_path
 from mlebench_console.engine.demo_data import generate
-from mlebench_console.engine.placements.slurm import job_prefix
+from mlebench_console.engine.placements.sbatch import job_prefix
 from mlebench_console.engine.places import Places, own_agents_folder
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.protocol import Heartbeat, Order

@@ -108,7 +108,7 @@ def _say_check(check: Check) -> None:
 
 def _of_nodes(places: Places, placement: str, wait: float, *, fresh: bool, json: bool) -> None:
     """Print what each kind of node of a placement offers."""
-    from mlebench_console.engine.placements.slurm import profile_named
+    from mlebench_console.engine.placements.sbatch import profile_named
     from mlebench_console.engine.placements.survey import require_node, survey_nodes
 
     found = survey_nodes(places, placement, wait_seconds=wait, fresh=fresh)

@@ -9,15 +9,16 @@ from functools import partial
 
 from mlebench_console.engine.placements.commands import SlurmCommands
 from mlebench_console.engine.placements.here import Here
-from mlebench_console.engine.placements.model import Look, Placement
-from mlebench_console.engine.placements.slurm import Slurm, profile_named
+from mlebench_console.engine.placements.model import AttemptStatus, Placement
+from mlebench_console.engine.placements.sbatch import profile_named
+from mlebench_console.engine.placements.slurm import Slurm
 from mlebench_console.engine.places import Places
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.daemon_log import Log
 from mlebench_console.state.records import HERE, Attempt
 from mlebench_console.state.usage.budgets import SharingAttempt
 
-__all__ = ["Look", "Placement", "Placements"]
+__all__ = ["AttemptStatus", "Placement", "Placements"]
 
 
 class Placements:

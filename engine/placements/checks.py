@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import socket
 import sys
@@ -27,13 +26,12 @@ from mlebench_console.engine.placements.commands import (
     SlurmCommands,
     SlurmRefuses,
 )
-from mlebench_console.engine.placements.slurm import (
-    SLURM,
+from mlebench_console.engine.placements.sbatch import (
     gres_option,
     job_options,
     job_prefix,
     job_seconds,
-    moment_of,
+    placement_of,
     profile_named,
     runtime_on_nodes,
 )
@@ -47,7 +45,6 @@ from mlebench_console.state import database, runs
 from mlebench_console.state.database import NETWORK_FILE_SYSTEMS, file_system_of
 from mlebench_console.state.records import HERE, Attempt, SweepSpec
 
-_TOLD_START = re.compile(r"to start at (\S+) using \d+ processors on nodes (\S+)(?: in partition (\S+))?")
 # A job name that no other job has, because jobs wait for others of the same name.
 _TRIED_NAME = "mlebench-check"
 _ANSWER_SECONDS = 30.0
@@ -152,14 +149,11 @@ def _estimate(spec: SweepSpec, profile: SlurmProfile) -> JobEstimate:
             "Give a lower --hours, or another partition in its table of config.toml.",
         )
     _require_account(commands, profile)
-    said = _try_out(commands, job_options_of(spec, profile, staging))
-    found = _TOLD_START.search(said)
-    starts_at, node, partition = (
-        (None, "", "") if found is None else (moment_of(found[1]), found[2], found[3])
-    )
+    start = commands.try_out(job_options_of(spec, profile, staging))
+    said = start.message
     if wanted and not any(one.has_nodes for one in wanted.values()):
         said = "jobs would wait: no node of the partition takes any now"
-    return JobEstimate(partition or profile.partition, needed, limit, starts_at, node, said)
+    return JobEstimate(start.partition or profile.partition, needed, limit, start.at, start.node, said)
 
 
 def job_options_of(spec: SweepSpec, profile: SlurmProfile, staging: float) -> list[str]:
@@ -185,7 +179,7 @@ def known_placements(places: Places) -> list[PlacementFacts]:
         PlacementFacts(HERE, running=len(here), runtime=runtimes.resolve(runtimes.PROCESS), answers=True)
     ]
     for name, profile in profiles.items():
-        placement = SLURM if name == "default" else f"{SLURM}:{name}"
+        placement = placement_of(name)
         ours = [attempt for attempt in live if attempt.placement == placement]
         waiting = sum(bool(attempt.waits_for) for attempt in ours)
         room = max(0, profile.max_jobs - len(ours))
@@ -282,7 +276,7 @@ def _check_nodes(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Che
         return
     one = gres_option(1, profile)
     try:
-        _try_out(commands, job_options_of(replace(_SMALL, gpus=1), profile, 0.0))
+        commands.try_out(job_options_of(replace(_SMALL, gpus=1), profile, 0.0))
     except SlurmRefuses as problem:
         step = "Write gres in its table as 'scontrol show node' names it; sweeps without GPUs need none."
         yield Check(True, f"no GPU can be had as {one}: {problem.why}", step, warns=True)
@@ -319,11 +313,8 @@ def _check_job(commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check
         text = f"even a run of {_span(_SMALL.time_limit_seconds)} needs a job of {needed / 60:.0f} minutes"
         yield Check(False, f"{text}, which its partition ends before", "Name another partition.")
         return
-    said = _try_out(commands, job_options_of(_SMALL, profile, 0.0))
-    yield Check(
-        True,
-        f"Slurm would take a small job: {said.removeprefix('sbatch:').strip() or 'it does not say when'}",
-    )
+    message = commands.try_out(job_options_of(_SMALL, profile, 0.0)).message
+    yield Check(True, f"Slurm would take a small job: {message or 'it does not say when'}")
 
 
 def _check_folders(places: Places, commands: SlurmCommands, profile: SlurmProfile) -> Iterator[Check]:
@@ -385,13 +376,6 @@ def _require_account(commands: SlurmCommands, profile: SlurmProfile) -> None:
             f"you have no qos '{profile.qos}' at this Slurm",
             f"yours are: {', '.join(sorted(allowed)) or 'none'}",
         )
-
-
-def _try_out(commands: SlurmCommands, options: list[str]) -> str:
-    with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
-        script = Path(folder) / "job.sh"
-        script.write_text("#!/bin/bash\n")
-        return commands.try_out(script, options)
 
 
 def _live(places: Places) -> list[Attempt]:

@@ -6,6 +6,8 @@ import os
 import pwd
 import re
 import subprocess
+import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,6 +46,8 @@ _REFUSALS = (
 _NO_SUCH_NODES = "requested node configuration is not available"
 # States of nodes that take no jobs; `drained*` and `down~` are states too.
 _AWAY = ("down", "drain", "fail", "maint", "unknown")
+# What `sbatch --test-only` says of a job that it would accept.
+_START = re.compile(r"to start at (\S+) using \d+ processors on nodes (\S+)(?: in partition (\S+))?")
 _NOT_KEPT = ("accounting storage is disabled", "not running a supported accounting_storage plugin")
 # Limits on a user's jobs at once, after which a retry may succeed; limits on the size of one job are permanent.
 _FULL = ("maxsubmit", "submit limit", "temporarily unable to accept job")
@@ -101,7 +105,9 @@ class Job:
             identify a job.
         state: such as RUNNING, without the words that sometimes follow it.
         reason: why it waits or has ended, `None` where Slurm has no reason; in Slurm's records the exit code.
-        starts: when it started, or is expected to; `N/A` if unknown.
+        submitted: when, as Slurm writes it.
+        starts_at: when it started, or is expected to, to the minute; None if unknown.
+        priority: among waiting jobs; None if unknown.
     """
 
     id: str
@@ -109,15 +115,36 @@ class Job:
     reason: str
     node: str
     submitted: str
-    starts: str
-    priority: str
+    starts_at: float | None
+    priority: int | None
     name: str
+
+    @property
+    def reason_code(self) -> str:
+        """Slurm's code for its reason, without the details of `(ReqNodeNotAvail, Reserved for maintenance)`."""
+        return self.reason.strip("()").partition(",")[0]
 
     def in_words(self) -> str:
         """Return it as text, for evidence."""
         reason = "" if self.reason in ("", "None") else f", {self.reason}"
         node = f" on {self.node}" if self.node else ""
         return f"job {self.id}{node}, submitted {self.submitted}: {self.state}{reason}"
+
+
+@dataclass(frozen=True)
+class JobStart:
+    """Slurm's estimate of a job's start, which is not submitted.
+
+    Attributes:
+        at: when it would start if it was submitted now; None where Slurm does not say.
+        node, partition: where; empty where Slurm does not say.
+        message: Slurm's own.
+    """
+
+    at: float | None
+    node: str
+    partition: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -178,13 +205,21 @@ class SlurmCommands:
         said = self._run("sbatch", "--parsable", *options, str(script))
         return said.strip().partition(";")[0]
 
-    def try_out(self, script: Path, options: Sequence[str]) -> str:
+    def try_out(self, options: Sequence[str]) -> JobStart:
         """Return when and where a job would start, without submitting it.
 
         Raises:
             SlurmRefuses, SlurmFull, SlurmAway: it would not be accepted, or that is unknown.
         """
-        return self._run("sbatch", "--test-only", *options, str(script), told_on_stderr=True).strip()
+        with tempfile.TemporaryDirectory(prefix="mlebench-check-") as folder:
+            script = Path(folder) / "job.sh"
+            script.write_text("#!/bin/bash\n")
+            told = self._run("sbatch", "--test-only", *options, str(script), told_on_stderr=True)
+        message = _essential(told.replace("sbatch: ", ""))
+        start = _START.search(message)
+        if start is None:
+            return JobStart(None, "", "", message)
+        return JobStart(moment_of(start[1]), start[2], start[3] or "", message)
 
     def jobs(self) -> list[Job]:
         """List all jobs of this user, including those that have ended recently.
@@ -343,9 +378,20 @@ def _jobs(text: str) -> list[Job]:
     for line in text.splitlines():
         columns = line.split("|", _COLUMNS - 1)
         if len(columns) == _COLUMNS:
-            job = Job(*columns)
-            found.append(replace(job, state=job.state.partition(" ")[0]))  # "CANCELLED by 0"
+            number, state, reason, node, submitted, starts, priority, name = columns
+            state = state.partition(" ")[0]  # "CANCELLED by 0"
+            found.append(
+                Job(number, state, reason, node, submitted, moment_of(starts), _whole(priority), name)
+            )
     return found
+
+
+def moment_of(text: str) -> float | None:
+    """Parse a time in Slurm's format, rounded to the minute; None for `N/A`."""
+    try:
+        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S")) // 60 * 60
+    except (ValueError, OverflowError):
+        return None
 
 
 def _tells_of_gone_job(line: str) -> bool:

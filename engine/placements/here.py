@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlebench_console.engine.placements.model import Look
+from mlebench_console.engine.placements.model import AttemptStatus
 from mlebench_console.environment.runner import protocol, runtimes
 from mlebench_console.environment.runner.protocol import InboxEntry, Stop
 from mlebench_console.foundation import files, locks
@@ -19,7 +19,7 @@ from mlebench_console.foundation.troubles import Troubles
 from mlebench_console.state.records import Attempt
 
 _START_SECONDS = 10.0
-_ALWAYS = Look()
+_ALWAYS = AttemptStatus()
 
 
 class Here:
@@ -81,8 +81,8 @@ class Here:
         """Return whether an attempt is in the inbox."""
         return self._entry(attempt).exists()
 
-    def look(self, _attempt: Attempt, /) -> Look:
-        """Return an empty look: everything is read from the attempt's directory."""
+    def status(self, _attempt: Attempt, /) -> AttemptStatus:
+        """Return an empty status: everything is read from the attempt's directory."""
         return _ALWAYS
 
     def end(self, _attempt: Attempt, /) -> None:

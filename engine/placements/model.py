@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,38 +12,61 @@ from mlebench_console.state.transitions import Failure
 
 
 @dataclass(frozen=True)
-class Look:
+class JobEnd:
+    """How a batch system says that an attempt's job has ended.
+
+    Attributes:
+        state: the batch system's own code, such as PREEMPTED; empty where it does not list the job any more.
+        text: the same in words, for people.
+        by_memory: whether the job was ended for its memory, which an agent can cause.
+    """
+
+    state: str
+    text: str
+    by_memory: bool = False
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Why an attempt is lost, so that its directory will never say how it ended.
+
+    Attributes:
+        pauses: whether all runs of its sweep would fail in the same way.
+    """
+
+    failure: Failure
+    pauses: bool = False
+
+
+@dataclass(frozen=True)
+class AttemptStatus:
     """What a placement knows of an attempt beyond the files in its directory.
 
     Attributes:
-        version: changes whenever the directory may have new content; None where only reading it can show that.
+        revision: changes whenever the directory may have new content; None where only reading it can show that.
         events_bytes, model_calls_bytes: what these files have grown to, at least; 0 where nobody knows.
-        beat: what its runner has said of its files, while nothing says that it may have ended since; None where only a
-            look into the directory can tell.
+        heartbeat: the last one of its runner, while nothing says that it may have ended since; None where only its
+            directory can tell.
         job: its job number in a batch system; empty without one.
         node: the host that it runs on; empty for this host, and if unknown.
         waits_for: why it does not run yet, or not at the moment; empty while it runs.
         starts_at: when it is expected to start, by the batch system's estimate; None if unknown.
         priority: of its job in the batch system's queue; higher goes first.
-        said: what the batch system reports about its end; empty while it reports nothing, and without one.
-        took_too_much_memory: whether it was ended for its memory, which an agent can cause.
-        failure: why it is lost, so that its directory will never say how it ended.
-        pauses: whether all runs of its sweep would fail in the same way.
+        ended: how its job has ended; None while it has not, and without one.
+        lost: why it is given up; None while it is not.
     """
 
-    version: int | None = None
+    revision: Hashable | None = None
     events_bytes: int = 0
     model_calls_bytes: int = 0
-    beat: Heartbeat | None = None
+    heartbeat: Heartbeat | None = None
     job: str = ""
     node: str = ""
     waits_for: str = ""
     starts_at: float | None = None
     priority: int | None = None
-    said: str = ""
-    took_too_much_memory: bool = False
-    failure: Failure | None = None
-    pauses: bool = False
+    ended: JobEnd | None = None
+    lost: Lost | None = None
 
 
 class Placement(Protocol):
@@ -85,7 +108,7 @@ class Placement(Protocol):
     def is_placed(self, attempt: Attempt) -> bool:
         """Return whether a runner may know of an attempt, now or later."""
 
-    def look(self, attempt: Attempt, /) -> Look:
+    def status(self, attempt: Attempt, /) -> AttemptStatus:
         """Return what is known of a live attempt."""
 
     def end(self, attempt: Attempt, /) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +16,7 @@ from mlebench_console.engine.placements.commands import (
     SlurmRefuses,
     output_option,
 )
-from mlebench_console.engine.placements.slurm import profile_named
+from mlebench_console.engine.placements.sbatch import given_options, module_script, profile_named
 from mlebench_console.engine.places import Places, shared_folder
 from mlebench_console.engine.settings import SlurmProfile
 from mlebench_console.environment.runner.survey import HostOffer
@@ -138,37 +136,22 @@ def _kept(file: Path) -> HostOffer | None:
 
 
 def _submit(slurm: SlurmCommands, profile: SlurmProfile, node: Node, file: Path) -> str:
-    command = [
-        f"{sys.prefix}/bin/python",
-        "-I",
-        "-m",
-        "mlebench_console.environment.runner.survey",
-        f"--output={file}",
-    ]
-    scratch = shlex.quote(profile.scratch) if profile.scratch else '"${TMPDIR:-/tmp}"'
     script = file.with_suffix(".sh")
-    path = shlex.quote(os.environ.get("PATH", os.defpath))
-    text = f"#!/bin/bash\nexport PATH={path} LANG=C.UTF-8\nexec {shlex.join(command)} --scratch={scratch}\n"
-    files.write_text(script, text)
-    wanted: dict[str, str] = {
+    files.write_text(
+        script,
+        module_script("mlebench_console.environment.runner.survey", [f"--output={file}"], profile),
+    )
+    options = {
         "job-name": _JOB,
         "chdir": str(file.parent),
         "output": output_option(file.with_suffix(".log")),
-        "export": "NIL",
         "time": str(_MINUTES),
-        "nodes": "1",
-        "ntasks": "1",
         "nodelist": node.name,
         "mem": f"{_MEMORY_MB}M",
         # The default partition may not have this node.
         "partition": profile.partition or ",".join(node.partitions),
-        "account": profile.account,
-        "qos": profile.qos,
-        "constraint": profile.constraint,
-        "licenses": profile.licences,
     }
-    given = [f"--{name}={value}" for name, value in wanted.items() if value and name not in profile.leave_out]
-    return slurm.submit(script, [*given, "--no-requeue", *profile.options])
+    return slurm.submit(script, given_options(options, profile))
 
 
 def _wait(written: Sequence[Path], seconds: float) -> None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mlebench_console.engine.options.sweep import RELAUNCH
-from mlebench_console.engine.placements import Look, Placements
+from mlebench_console.engine.placements import AttemptStatus, Placements
+from mlebench_console.engine.placements.model import Lost
 from mlebench_console.engine.runs import launching
 from mlebench_console.engine.runs.failures import Conclusion, ProviderTrouble, classify, last_lines, suspicion
 from mlebench_console.environment.container.output import Ending, ServiceRestarted
@@ -121,7 +122,7 @@ class Intake:
         self._troubles: Troubles[int | str] = Troubles(clock)  # by attempt, or of the samples
         self._tidy_at = 0.0
         self._look_elsewhere_at = 0.0
-        self._versions: dict[int, int] = {}  # of the reports taken in from attempts on other hosts
+        self._revisions: dict[int, Hashable] = {}  # of the reports taken in from attempts on other hosts
         # Attempts whose directories are known to be their own, and known to be another attempt's.
         self._own: set[int] = set()
         self._foreign: set[int] = set()
@@ -156,10 +157,10 @@ class Intake:
         changed = {}
         for attempt in elsewhere:
             try:
-                look = self._placements.of(attempt).look(attempt)
+                status = self._placements.of(attempt).status(attempt)
             except Problem:
                 continue  # its profile is gone from config.toml: `_take_in` meets and reports the same problem
-            facts = (look.job, look.node, look.waits_for, look.starts_at, look.priority)
+            facts = (status.job, status.node, status.waits_for, status.starts_at, status.priority)
             before = (attempt.job, attempt.node, attempt.waits_for, attempt.starts_at, attempt.job_priority)
             if facts != before:
                 changed[attempt.id] = JobFacts(*facts)
@@ -173,7 +174,7 @@ class Intake:
         self._own &= numbers
         self._foreign &= numbers
         self._traffic_times = {key: at for key, at in self._traffic_times.items() if key in numbers}
-        self._versions = {number: seen for number, seen in self._versions.items() if number in numbers}
+        self._revisions = {number: seen for number, seen in self._revisions.items() if number in numbers}
         self._placements.keep_only(live)
         # Without live attempts no samples are written, so nothing would clear this problem.
         self._troubles.keep_only(
@@ -198,16 +199,16 @@ class Intake:
 
     def _take_in(self, attempt: Attempt) -> None:
         placement = self._placements.of(attempt)
-        look = placement.look(attempt)
-        if look.version is None or self._versions.get(attempt.id) != look.version:
-            self._take_from_directory(attempt, look)
-            if look.version is not None and self._is_whole(attempt, look):
-                self._versions[attempt.id] = look.version
-        if look.failure is not None and not (self._state_dir / attempt.directory / protocol.EXIT).exists():
-            self._give_up(attempt, look.failure, pauses=look.pauses)
+        status = placement.status(attempt)
+        if status.revision is None or self._revisions.get(attempt.id) != status.revision:
+            self._take_from_directory(attempt, status)
+            if status.revision is not None and self._is_whole(attempt, status):
+                self._revisions[attempt.id] = status.revision
+        if status.lost is not None and not (self._state_dir / attempt.directory / protocol.EXIT).exists():
+            self._give_up(attempt, status.lost)
             placement.forget(attempt)
 
-    def _give_up(self, attempt: Attempt, failure: Failure, *, pauses: bool) -> None:
+    def _give_up(self, attempt: Attempt, lost: Lost) -> None:
         """End an attempt that its placement has lost."""
         run, now = runs.get(self._database, attempt.run_id), self._clock.now()
         stop = protocol.read_if_there(self._state_dir / attempt.directory / protocol.STOP, Stop)
@@ -215,17 +216,19 @@ class Intake:
             if stop is not None and stop.by != ENGINE:
                 transitions.stopped(self._database, run.id, by=stop.by, now=now)
                 return
-            transitions.failed(self._database, attempt.id, failure, now=now)
-            if pauses and sweeps.get(self._database, run.sweep_id).state is SweepState.ACTIVE:
+            transitions.failed(self._database, attempt.id, lost.failure, now=now)
+            if lost.pauses and sweeps.get(self._database, run.sweep_id).state is SweepState.ACTIVE:
                 sweeps.set_state(self._database, run.sweep_id, SweepState.PAUSED, now=now)
 
-    def _take_from_directory(self, attempt: Attempt, look: Look) -> None:
+    def _take_from_directory(self, attempt: Attempt, status: AttemptStatus) -> None:
         folder = self._state_dir / attempt.directory
         run = runs.get(self._database, attempt.run_id)
         if run.state is RunState.GRADING or not self._is_own(run, attempt):
             return
         # Checked before the events are read, so that they contain everything reported before the end.
-        has_ended = look.beat.ended if look.beat is not None else (folder / protocol.EXIT).exists()
+        has_ended = (
+            status.heartbeat.ended if status.heartbeat is not None else (folder / protocol.EXIT).exists()
+        )
         is_overdue = has_ended and self._troubles.seconds(attempt.id) >= _PATIENCE_SECONDS
         for what, take in (
             ("events", self._take_events),
@@ -233,33 +236,33 @@ class Intake:
             ("traffic", self._take_traffic),
         ):
             try:
-                take(attempt, folder, look)
+                take(attempt, folder, status)
             except (OSError, DataProblem) as error:
                 if not is_overdue:
                     raise
                 self._log(f"the {what} of run {run.id} are given up", error)
-        self._take_usage(attempt, folder, look)
-        if has_ended and not is_overdue and not self._is_whole(attempt, look):
+        self._take_usage(attempt, folder, status)
+        if has_ended and not is_overdue and not self._is_whole(attempt, status):
             raise DataProblem(
                 f"{folder} lacks what its runner has written", "its file system does not show all of it yet"
             )
         if has_ended:
-            self._close(runs.get(self._database, run.id), attempt, folder, look, is_overdue=is_overdue)
+            self._close(runs.get(self._database, run.id), attempt, folder, status, is_overdue=is_overdue)
 
-    def _is_whole(self, attempt: Attempt, look: Look) -> bool:
+    def _is_whole(self, attempt: Attempt, status: AttemptStatus) -> bool:
         """Return whether everything that the placement knows of an attempt has been taken in."""
         events_offset, _ = runs.report_offsets(self._database, attempt.id)
-        if events_offset < look.events_bytes:
+        if events_offset < status.events_bytes:
             return False
         return (
-            look.model_calls_bytes == 0
-            or model_calls.offset(self._database, attempt.id) >= look.model_calls_bytes
+            status.model_calls_bytes == 0
+            or model_calls.offset(self._database, attempt.id) >= status.model_calls_bytes
         )
 
-    def _take_events(self, attempt: Attempt, folder: Path, look: Look) -> None:
+    def _take_events(self, attempt: Attempt, folder: Path, status: AttemptStatus) -> None:
         path = folder / protocol.EVENTS
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
-        size = look.events_bytes if look.beat is not None else max(_size(path), look.events_bytes)
+        size = status.events_bytes if status.heartbeat is not None else max(_size(path), status.events_bytes)
         for lines in _added(path, offset, size):
             with self._database.transaction():
                 for line in lines.values:
@@ -354,10 +357,10 @@ class Intake:
             now=now,
         )
 
-    def _take_usage(self, attempt: Attempt, folder: Path, look: Look) -> None:
+    def _take_usage(self, attempt: Attempt, folder: Path, status: AttemptStatus) -> None:
         """Save new resource samples; a failure is noted and delays nothing else."""
         offset, usage_offset = runs.report_offsets(self._database, attempt.id)
-        size = _size(folder / protocol.USAGE) if look.beat is None else look.beat.usage
+        size = _size(folder / protocol.USAGE) if status.heartbeat is None else status.heartbeat.usage
         if size <= usage_offset:
             self._troubles.clear(_usage_key(attempt.id))
         elif not self._troubles.must_wait(_SAMPLES):
@@ -387,9 +390,9 @@ class Intake:
                 runs.note_activity(self._database, attempt.run_id, at)
             runs.set_report_offsets(self._database, attempt.id, offset, lines.offset)
 
-    def _take_traffic(self, attempt: Attempt, folder: Path, look: Look) -> None:
+    def _take_traffic(self, attempt: Attempt, folder: Path, status: AttemptStatus) -> None:
         """Save the traffic of the attempt's proxy, if it has changed since the last time."""
-        if look.beat is not None and not look.beat.has_traffic:
+        if status.heartbeat is not None and not status.heartbeat.has_traffic:
             return
         path = folder / protocol.TRAFFIC
         written = _written_at(path)
@@ -405,11 +408,15 @@ class Intake:
         )
         self._traffic_times[attempt.id] = written
 
-    def _take_calls(self, attempt: Attempt, folder: Path, look: Look) -> None:
+    def _take_calls(self, attempt: Attempt, folder: Path, status: AttemptStatus) -> None:
         """Count the model calls that have ended since the last time."""
         path = folder / protocol.MODEL_CALLS
         offset = model_calls.offset(self._database, attempt.id)
-        size = look.model_calls_bytes if look.beat is not None else max(_size(path), look.model_calls_bytes)
+        size = (
+            status.model_calls_bytes
+            if status.heartbeat is not None
+            else max(_size(path), status.model_calls_bytes)
+        )
         if size <= offset:
             return
         order = protocol.read(folder / protocol.ORDER, Order)
@@ -480,16 +487,18 @@ class Intake:
                     most=1,
                 )
 
-    def _close(self, run: Run, attempt: Attempt, folder: Path, look: Look, *, is_overdue: bool) -> None:
+    def _close(
+        self, run: Run, attempt: Attempt, folder: Path, status: AttemptStatus, *, is_overdue: bool
+    ) -> None:
         """Classify the end of an attempt whose reports are taken in, and have its placement forget it."""
         now = self._clock.now()
         try:
             ending = self._ending(folder)
             ending = replace(ending, ended_at=_moment(ending.ended_at, now))
-            if ending.reason == protocol.LOST and look.version is not None and not look.said:
+            if ending.reason == protocol.LOST and status.revision is not None and status.ended is None:
                 return  # the next answer of its batch system will say why
-            if ending.reason == protocol.LOST and look.took_too_much_memory:
-                ending = replace(ending, reason=_MEMORY, problem=look.said)
+            if ending.reason == protocol.LOST and status.ended is not None and status.ended.by_memory:
+                ending = replace(ending, reason=_MEMORY, problem=status.ended.text)
             final = self._final_submission(attempt, ending, folder, is_overdue=is_overdue)
         except _Lost as lost:
             failure = Failure(FailureClass.INFRASTRUCTURE, str(lost))
@@ -523,7 +532,8 @@ class Intake:
                     transitions.collected(self._database, attempt.id, now=now, suspected=suspected)
                 case Failure() as failure:
                     excused = failure.kind is FailureClass.BUDGET and self._is_excused(run, attempt)
-                    evidence = "\n".join(filter(None, (look.said, failure.evidence)))
+                    found = "" if status.ended is None else status.ended.text
+                    evidence = "\n".join(filter(None, (found, failure.evidence)))
                     failure = replace(failure, excused=excused, evidence=evidence)
                     transitions.failed(self._database, attempt.id, failure, now=now)
         self._placements.of(attempt).forget(attempt)

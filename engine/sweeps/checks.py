@@ -24,7 +24,7 @@ from mlebench_console.engine.images import NOT_BUILT, connect, find_exported, im
 from mlebench_console.engine.layout import dataset_folder, is_demo
 from mlebench_console.engine.options.sweep import Launch, check_name, impossible
 from mlebench_console.engine.placements.checks import estimate
-from mlebench_console.engine.placements.slurm import profile_named, runtime_on_nodes
+from mlebench_console.engine.placements.sbatch import profile_named, runtime_on_nodes
 from mlebench_console.engine.placements.survey import kept_offers
 from mlebench_console.engine.places import Places, images_folder
 from mlebench_console.engine.providers import keys_of, providers_of, without_keys

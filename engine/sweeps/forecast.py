@@ -15,7 +15,7 @@ from mlebench_console.engine.control import EngineStatus, status
 from mlebench_console.engine.model_costs import known_cost
 from mlebench_console.engine.options.sweep import Launch
 from mlebench_console.engine.placements.checks import JobEstimate, estimate
-from mlebench_console.engine.placements.slurm import profile_named
+from mlebench_console.engine.placements.sbatch import profile_named
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.providers import model_prices
 from mlebench_console.engine.settings import EngineSettings, Prices, read_table

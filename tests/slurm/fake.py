@@ -54,7 +54,7 @@ class FakeSlurm(SlurmCommands):
         self.options.append(options)
         name = next(option.partition("=")[2] for option in options if option.startswith("--job-name="))
         number = str(self.number)
-        self.table[number] = Job(number, "PENDING", "Priority", "", "2026-01-01T00:00:00", "N/A", "1", name)
+        self.table[number] = Job(number, "PENDING", "Priority", "", "2026-01-01T00:00:00", None, 1, name)
         if trouble is not None:
             raise trouble
         return number

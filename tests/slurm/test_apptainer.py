@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from mlebench_console.engine.placements.slurm import job_script
+from mlebench_console.engine.placements.sbatch import job_script
 from mlebench_console.engine.settings import SlurmProfile
 from mlebench_console.environment.container.output import Ending, Started
 from mlebench_console.environment.runner import protocol

@@ -15,6 +15,7 @@ from mlebench_console.engine.placements.commands import (
     SlurmCommands,
     SlurmFull,
     SlurmRefuses,
+    moment_of,
     seconds_of,
 )
 
@@ -48,7 +49,14 @@ def test_jobs_are_read_whatever_their_names_hold(programs: Programs) -> None:
     )
     first, second = programs.commands.jobs()
     assert first == Job(
-        "7", "RUNNING", "None", "n1", "2026-01-01T00:00:00", "2026-01-01T00:00:01", "10", "mlebench-x-1"
+        "7",
+        "RUNNING",
+        "None",
+        "n1",
+        "2026-01-01T00:00:00",
+        moment_of("2026-01-01T00:00:01"),
+        10,
+        "mlebench-x-1",
     )
     assert second.name == "a | b|c"
 

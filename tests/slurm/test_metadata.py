@@ -136,9 +136,7 @@ def calls_of_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Coun
         started = protocol.event_to_line(AgentStarted(3.0, True))
         jsonlines.append(folder / protocol.EVENTS, [started])
         (folder / protocol.USAGE).touch()
-        job = Job(
-            str(number), "RUNNING", "None", "n1", "2026-01-01T00:00:00", "N/A", "1", made.prefix + token
-        )
+        job = Job(str(number), "RUNNING", "None", "n1", "2026-01-01T00:00:00", None, 1, made.prefix + token)
         slurm.table[job.id] = job
         placements.of(attempt).place(attempt)
 

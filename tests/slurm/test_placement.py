@@ -14,10 +14,18 @@ import pytest
 
 from mlebench_console.engine.layout import MARKER, squashfs_image
 from mlebench_console.engine.placements.checks import staging_tools
-from mlebench_console.engine.placements.commands import Job, SlurmAway, SlurmFull, SlurmRefuses, SlurmUnfit
+from mlebench_console.engine.placements.commands import (
+    Job,
+    SlurmAway,
+    SlurmFull,
+    SlurmRefuses,
+    SlurmUnfit,
+    moment_of,
+)
 from mlebench_console.engine.placements.here import Here
-from mlebench_console.engine.placements.model import Look
-from mlebench_console.engine.placements.slurm import Slurm, job_options, profile_named
+from mlebench_console.engine.placements.model import AttemptStatus
+from mlebench_console.engine.placements.sbatch import job_options, profile_named
+from mlebench_console.engine.placements.slurm import Slurm
 from mlebench_console.engine.settings import SlurmProfile
 from mlebench_console.environment.container import output
 from mlebench_console.environment.container.output import Ending
@@ -36,7 +44,7 @@ from tests.environment.runner.prepared import make_prepared
 from tests.slurm.fake import AWAY, FakeSlurm, Latency, attempt_of
 
 PROFILE = SlurmProfile(partition="main")
-STRANGER = Job("101", "RUNNING", "None", "n3", "2017-01-01T00:00:00", "N/A", "1", "somebody-elses")
+STRANGER = Job("101", "RUNNING", "None", "n3", "2017-01-01T00:00:00", None, 1, "somebody-elses")
 
 
 class World:
@@ -112,8 +120,16 @@ class World:
         beat = Heartbeat(number, "n1", "101", events, 0, 0, ended, staged, to_stage)
         jsonlines.append(self.folder / protocol.HEARTBEATS, [asdict(beat)])
 
-    def look(self) -> Look:
-        return self.placement.look(self.attempt)
+    def status(self) -> AttemptStatus:
+        return self.placement.status(self.attempt)
+
+    def failure(self) -> Failure | None:
+        lost = self.status().lost
+        return None if lost is None else lost.failure
+
+    def pauses(self) -> bool:
+        lost = self.status().lost
+        return lost is not None and lost.pauses
 
 
 @pytest.fixture
@@ -135,8 +151,8 @@ def test_an_attempt_is_submitted_once_under_its_token_and_without_the_engines_en
     assert any(option.startswith("--job-name=mlebench-") and option.endswith("-t1") for option in options)
     script = (world.folder / protocol.JOB_SCRIPT).read_text()
     assert "\nexec " in script  # or bash would keep the signal from the runner
-    assert world.look().waits_for == "Priority"
-    assert world.look().job == "101"
+    assert world.status().waits_for == "Priority"
+    assert world.status().job == "101"
 
 
 @pytest.mark.parametrize("was_submitted", [True, False])
@@ -148,7 +164,7 @@ def test_a_kill_between_submission_and_note_launches_nothing_twice(world: World,
     world.placement.place(world.attempt)
     world.step_for(300)
     assert world.slurm.calls.count("sbatch") == 1
-    assert world.look().job == "101"
+    assert world.status().job == "101"
 
 
 def test_a_job_that_was_over_before_slurm_named_it_is_known_by_its_heartbeat(world: World) -> None:
@@ -161,7 +177,7 @@ def test_a_job_that_was_over_before_slurm_named_it_is_known_by_its_heartbeat(wor
     world.placement = world.fresh()
     world.placement.place(world.attempt)
     # At once, as its directory is read and closed in the same moment.
-    assert world.look().job == "101"
+    assert world.status().job == "101"
 
 
 def test_a_jobs_log_lies_in_its_directory_whatever_that_is_called(world: World) -> None:
@@ -177,7 +193,7 @@ def test_a_kill_while_an_attempt_that_was_never_submitted_is_ended_leaves_no_run
     world.placement.place(world.attempt)
     world.step_for(900)
     assert world.slurm.calls.count("sbatch") == 0
-    assert world.look().failure is not None
+    assert world.failure() is not None
 
 
 @pytest.mark.parametrize("ended", ["COMPLETED", "gone"])
@@ -190,10 +206,12 @@ def test_a_last_heartbeat_without_a_report_holds_no_run_for_ever(world: World, e
     else:
         world.slurm.move(number, ended)
     world.step_for(900)
-    assert world.look().failure is not None
+    assert world.failure() is not None
 
 
-def test_a_heartbeat_is_looked_at_once_a_turn_however_often_its_job_was_not_listed(world: World) -> None:
+def test_heartbeats_are_read_once_in_an_interval_however_often_a_job_was_not_listed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     number = world.running()
     for _ in range(20):
         job = world.slurm.table.pop(number)
@@ -201,8 +219,17 @@ def test_a_heartbeat_is_looked_at_once_a_turn_however_often_its_job_was_not_list
         world.slurm.table[number] = job
         world.beat(1)
         world.step_for(60)
-    assert world.look().failure is None
-    assert len(world.placement._watched) == 1
+    assert world.failure() is None
+    read, reads = jsonlines.read, 0
+
+    def counted(path: Path, offset: int = 0) -> jsonlines.Lines:
+        nonlocal reads
+        reads += 1
+        return read(path, offset)
+
+    monkeypatch.setattr(jsonlines, "read", counted)
+    world.step_for(300)
+    assert 15 <= reads <= 21
 
 
 @pytest.mark.parametrize("was_taken", [True, False])
@@ -217,8 +244,8 @@ def test_a_submission_without_an_answer_is_looked_for_before_it_is_tried_again(
     world.slurm.trouble = None
     world.step_for(600)
     assert len(world.slurm.table) == 1
-    assert world.look().job == world.slurm.only_job
-    assert world.look().failure is None
+    assert world.status().job == world.slurm.only_job
+    assert world.failure() is None
 
 
 def test_a_number_that_slurm_gives_again_is_not_taken_for_the_job(world: World) -> None:
@@ -226,7 +253,7 @@ def test_a_number_that_slurm_gives_again_is_not_taken_for_the_job(world: World) 
     del world.slurm.table[number]
     world.slurm.table[number] = STRANGER
     world.step_for(300)
-    assert world.look().job == "102"  # submitted again, as nothing had claimed it
+    assert world.status().job == "102"  # submitted again, as nothing had claimed it
     world.placement.keep_only([])
     world.step_for(300)
     assert world.slurm.cancelled == ["102"]
@@ -238,8 +265,8 @@ def test_a_run_that_waits_again_after_it_ran_is_left_alone(world: World) -> None
     for beat in range(1, 20):
         world.beat(beat)
         world.step_for(30)
-    assert world.look().failure is None
-    assert world.look().waits_for == ""
+    assert world.failure() is None
+    assert world.status().waits_for == ""
     assert world.slurm.calls.count("sbatch") == 1
 
 
@@ -249,11 +276,11 @@ def test_a_run_that_slurm_gave_up_goes_on_as_long_as_it_writes(world: World) -> 
     for beat in range(1, 40):
         world.beat(beat)
         world.step_for(30)
-    assert world.look().failure is None
+    assert world.failure() is None
     world.step_for(330)
-    assert world.look().failure is None  # its runner may just be about to end its agent
+    assert world.failure() is None  # its runner may just be about to end its agent
     world.step_for(90)
-    failure = world.look().failure
+    failure = world.failure()
     assert failure is not None
     assert failure.kind is FailureClass.INFRASTRUCTURE
     assert "NODE_FAIL" in failure.evidence
@@ -277,7 +304,7 @@ def test_a_job_that_ends_without_a_report_fails_in_a_class_with_slurms_words(
     number = world.running()
     world.slurm.move(number, state)
     world.step_for(500)
-    failure = world.look().failure
+    failure = world.failure()
     assert failure is not None
     assert failure.kind is kind
     assert text in failure.text
@@ -297,32 +324,32 @@ def test_a_job_whose_log_tells_of_its_memory_was_ended_for_that(world: World, li
     (world.folder / protocol.JOB_LOG).write_text(f"something before\n{line}\n")
     world.slurm.move(number, "FAILED", "JobLaunchFailure")
     world.step_for(500)
-    look = world.look()
-    assert look.took_too_much_memory
-    assert look.failure is not None
-    assert look.failure.kind is FailureClass.MEMORY
-    assert line in look.failure.evidence
+    ended, failure = world.status().ended, world.failure()
+    assert ended is not None
+    assert ended.by_memory
+    assert failure is not None
+    assert failure.kind is FailureClass.MEMORY
+    assert line in failure.evidence
 
 
 @pytest.mark.parametrize("state", ["OUT_OF_MEMORY", "FAILED", "CANCELLED", "COMPLETED"])
 def test_what_a_run_has_reported_counts_more_than_what_slurm_says(world: World, state: str) -> None:
     number = world.running()
-    before = world.look().version
+    before = world.status().revision
     protocol.write(world.folder / protocol.EXIT, Ending("exited", 0, None, 10, 20))
     world.slurm.move(number, state)
     world.step_for(900)
-    assert world.look().failure is None
-    assert world.look().version != before
+    assert world.failure() is None
+    assert world.status().revision != before
 
 
-@pytest.mark.parametrize("state", ["CANCELLED", "FAILED", "COMPLETED"])
-def test_a_plain_agent_that_ends_its_own_job_gets_no_free_relaunch(tmp_path: Path, state: str) -> None:
+def test_a_plain_agent_that_ends_its_own_job_gets_no_free_relaunch(tmp_path: Path) -> None:
     world = World(tmp_path)
     order = protocol.read(world.folder / protocol.ORDER, protocol.Order)
     protocol.write(world.folder / protocol.ORDER, replace(order, runtime="plain"))
-    world.slurm.move(world.running(), state)
+    world.slurm.move(world.running(), "CANCELLED")
     world.step_for(500)
-    failure = world.look().failure
+    failure = world.failure()
     assert failure is not None
     assert failure.kind is FailureClass.UNKNOWN
 
@@ -333,10 +360,10 @@ def test_a_job_that_is_gone_and_silent_is_lost_after_five_minutes_of_answers(wor
     world.step_for(200)
     world.slurm.trouble = AWAY
     world.step_for(100)
-    assert world.look().failure is None
+    assert world.failure() is None
     world.slurm.trouble = None
     world.step_for(600)
-    failure = world.look().failure
+    failure = world.failure()
     assert failure is not None
     assert failure.kind is FailureClass.INFRASTRUCTURE
     assert world.slurm.calls.count("sbatch") == 1  # its agent has begun: it never begins again
@@ -350,7 +377,7 @@ def test_records_tell_how_a_job_ended_that_squeue_has_forgotten(world: World) ->
         replace(STRANGER, name=gone.name + "x"),
     ]
     world.step_for(300)
-    failure = world.look().failure
+    failure = world.failure()
     assert failure is not None
     assert "PREEMPTED" in failure.evidence
 
@@ -367,10 +394,10 @@ def test_records_are_no_end_where_they_say_that_a_job_runs(world: World) -> None
     for beat in range(1, 20):
         world.beat(beat)
         world.step_for(30)
-    assert world.look().failure is None
+    assert world.failure() is None
     world.slurm.records = [replace(gone, state="NODE_FAIL")]  # the records came to it late
     world.step_for(500)
-    failure = world.look().failure
+    failure = world.failure()
     assert failure is not None
     assert "NODE_FAIL" in failure.evidence
 
@@ -393,13 +420,13 @@ def test_a_controller_that_takes_no_more_for_now_is_asked_again_and_that_is_told
     world.slurm.full = SlurmFull("Slurm takes no more jobs now", "QOSMaxSubmitJobPerUserLimit")
     world.placement.place(world.attempt)
     world.step_for(600)
-    assert world.look().failure is None
+    assert world.failure() is None
     assert "Slurm has taken no job since" in world.placement.problem
     assert "MaxSubmitJob" in world.placement.problem
     assert world.slurm.calls.count("sbatch") <= 6
     world.slurm.full = None
     world.step_for(400)
-    assert world.look().job == world.slurm.only_job
+    assert world.status().job == world.slurm.only_job
     assert world.placement.problem == ""
 
 
@@ -409,13 +436,12 @@ def test_nodes_that_are_not_there_are_waited_for_a_while(world: World, are_back:
     world.slurm.refusal = SlurmUnfit("Slurm refuses the job", said)
     world.placement.place(world.attempt)
     world.step_for(60)
-    assert world.look().failure is None
+    assert world.failure() is None
     assert said in world.placement.problem
     if are_back:
         world.slurm.refusal = None
     world.step_for(1000)
-    look = world.look()
-    assert (look.failure is None, look.pauses) == (are_back, not are_back)
+    assert (world.failure() is None, world.pauses()) == (are_back, not are_back)
     assert world.slurm.calls.count("sbatch") == (2 if are_back else 3)
 
 
@@ -423,10 +449,10 @@ def test_an_attempt_that_is_submitted_in_vain_again_and_again_fails_and_pauses(w
     world.slurm.unsure = SlurmAway("Slurm does not answer", "sbatch: error: site plugin: no")
     world.placement.place(world.attempt)
     world.step_for(2000)
-    look = world.look()
-    assert look.failure is not None
-    assert "submitted 3 times in vain: sbatch: error: site plugin: no" in look.failure.text
-    assert look.pauses
+    failure = world.failure()
+    assert failure is not None
+    assert "submitted 3 times in vain: sbatch: error: site plugin: no" in failure.text
+    assert world.pauses()
 
 
 def test_profiles_share_the_calls(tmp_path: Path) -> None:
@@ -461,7 +487,7 @@ def test_a_slurm_that_is_away_ends_nothing_is_told_and_is_asked_ever_less_often(
     for beat in range(1, 61):
         world.beat(beat)
         world.step_for(60)
-    assert world.look().failure is None
+    assert world.failure() is None
     assert "Slurm has not answered since" in world.placement.problem
     assert len(world.slurm.calls) - before <= 20
     world.slurm.trouble = None
@@ -473,10 +499,10 @@ def test_what_slurm_refuses_fails_and_pauses_its_sweep(world: World) -> None:
     world.slurm.refusal = SlurmRefuses("Slurm refuses the job", "invalid partition specified: nope")
     world.placement.place(world.attempt)
     world.step_for(5)
-    look = world.look()
-    assert look.failure is not None
-    assert "invalid partition" in look.failure.text
-    assert look.pauses
+    failure = world.failure()
+    assert failure is not None
+    assert "invalid partition" in failure.text
+    assert world.pauses()
 
 
 @pytest.mark.parametrize(
@@ -486,7 +512,7 @@ def test_a_job_that_would_wait_for_ever_is_refused(world: World, reason: str) ->
     number = world.submitted()
     world.slurm.move(number, "PENDING", reason)
     world.step_for(120)
-    failure = world.look().failure
+    failure = world.failure()
     assert failure is not None
     assert reason in failure.text
     assert world.slurm.cancelled == [number]
@@ -497,17 +523,8 @@ def test_a_job_that_others_of_the_account_hold_up_waits(world: World, reason: st
     number = world.submitted()
     world.slurm.move(number, "PENDING", reason)
     world.step_for(2000)
-    assert world.look().failure is None
-    assert world.look().waits_for == reason
-
-
-def test_what_one_answer_alone_says_is_hopeless_is_not_given_up(world: World) -> None:
-    number = world.submitted()
-    world.slurm.move(number, "PENDING", "PartitionTimeLimit")  # as of a controller that was just started
-    world.step_for(20)
-    world.slurm.move(number, "PENDING", "Resources")
-    world.step_for(300)
-    assert world.look().failure is None
+    assert world.failure() is None
+    assert world.status().waits_for == reason
 
 
 def test_a_job_that_was_refused_while_nobody_heard_it_pauses_its_sweep(world: World) -> None:
@@ -516,19 +533,19 @@ def test_a_job_that_was_refused_while_nobody_heard_it_pauses_its_sweep(world: Wo
     world.step_for(5)
     world.slurm.move(world.slurm.only_job, "FAILED", "BadConstraints")
     world.step_for(100)
-    look = world.look()
-    assert look.failure is not None
-    assert look.pauses
+    failure = world.failure()
+    assert failure is not None
+    assert world.pauses()
 
 
 def test_a_node_that_could_not_begin_a_job_does_not_hold_its_run(world: World) -> None:
     number = world.submitted()
     world.slurm.move(number, "PENDING", "launch_failed_requeued_held")
     world.step_for(60)
-    look = world.look()
-    assert look.failure is not None
-    assert look.failure.kind is FailureClass.INFRASTRUCTURE
-    assert not look.pauses
+    failure = world.failure()
+    assert failure is not None
+    assert failure.kind is FailureClass.INFRASTRUCTURE
+    assert not world.pauses()
     assert world.slurm.cancelled == [number]
 
 
@@ -536,9 +553,9 @@ def test_a_run_that_waits_again_and_is_silent_is_lost(world: World) -> None:
     number = world.running()
     world.slurm.move(number, "PENDING", "launch_failed_requeued_held")
     world.step_for(340)
-    assert world.look().failure is None
+    assert world.failure() is None
     world.step_for(120)
-    failure = world.look().failure
+    failure = world.failure()
     assert failure is not None
     assert failure.kind is FailureClass.INFRASTRUCTURE
     assert "launch_failed_requeued_held" in failure.evidence
@@ -548,24 +565,24 @@ def test_a_run_that_slurm_has_suspended_says_so_and_goes_on(world: World) -> Non
     number = world.running()
     world.slurm.move(number, "SUSPENDED")
     world.step_for(2000)
-    assert world.look().failure is None
-    assert world.look().waits_for == "SUSPENDED"
+    assert world.failure() is None
+    assert world.status().waits_for == "SUSPENDED"
     assert world.placement.waiting == 1
 
 
 def test_a_waiting_job_tells_its_priority_and_when_it_may_start(world: World) -> None:
     number = world.submitted()
     world.slurm.table[number] = replace(
-        world.slurm.table[number], starts="2026-01-01T02:10:31", priority="4294901756"
+        world.slurm.table[number], starts_at=moment_of("2026-01-01T02:10:31"), priority=4294901756
     )
     world.step_for(60)
-    look = world.look()
+    status = world.status()
     assert world.placement.waiting == 1
-    assert look.priority == 4294901756
-    assert look.starts_at == time.mktime((2026, 1, 1, 2, 10, 0, 0, 0, -1))
+    assert status.priority == 4294901756
+    assert status.starts_at == time.mktime((2026, 1, 1, 2, 10, 0, 0, 0, -1))
     world.slurm.move(number, "RUNNING")
     world.step_for(60)
-    assert (world.look().priority, world.look().starts_at) == (None, None)
+    assert (world.status().priority, world.status().starts_at) == (None, None)
     assert world.placement.waiting == 0
 
 
@@ -625,14 +642,36 @@ def test_an_engine_whose_runs_are_all_elsewhere_misses_no_runner_here(world: Wor
 
 def test_heartbeats_say_when_there_is_something_to_read(world: World) -> None:
     world.running()
-    before = world.look().version
+    before = world.status().revision
     world.beat(1)
     world.step_for(60)
-    assert world.look().version == before
+    assert world.status().revision == before
     world.beat(2, events=500)
     world.step_for(60)
-    assert world.look().version != before
-    assert world.look().events_bytes == 500
+    assert world.status().revision != before
+    assert world.status().events_bytes == 500
+
+
+@pytest.mark.parametrize("controller", ["answers", "is away"])
+def test_an_engine_that_starts_anew_watches_jobs_that_run_as_the_last_one_did(
+    world: World, controller: str
+) -> None:
+    world.running()
+    world.slurm.trouble = AWAY if controller == "is away" else None
+    world.placement = world.fresh()
+    world.placement.place(world.attempt)
+    known = [world.status().revision]
+    for number, events in ((1, 500), (2, 900)):
+        world.beat(number, events=events)
+        world.step_for(60)
+        assert world.status().events_bytes == events
+        known.append(world.status().revision)
+    world.beat(3, events=900, ended=True)
+    world.step_for(60)
+    heartbeat = world.status().heartbeat
+    assert heartbeat is not None
+    assert heartbeat.ended
+    assert len({*known, world.status().revision}) == 4
 
 
 def test_no_more_is_submitted_than_the_profile_allows(tmp_path: Path) -> None:
@@ -712,10 +751,10 @@ def test_a_job_is_given_the_time_that_its_data_take_and_says_how_they_come(tmp_p
     world.slurm.move(number, "RUNNING")
     world.beat(0, staged=3_100_000_000, to_stage=12_000_000_000)
     world.step_for(60)
-    assert world.look().waits_for == "staging 25%: 3.1 of 12.0 GB"
+    assert world.status().waits_for == "staging 25%: 3.1 of 12.0 GB"
     world.beat(1)
     world.step_for(60)
-    assert world.look().waits_for == ""
+    assert world.status().waits_for == ""
 
 
 @pytest.mark.usefixtures("squashed_images")
@@ -726,7 +765,7 @@ def test_a_run_waits_for_the_image_of_its_dataset_also_after_a_kill_and_is_submi
     world = World(tmp_path / "state", SlurmProfile(staging="squashfs"))
     world.reorder(prepared_dir=str(prepared))
     world.placement.place(world.attempt)
-    assert world.look().waits_for == "image of its dataset"
+    assert world.status().waits_for == "image of its dataset"
     assert not (world.folder / protocol.JOB_SCRIPT).exists()
     world.placement = world.fresh()
     world.placement.place(world.attempt)
@@ -757,12 +796,12 @@ def test_data_of_which_no_image_can_be_made_fail_and_pause_their_sweep(
     def failed() -> Failure | None:
         world.clock.moment += 10
         world.placement.step()
-        return world.look().failure
+        return world.failure()
 
     failure = eventually(failed)
     assert failure is not None
     assert "FATAL ERROR: no space" in failure.text
-    assert world.look().pauses
+    assert world.pauses()
     assert not output.claim(world.folder / protocol.JOB_CLAIM)
 
 
@@ -794,11 +833,11 @@ def test_ten_thousand_jobs_cost_few_calls_and_few_looks_and_are_submitted_at_the
 ) -> None:
     world = World(tmp_path, SlurmProfile(max_jobs=20_000, submissions_per_minute=10), latency=2.0)
     order = protocol.read(world.folder / protocol.ORDER, protocol.Order)
-    looks = 0
+    reads = 0
 
     def read(_path: Path, _offset: int = 0) -> jsonlines.Lines:
-        nonlocal looks
-        looks += 1
+        nonlocal reads
+        reads += 1
         return jsonlines.Lines((), 0)
 
     monkeypatch.setattr(protocol, "read", lambda _path, _kind: order)
@@ -816,9 +855,9 @@ def test_ten_thousand_jobs_cost_few_calls_and_few_looks_and_are_submitted_at_the
             )
     world.slurm.number = 20_000
     world.step_for(30)
-    calls, looked = len(world.slurm.calls), looks
+    calls, before = len(world.slurm.calls), reads
     world.step_for(600, every=2.0)
     made = world.slurm.calls[calls:]
     assert len([call for call in made if call != "sbatch"]) <= 5 * 10
     assert 95 <= made.count("sbatch") <= 101
-    assert looks - looked <= 9 * 600
+    assert reads - before <= 9 * 600

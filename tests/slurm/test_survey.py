@@ -51,7 +51,7 @@ class Nodes(SlurmCommands):
         return f"7{node[1:]}"
 
     def jobs(self) -> list[Job]:
-        return [Job("73", "PENDING", "Priority", "", "2026-01-01", "N/A", "1", "mlebench-survey")]
+        return [Job("73", "PENDING", "Priority", "", "2026-01-01", None, 1, "mlebench-survey")]
 
     def cancel(self, numbers: Sequence[str]) -> None:
         self.cancelled += numbers

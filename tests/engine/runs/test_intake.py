@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from mlebench_console.engine.placements import Look, Placements
+from mlebench_console.engine.placements import AttemptStatus, Placements
+from mlebench_console.engine.placements.model import JobEnd
 from mlebench_console.engine.places import Places
 from mlebench_console.engine.runs.intake import Intake
 from mlebench_console.environment.container.output import Ending, ServiceRestarted
@@ -220,7 +221,9 @@ def test_what_a_heartbeat_tells_of_is_waited_for_before_an_end_is_taken_in(
     protocol.write(world.folder(0) / protocol.EXIT, replace(ENDED, submission_sequence=None))
     # A file system between hosts shows the end already, and not yet all calls.
     beat = Heartbeat(3, "n1", "7", events_bytes, 0, model_calls=10, ended=True)
-    monkeypatch.setattr(world.placements.here, "look", lambda _attempt: Look(1, events_bytes, 10, beat))
+    monkeypatch.setattr(
+        world.placements.here, "status", lambda _attempt: AttemptStatus(1, events_bytes, 10, beat)
+    )
     world.intake.step()
     assert world.run(0).is_live
     (world.folder(0) / protocol.MODEL_CALLS).write_text(f"{{}}{' ' * 20}\n")
@@ -524,24 +527,24 @@ def test_what_was_not_searched_or_measured_is_told_on_the_run(world: World) -> N
 
 
 @pytest.mark.parametrize(
-    ("said", "is_memory", "kind"),
+    ("job", "kind"),
     [
-        ("job 7 on n1: PREEMPTED", False, FailureClass.INFRASTRUCTURE),
+        (JobEnd("PREEMPTED", "job 7 on n1: PREEMPTED"), FailureClass.INFRASTRUCTURE),
         # An agent can bring it about: no free relaunch for that.
-        ("job 7 on n1: OUT_OF_MEMORY", True, FailureClass.MEMORY),
+        (JobEnd("OUT_OF_MEMORY", "job 7 on n1: OUT_OF_MEMORY", by_memory=True), FailureClass.MEMORY),
     ],
 )
 def test_why_a_batch_system_ended_a_job_is_waited_for_and_decides(
-    world: World, monkeypatch: pytest.MonkeyPatch, said: str, is_memory: bool, kind: FailureClass
+    world: World, monkeypatch: pytest.MonkeyPatch, job: JobEnd, kind: FailureClass
 ) -> None:
     world.report(0, AgentStarted(10, isolated=True))
     ended = Ending("lost", None, None, 10, 20, problem="the batch system ended its job 7 on n1")
     protocol.write(world.folder(0) / protocol.EXIT, ended)
-    looks = [Look(version=1), Look(version=2, said=said, took_too_much_memory=is_memory)]
-    monkeypatch.setattr(world.placements.here, "look", lambda _attempt: looks[0])
+    known = [AttemptStatus(revision=1), AttemptStatus(revision=2, ended=job)]
+    monkeypatch.setattr(world.placements.here, "status", lambda _attempt: known[0])
     world.intake.step()
     assert world.run(0).is_live
-    del looks[0]
+    del known[0]
     world.intake.step()
     assert world.run(0).failure_class is kind
-    assert said in runs.attempt(world.state, world.attempts[0].id).evidence
+    assert job.text in runs.attempt(world.state, world.attempts[0].id).evidence
