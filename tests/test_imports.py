@@ -118,9 +118,12 @@ def test_help_loads_no_command() -> None:
     )
     loaded = {name for name in told.stderr.split() if name.startswith("mlebench_console.")}
     assert loaded == {
+        "mlebench_console.console",
         "mlebench_console.console.cli",
         "mlebench_console.console.cli.common",
         "mlebench_console.console.cli.output",
         "mlebench_console.console.cli.program",
         "mlebench_console.console.tables",
+        "mlebench_console.foundation",
+        "mlebench_console.foundation.problems",
     }

@@ -117,8 +117,8 @@ class Harbours:
         ),
         (
             "task.py",
-            "from competitions.kit import",
-            "import sklearn.metrics\nfrom competitions.kit import",
+            "from mlebench_console.competitions.kit import",
+            "import sklearn.metrics\nfrom mlebench_console.competitions.kit import",
             "imports",
             "grading containers have no sklearn: import it inside prepare",
             "",

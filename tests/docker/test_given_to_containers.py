@@ -29,7 +29,7 @@ def test_an_obfuscated_run_finds_both_texts_in_their_usual_places(docker: Docker
     (run,) = docker.ended()
     assert run.state is RunState.FINISHED, docker.log(run)
     logs = docker.folder(run) / protocol.LOGS
-    told = Path(environment_path[0], "instructions_obfuscated.txt")
+    told = Path(environment_path[0], "instructions_obfuscated.txt").resolve()
     assert (logs / "instructions.txt").read_text() == told.read_text()
     assert (logs / "description.md").read_text() == obfuscated_description(registry.get(COMPETITION), "v1")
     docker.until_clean()

@@ -17,6 +17,13 @@ from mlebench_console.foundation.workers import Ended, Limits, Progressed, Worke
 from tests.engine.harness import eventually
 
 JOBS = "tests.foundation.jobs"
+ROOT = str(Path(__file__).parents[2])
+
+
+@pytest.fixture(autouse=True)
+def importable_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have worker processes find these tests' jobs, as the checkout's root is not on their search path."""
+    monkeypatch.setenv("PYTHONPATH", ROOT)
 
 
 @pytest.fixture
@@ -130,7 +137,7 @@ def test_what_a_job_started_ends_with_it(pool: WorkerPool) -> None:
 
 def test_jobs_see_the_given_variables_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    pool = WorkerPool(environment={"PATH": os.environ["PATH"]})
+    pool = WorkerPool(environment={"PATH": os.environ["PATH"], "PYTHONPATH": ROOT})
     try:
         assert "OPENAI_API_KEY" not in run(pool, "environment").value
     finally:

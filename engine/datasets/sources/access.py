@@ -24,8 +24,8 @@ from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.workers import Ended, ReportProgress, WorkerPool
 from mlebench_console.state.records import DatasetState, DatasetStep, StepState
 
-CHECK_ACCESS = "engine.datasets.tasks:check_access"
-TRY_CREDENTIALS = "engine.datasets.tasks:try_credentials"
+CHECK_ACCESS = "mlebench_console.engine.datasets.tasks:check_access"
+TRY_CREDENTIALS = "mlebench_console.engine.datasets.tasks:try_credentials"
 _ASK_AT_ONCE = 4
 _FIRST_ANSWER_SECONDS = 8.0
 

@@ -84,9 +84,10 @@ def test_an_endless_sentence_is_refused(tmp_path: Path) -> None:
 def test_sentences_are_utf_8_whatever_the_locale(edition: Edition, tmp_path: Path) -> None:
     raw = Vector(VECTORS / WORDS).unpack_raw(tmp_path / "raw")
     prepare = """
-import codecs, engine, locale, sys
+import codecs, locale, mlebench_console, sys
 assert codecs.lookup(locale.getencoding()).name == "ascii"
-print(engine.prepare_competition(sys.argv[1], data_dir=sys.argv[2], raw=sys.argv[3], edition=sys.argv[4]))
+at = {"data_dir": sys.argv[2], "raw": sys.argv[3], "edition": sys.argv[4]}
+print(mlebench_console.prepare_competition(sys.argv[1], **at))
 """
     made = subprocess.run(
         [sys.executable, "-c", prepare, WORDS, str(tmp_path / "data"), str(raw), edition],

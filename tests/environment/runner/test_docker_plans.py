@@ -35,7 +35,9 @@ def test_an_obfuscated_run_has_both_texts_in_place_of_the_usual_ones(tmp_path: P
     assert set(obfuscated.binds) - set(plain.binds) == {
         Bind(tmp_path / protocol.DESCRIPTION, "/home/data/description.md", read_only=True),
         Bind(
-            Path(environment_path[0], "instructions_obfuscated.txt"), "/home/instructions.txt", read_only=True
+            Path(environment_path[0], "instructions_obfuscated.txt").resolve(),
+            "/home/instructions.txt",
+            read_only=True,
         ),
     }
 
