@@ -290,12 +290,6 @@ def squashed_images(pytestconfig: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def podman(pytestconfig: pytest.Config) -> None:
-    """Require Podman that works for an ordinary user."""
-    _require(pytestconfig, "podman")
-
-
-@pytest.fixture(scope="session")
 def apptainer(pytestconfig: pytest.Config) -> None:
     """Require Apptainer that works for an ordinary user."""
     _require(pytestconfig, "apptainer")

@@ -1,7 +1,7 @@
 """Which groups of tests this machine can run: decided once for a test run, told before and after it.
 
 A test belongs to a group by asking for the group's fixture (`docker_daemon`, `bubblewrap`, `tmux`, `chromium`,
-`squashed_images`, `podman`, `apptainer`, `slurm`, `slurm_groups`, `root`, `official_clients`), directly or through
+`squashed_images`, `apptainer`, `slurm`, `slurm_groups`, `root`, `official_clients`), directly or through
 another fixture; with one of its parameters alone by the mark `group`, which names fixtures. A group that can't run here
 is left out as a whole; what is there but broken is not left out: its tests fail. Under CI=true nothing is left out.
 """
@@ -64,25 +64,18 @@ def _bubblewrap() -> str:
 
 
 def _squashed_images() -> str:
-    missing = [name for name in ("mksquashfs", "squashfuse", "fuse-overlayfs") if not shutil.which(name)]
+    missing = [name for name in ("mksquashfs", "squashfuse") if not shutil.which(name)]
     return f"no {missing[0]} on the PATH" if missing else ""
 
 
-def _for_an_ordinary_user(*programs: str) -> str:
-    if missing := [name for name in (*programs, "setpriv") if not shutil.which(name)]:
+def _apptainer() -> str:
+    if missing := [name for name in ("apptainer", "setpriv") if not shutil.which(name)]:
         return f"no {missing[0]} on the PATH"
     if os.geteuid():
         return "not root, who becomes an ordinary user"
-    users = Path("/etc/subuid").read_text(encoding="utf-8") if Path("/etc/subuid").exists() else ""
-    return "" if f"{ORDINARY_USER}:" in users else f"{ORDINARY_USER} has no subordinate users in /etc/subuid"
-
-
-def _podman() -> str:
-    return _for_an_ordinary_user("podman", "newuidmap")
-
-
-def _apptainer() -> str:
-    return _for_an_ordinary_user("apptainer")
+    users = Path("/etc/passwd").read_text(encoding="utf-8").splitlines()
+    is_there = any(line.startswith(f"{ORDINARY_USER}:") for line in users)
+    return "" if is_there else f"there is no user {ORDINARY_USER}"
 
 
 def _slurm() -> str:
@@ -137,7 +130,6 @@ GROUPS = (
     Group("tmux", "terminal", _program("tmux")),
     Group("chromium", "browser", _program("chromium")),
     Group("squashed_images", "squashed images", _squashed_images),
-    Group("podman", "Podman", _podman),
     Group("apptainer", "Apptainer", _apptainer),
     Group("slurm", "batch jobs", _slurm),
     Group("slurm_groups", "memory of batch jobs", _slurm_groups, "as root, with control groups of version 1"),

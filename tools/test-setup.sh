@@ -32,8 +32,7 @@ install_packages() {
     for pair in make:make git:git curl:curl bwrap:bubblewrap tmux:tmux chromium:chromium dockerd:docker.io \
         debootstrap:debootstrap \
         slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client slurmdbd:slurmdbd mariadbd:mariadb-server-core \
-        mksquashfs:squashfs-tools squashfuse:squashfuse fuse-overlayfs:fuse-overlayfs podman:podman newuidmap:uidmap \
-        patchelf:patchelf; do
+        mksquashfs:squashfs-tools squashfuse:squashfuse patchelf:patchelf; do
         command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
     done
     ((${#missing[@]})) || return 0
@@ -80,7 +79,7 @@ END
         cd "$work"
         export APT_CONFIG=$work/apt.conf
         retry apt-get -qq update
-        retry apt-get -qq install --download-only --no-install-recommends -y apptainer squashfuse >/dev/null
+        retry apt-get -qq install --download-only --no-install-recommends -y apptainer >/dev/null
     )
     for package in "$work"/archives/*.deb; do dpkg-deb --extract "$package" "$work/root"; done
     rm -rf "$apptainer"
@@ -91,8 +90,7 @@ END
     mv "$work/root/etc" "$apptainer/etc"
     mkdir -p "$apptainer/var/lib/apptainer/mnt/session"
     ln -s ../etc ../var "$apptainer/lib/"
-    mv "$apptainer/bin/squashfuse_ll" "$own/"
-    for program in "$apptainer/bin/apptainer" "$own/starter" "$own/squashfuse_ll"; do
+    for program in "$apptainer/bin/apptainer" "$own/starter"; do
         patchelf --set-interpreter "$(echo "$libraries"/ld-linux-*.so.*)" --force-rpath --set-rpath "$libraries" "$program"
     done
     chmod -R go+rX "$apptainer"
@@ -101,11 +99,9 @@ END
     ln -sf "$apptainer/bin/apptainer" /usr/local/bin/apptainer
 }
 
-# Podman and Apptainer are tried as an ordinary user, who needs subordinate users.
+# Apptainer is tried as an ordinary user.
 make_ordinary_user() {
     id mlebench-test &>/dev/null || useradd --create-home mlebench-test
-    grep -q '^mlebench-test:' /etc/subuid ||
-        usermod --add-subuids 300000-365535 --add-subgids 300000-365535 mlebench-test
 }
 
 # As udev has it, which a container lacks.

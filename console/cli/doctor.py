@@ -153,7 +153,7 @@ def check_staging(offer: HostOffer | None, staging: str) -> Iterator[Check]:
 
 def check_offer(offer: HostOffer) -> Iterator[Check]:
     """Check which runtimes without a daemon a host offers, and which limits they enforce there."""
-    install = "Install bubblewrap, Apptainer or rootless Podman there, and allow user namespaces."
+    install = "Install bubblewrap or Apptainer there, and allow user namespaces."
     unneeded = f"Not needed where {offer.auto} works." if offer.auto else install
     for one in offer.runtimes:
         if one.why_not:
@@ -176,12 +176,6 @@ def check_offer(offer: HostOffer) -> Iterator[Check]:
         yield Check("network", Health.WARN, offer.network, install)
     else:
         yield Check("network", Health.OK, "the networks 'none' and 'models' are held")
-    if offer.overlay:
-        found = f"with rootfs an image's root is read-only but for /home: {offer.overlay}"
-        yield Check("overlay", Health.WARN, found, "A kernel of 5.11 or newer can lay one over it.")
-    if offer.squashfs:
-        found = f"squashed images are unpacked first: {offer.squashfs}"
-        yield Check("squashfs", Health.WARN, found, "Install squashfuse there to save the time and the room.")
     tools = ", ".join(f"{name} {version}".strip() for name, version in offer.tools.items())
     yield Check("programs", Health.OK, tools or "none of the runtimes'")
 
@@ -297,22 +291,17 @@ def check_limits() -> Check:
 
 def check_runtimes(places: Places) -> Iterator[Check]:
     """Check which runtimes run exported images here without a daemon."""
-    from mlebench_console.environment.runner import protocol
     from mlebench_console.environment.runner.survey import survey
 
     offer = survey(existing(places.state_dir))
-    working = [one for one in offer.runtimes if not one.why_not and one.name in protocol.OF_AN_IMAGE_FILE]
+    working = [one for one in offer.runtimes if not one.why_not]
     missing = [f"{one.name}: {one.why_not}" for one in offer.runtimes if one.why_not]
     if working:
         names = ", ".join(one.name for one in working)
         yield Check("images", Health.OK, f"exported images run by {names}; auto takes {offer.auto}")
     else:
-        step = "Needed for --runtime auto, rootfs, apptainer and podman only."
+        step = "Needed for --runtime auto, bubblewrap and apptainer only."
         yield Check("images", Health.WARN, f"no runtime for exported images: {'; '.join(missing)}", step)
-    for one in working:
-        if one.name == protocol.ROOTFS and offer.overlay:
-            found = f"an image's root is read-only but for /home: {offer.overlay}"
-            yield Check("images", Health.WARN, found, "A kernel of 5.11 or newer can lay one over it.")
 
 
 def check_docker(uid: int) -> Iterator[Check]:

@@ -155,16 +155,10 @@ def export_(
             "--output", "-o", metavar="FILE", help="The file; where launches look for it if not given."
         ),
     ] = None,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format", metavar="FORMAT", help="squashfs, archive or sif; squashfs if mksquashfs is here."
-        ),
-    ] = "",
     agents_dir: AgentsDir = None,
     json: Json = False,
 ) -> None:
-    """Write an agent's image into one file, for hosts without Docker: --runtime auto, rootfs, apptainer, podman."""
+    """Write an agent's image into one file, for hosts without Docker: --runtime auto, bubblewrap, apptainer."""
     from mlebench_console.engine import images
     from mlebench_console.engine.agents import get_agent
     from mlebench_console.engine.places import agents_folders, images_folder
@@ -174,7 +168,7 @@ def export_(
     own, _ = images.images_of_runs(found)
     images.require_needed(client, own, str(agents_dir or ""))
     folder = images_folder(places_of(context))
-    _say_files([images.export(client, own.name, folder, form, output)], json=json)
+    _say_files([images.export(client, own.name, folder, output)], json=json)
 
 
 @app.command("import")
@@ -209,7 +203,6 @@ def _say_files(found: list[ImageFile], *, json: bool) -> None:
             found,
             {
                 "image": lambda one: one.name,
-                "format": lambda one: one.format,
                 "sha256": lambda one: one.sha256[:12],
                 "size": lambda one: wording.size(one.bytes),
                 "file": lambda one: one.path,

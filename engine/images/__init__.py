@@ -19,12 +19,11 @@ from mlebench_console.engine.images.building import (
 )
 from mlebench_console.engine.images.builds import BuildStatus, ImageBuilds, build_status, follow_build
 from mlebench_console.engine.images.checking import CheckResult, check
-from mlebench_console.engine.images.exporting import FORMATS, bring, export, exported, find_exported
+from mlebench_console.engine.images.exporting import bring, export, exported, find_exported
 from mlebench_console.environment.runner.docker.daemon import connect
 
 __all__ = [
     "ENV_IMAGE",
-    "FORMATS",
     "GRADER_IMAGE",
     "NOT_BUILT",
     "BuildStatus",

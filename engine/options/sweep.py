@@ -269,16 +269,17 @@ class SweepOptions:
         form=FormField("agents folder", "empty: the bundled"),
     )
     runtime: str | None = _option(
-        "docker: containers; process: isolated by bubblewrap where that works; plain: never isolated; "
-        "rootfs, apptainer, podman: in the agent's exported image, without a daemon; auto: the first that works.",
+        "docker: containers; process: on this host's own system, isolated by bubblewrap where that works; "
+        "plain: never isolated; bubblewrap, apptainer: in the agent's exported image, without a daemon; "
+        "auto: the first of these that works.",
         default="process",
         choices=RUNTIMES,
         form=FormField(
             "runtime",
             "process, docker, auto ...",
             initial="process",
-            about="process (isolated by bubblewrap where that works), bubblewrap, plain (not isolated), docker; "
-            "without a daemon rootfs, apptainer, podman; auto: the first that works.",
+            about="process (this host's own system, isolated by bubblewrap where that works), plain (not isolated), "
+            "docker; in exported images bubblewrap, apptainer; auto: the first of these that works.",
             group=FormGroup.WHERE,
         ),
     )

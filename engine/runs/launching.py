@@ -28,7 +28,7 @@ from mlebench_console.engine.placements import Placement
 from mlebench_console.engine.places import agents_folders
 from mlebench_console.engine.providers import keys_of, without_keys
 from mlebench_console.environment.gateway.prices import TokenPrice, prices_given
-from mlebench_console.environment.runner import layout, protocol, secrets
+from mlebench_console.environment.runner import layout, protocol, runtimes, secrets
 from mlebench_console.environment.runner.protocol import ModelProvider, Order, RunAllowance, Stop
 from mlebench_console.foundation import files
 from mlebench_console.foundation.problems import DataProblem
@@ -78,9 +78,9 @@ def hand_over(
     sweep: Sweep,
     run: Run,
     attempt: Attempt,
+    images: Path,
     gpu_uuids: tuple[str, ...] = (),
     models: ModelAccess | None = None,
-    images: Path | None = None,
 ) -> None:
     """Write the directory of an attempt and pass it to its placement; doing so again is harmless.
 
@@ -101,7 +101,7 @@ def hand_over(
         keys = keys_of(providers, os.environ)
         launch = start_command(agent, without_keys(providers, os.environ, token))
         protocol.make_folders(folder)
-        order = make_order(sweep, run, attempt, agent, gpu_uuids, images)
+        order = make_order(sweep, run, attempt, agent, images, gpu_uuids)
         # The agent's own addresses of models would bypass the gateway, or lead nowhere.
         addresses = {name for provider in providers for name in layout.model_addresses(provider, 0)}
         if providers:
@@ -170,8 +170,8 @@ def make_order(
     run: Run,
     attempt: Attempt,
     agent: Agent,
-    gpu_uuids: tuple[str, ...] = (),
-    images: Path | None = None,
+    images: Path,
+    gpu_uuids: tuple[str, ...],
 ) -> Order:
     """Return the order of an attempt; it contains the names of secrets, not their values.
 
@@ -183,13 +183,13 @@ def make_order(
     image_labels: tuple[tuple[str, str], ...] = ()
     grader_labels: tuple[tuple[str, str], ...] = ()
     image_file = None
-    uses_image_file = needs_image_file(attempt.runtime, agent)
+    uses_image_file = runtimes.needs_image_file(spec.runtime, has_image=agent.dockerfile is not None)
     # Only where an image is used: they name the files that it is built from, which take a tenth of a second to hash.
     if uses_image_file or attempt.runtime == protocol.DOCKER:
         own_image, grader_image = images_of_runs(agent, kept=has_snapshot(sweep))
         image_labels, grader_labels = own_image.labels, grader_image.labels
-        if images is not None and uses_image_file:
-            image_file = find_exported(own_image, images, attempt.runtime)
+        if uses_image_file:
+            image_file = find_exported(own_image, images)
     return Order(
         **{name: getattr(spec, name) for name in _SAME_OPTIONS},
         version=protocol.VERSION,
@@ -222,12 +222,6 @@ def make_order(
         own_competition=str(competition.folder) if registry.is_own(competition) else "",
         image_file=image_file,
     )
-
-
-def needs_image_file(runtime: str, agent: Agent) -> bool:
-    """Return whether an agent runs in its exported image; with `auto`, an agent without an image does not."""
-    is_chosen_there = runtime == protocol.AUTO and agent.dockerfile is not None
-    return is_chosen_there or runtime in protocol.OF_AN_IMAGE_FILE
 
 
 def _write_description(folder: Path, order: Order) -> None:

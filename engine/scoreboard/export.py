@@ -118,7 +118,7 @@ class Disclosure:
         test_feedback: whether the agent could learn its score on the test set; None: unknown.
         isolated: how many runs could reach neither answers nor network, of how many; None: unknown.
         not_held: the distinct lists of limits that nothing enforced.
-        runtimes: the distinct runtimes that hosts chose, of sweeps that leave the choice to them.
+        runtimes: the distinct runtimes in which exported images ran.
         model_calls: how model calls were counted and in how many runs, as text; empty: unknown.
         tokens, model_costs: of these calls, as text; empty: unknown.
         integrity: results of detectors and reviews of own runs; None: there are none.

@@ -143,7 +143,7 @@ class Provenance:
         machine: the hardware that it ran on, as text; empty: unknown.
         isolated: whether it could reach neither answers nor network; None: unknown.
         not_held: the limits that nothing enforced, as text.
-        runtime: the runtime that a host chose, where the sweep's `auto` leaves that to each host.
+        runtime: the runtime in which an exported image ran; with `auto` each host chooses it.
         graded: its graded submissions, in order of time.
         classified: the run's failures that a person classified, each with who and why.
     """

@@ -277,7 +277,7 @@ def _provenance(database: Database, run: Run) -> Provenance | None:
         machine="" if attempt.hardware is None else attempt.hardware.in_words(),
         isolated=attempt.isolated,
         not_held=attempt.not_held,
-        runtime=attempt.runtime if attempt.runtime in protocol.OF_AN_IMAGE_FILE else "",
+        runtime=attempt.runtime if attempt.image and attempt.runtime in protocol.OF_IMAGE_FILES else "",
         recipe=attempt.recipe,
         graded=tuple(
             GradedSubmission(

@@ -224,9 +224,9 @@ class Starter:
                 sweep,
                 run,
                 attempt,
+                images_folder(self._places),
                 handover.gpu_uuids,
                 self._models_of(sweep),
-                images_folder(self._places),
             )
         except Exception as error:  # noqa: BLE001 - any error must be shown, or the run would stay STARTING for ever
             self._log(f"run {run.id} can't be passed to its runner", error)

@@ -34,8 +34,6 @@ from mlebench_console.engine.space import existing
 from mlebench_console.environment.gateway.dialects import Grant
 from mlebench_console.environment.runner import protocol, runtimes
 from mlebench_console.environment.runner.docker.daemon import build_command, daemon_problems
-from mlebench_console.environment.runner.process import choosing, containers
-from mlebench_console.environment.runner.process.containment import held_limits
 from mlebench_console.environment.runner.protocol import ImageFile, ModelProvider
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from mlebench_console.foundation.text import gigabytes, limit_text
@@ -290,14 +288,10 @@ def _runtime(
         kind = runtimes.resolve(spec.runtime)
         if kind != protocol.DOCKER:
             yield from _without_daemon(kind, "processes of this host", spec, agent, providers, places)
-            taken = choosing.on_this_host(kind, _image_file(kind, agent, places), existing(places.state_dir))
+            taken = runtimes.choose(kind, _image_file(spec, agent, places), existing(places.state_dir))
             if taken != kind:
                 yield Check(True, f"the runtime '{kind}' is {taken} here")
-            kind = taken
-            held = held_limits(isolated=kind != protocol.PLAIN)
-            if kind in (protocol.PODMAN, protocol.APPTAINER):
-                held = containers.held(kind, held)
-            yield Check(True, f"limits of runs: {held.in_words()}")
+            yield Check(True, f"limits of runs: {runtimes.held(taken).in_words()}")
             return
         _check_policy(spec, agent)
         yield from _network(spec, agent, providers, _TO_MODELS)
@@ -323,7 +317,7 @@ def _without_daemon(
     if kind == protocol.AUTO:
         isolated = "isolated by the first runtime that works there"
     yield Check(True, f"runs are {what}, {isolated}")
-    image = _image_file(kind, agent, places)
+    image = _image_file(spec, agent, places)
     if image is not None:
         yield Check(True, f"the image {image.name} is exported: {image.path}")
     if kind == protocol.PLAIN:
@@ -332,17 +326,17 @@ def _without_daemon(
         yield from _network(spec, agent, providers, _TO_MODELS)
 
 
-def _image_file(kind: str, agent: Agent, places: Places) -> ImageFile | None:
+def _image_file(spec: SweepSpec, agent: Agent, places: Places) -> ImageFile | None:
     """Return the file of an agent's image; None where its runs need none.
 
     Raises:
         Problem: they need one, and it is missing or was made from other files.
     """
-    if not launching.needs_image_file(kind, agent):
+    if not runtimes.needs_image_file(spec.runtime, has_image=agent.dockerfile is not None):
         return None
     if agent.dockerfile is None:
-        raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", f"it can't run by {kind}")
-    return find_exported(images_of_runs(agent)[0], images_folder(places), kind)
+        raise UsageProblem(f"agent '{agent.id}' has no Dockerfile", f"it can't run by {spec.runtime}")
+    return find_exported(images_of_runs(agent)[0], images_folder(places))
 
 
 def _on_nodes(
@@ -392,9 +386,7 @@ def _offers(kind: str, agent: Agent, placement: str, places: Places) -> Iterator
     offers = kept_offers(places, placement)
     wanted: tuple[str, ...] = (kind,)
     if kind == protocol.AUTO:
-        wanted = (
-            protocol.OF_AN_IMAGE_FILE if launching.needs_image_file(kind, agent) else (protocol.BUBBLEWRAP,)
-        )
+        wanted = (protocol.BUBBLEWRAP,) if agent.dockerfile is None else protocol.OF_IMAGE_FILES
     if not offers or kind == protocol.PLAIN:
         return
     lacking = [
@@ -456,7 +448,7 @@ def _refuse_container_options(spec: SweepSpec, agent: Agent, kind: str) -> None:
         )
     unsupported = (
         ("gpus", spec.gpus != 0 and spec.placement == HERE),
-        ("shm_bytes", spec.shm_bytes is not None and kind not in (protocol.ROOTFS, protocol.PODMAN)),
+        ("shm_bytes", spec.shm_bytes is not None and kind != protocol.BUBBLEWRAP),
         ("container_runtime", spec.container_runtime != ""),
         ("container_options", spec.container_options != ()),
         ("keep_containers", spec.keep_containers),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ _NOT_IN_A_VARIABLE = re.compile(r"[^A-Z0-9]")
 _WITH_HIDDEN_ARGUMENTS = f'eval "set -- ${_ARGUMENTS}"; unset {_ARGUMENTS}; . "$0"'
 HOME = Path("/home")
 TOOLS = Path("/opt/mlebench")
+_RELAY_FOLDER = Path("/run/mlebench")
 SANDBOX_PORT = 5000
 MODEL_PORT = 5001
 PROXY_PORT = 3128
@@ -32,7 +33,7 @@ class Bind:
     """A file or folder of the host in a sandbox."""
 
     source: Path
-    target: str
+    target: Path
     read_only: bool = False
 
 
@@ -77,39 +78,39 @@ def sandboxed() -> Layout:
         instructions_obfuscated=HOME / "instructions_obfuscated.txt",
         validate=HOME / "validate_submission.sh",
         tools=TOOLS,
-        relay=TOOLS / "relay.py",
+        relay=_RELAY_FOLDER / "relay.py",
         home=HOME / "nonroot",
         temporary=Path("/tmp"),  # noqa: S108 - the sandbox's own
-        socket=Path("/run/grader") / protocol.GRADER_SOCKET,
+        socket=_RELAY_FOLDER / "grader" / protocol.GRADER_SOCKET,
     )
 
 
-def in_an_image_file() -> Layout:
-    """Return the layout in an exported image: as in a container, but with the relay and the grader's socket in /run."""
-    here = Path("/run/mlebench")
-    return replace(sandboxed(), relay=here / "relay.py", socket=here / "grader" / protocol.GRADER_SOCKET)
-
-
-def binds_in_an_image_file(attempt: Path, order: Order) -> list[Bind]:
-    """Return the folders and files of the host for an agent in an exported image; the relay is in /run."""
-    here = in_an_image_file()
-    scratch = attempt / protocol.SCRATCH
+def binds(attempt: Path, order: Order, here: Layout) -> list[Bind]:
+    """Return the folders and files of an attempt that an agent has wherever it is isolated."""
     return [
-        Bind(scratch / "tmp", str(here.temporary)),
-        Bind(scratch / "run", "/run"),
-        Bind(attempt / protocol.SUBMISSION, str(here.submission)),
-        Bind(attempt / protocol.LOGS, str(here.logs)),
-        Bind(attempt / protocol.CODE, str(here.code)),
-        Bind(protocol.prepared_data(attempt, order) / "public", str(here.data), read_only=True),
+        Bind(protocol.prepared_data(attempt, order) / "public", here.data, read_only=True),
         *(_obfuscated_texts(attempt, order, here) if order.obfuscated else ()),
-        Bind(attempt / protocol.GRADER, str(here.socket.parent), read_only=True),
-        Bind(attempt / protocol.GRADER / "hosts", "/etc/hosts", read_only=True),
+        Bind(attempt / protocol.SUBMISSION, here.submission),
+        Bind(attempt / protocol.LOGS, here.logs),
+        Bind(attempt / protocol.CODE, here.code),
     ]
 
 
 def _obfuscated_texts(attempt: Path, order: Order, here: Layout) -> tuple[Bind, ...]:
-    description = Bind(attempt / protocol.DESCRIPTION, str(here.data / protocol.DESCRIPTION), read_only=True)
-    return description, Bind(instructions(order), str(here.instructions), read_only=True)
+    description = Bind(attempt / protocol.DESCRIPTION, here.data / protocol.DESCRIPTION, read_only=True)
+    return description, Bind(instructions(order), here.instructions, read_only=True)
+
+
+def binds_without_daemon(attempt: Path, order: Order, here: Layout) -> list[Bind]:
+    """Return those of an agent for which no daemon makes a container; its relay lies in its /run."""
+    scratch, grader = attempt / protocol.SCRATCH, attempt / protocol.GRADER
+    return [
+        Bind(scratch / "tmp", here.temporary),
+        Bind(scratch / "run", Path("/run")),
+        *binds(attempt, order, here),
+        Bind(grader, here.socket.parent, read_only=True),
+        Bind(grader / "hosts", Path("/etc/hosts"), read_only=True),
+    ]
 
 
 def plain(attempt: Path, order: Order) -> Layout:

@@ -84,12 +84,10 @@ CONTAINERS = f"{RUNNER}/containers"
 BUBBLEWRAP = "bubblewrap"
 PLAIN = "plain"
 DOCKER = "docker"
-ROOTFS = "rootfs"
 APPTAINER = "apptainer"
-PODMAN = "podman"
 AUTO = "auto"  # the first that works where the attempt runs, which its main process finds out
-# Those that run an agent in its image as one file, where no daemon is.
-OF_AN_IMAGE_FILE = (ROOTFS, APPTAINER, PODMAN)
+# Those that run an agent in its exported image, by which `auto` prefers them.
+OF_IMAGE_FILES = (BUBBLEWRAP, APPTAINER)
 
 
 # How a dataset is brought to a node's own disk.
@@ -127,13 +125,15 @@ class ModelProvider:
 
 @dataclass(frozen=True)
 class ImageFile:
-    """An agent's image as one file, with its daemon's facts about it; FILE.json beside the file contains the same.
+    """An agent's image as a compressed archive of its file system, with its daemon's facts about it.
+
+    FILE.json beside the file contains the same.
 
     Attributes:
         name: of the image.
         path: of the file.
-        format: `squashfs`, `archive` (tar) or `sif`.
         sha256, bytes: of the file.
+        unpacked_bytes: of the archive of the file system in it.
         image: the digest that the image had at its daemon.
         created: when the file was made.
         labels: of the image; those that identify its sources are compared with the expected ones.
@@ -143,9 +143,9 @@ class ImageFile:
 
     name: str
     path: str
-    format: str
     sha256: str
     bytes: int
+    unpacked_bytes: int
     image: str
     created: float
     labels: tuple[tuple[str, str], ...] = ()
@@ -184,7 +184,7 @@ class Order:
     Attributes:
         token: a permanently unique id of the attempt, in the names of its containers and of its file in the inbox.
         agent_version: the digest of `agent_folder`; empty where it is not compared.
-        runtime: `bubblewrap`, `rootfs`, `apptainer`, `podman`, `plain`, `docker`, or `auto` for the first that works.
+        runtime: `bubblewrap`, `apptainer`, `plain`, `docker`, or `auto` for the first that works.
         network: `none`, `models` (only to `allowed_hosts`, through a proxy) or `open`.
         arguments, variables: of the start script; those passed as secrets replace them.
         secret: whether arguments or variables contain secrets and so are passed separately.
@@ -210,7 +210,7 @@ class Order:
         budget_calls, budget_tokens, budget_usd: the limits of its model calls; None for no limit.
         model_prices: the operator's own prices, by patterns of models' names.
         record_calls: whether requests and answers are recorded.
-        image_file: the agent's image as one file, for runtimes that need no daemon; None without one.
+        image_file: the agent's exported image, for runtimes that need no daemon; None for the host's own system.
     """
 
     version: int

@@ -21,25 +21,13 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner import protocol, runtimes
 from mlebench_console.environment.runner.host.readings import GpuReader, read_nvidia
-from mlebench_console.environment.runner.process import choosing, rootfs
 from mlebench_console.environment.runner.process.containment import held_limits
 from mlebench_console.foundation import files
 
-# The programs that runtimes use.
-_TOOLS = (
-    "bwrap",
-    "podman",
-    "apptainer",
-    "squashfuse",
-    "unsquashfs",
-    "fuse-overlayfs",
-    "runc",
-    "crun",
-    "newuidmap",
-)
-_RUNTIMES = (*protocol.OF_AN_IMAGE_FILE, protocol.BUBBLEWRAP)
+# The programs that runtimes and the staging of datasets use.
+_TOOLS = ("bwrap", "apptainer", "fuse-overlayfs", "squashfuse")
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _TOOL_SECONDS = 20
 
@@ -66,8 +54,6 @@ class HostOffer:
         at: when it was made.
         limits: what enforces the limits of agents there, in words.
         network: why the networks `none` and `models` can't be enforced; empty where they can.
-        overlay: why an image's root is read-only there; empty where it is writable.
-        squashfs: why a squashed image has to be unpacked first; empty where it can be mounted.
         tools: versions by program; empty where a program does not report it.
         auto: the runtime that `auto` chooses there for an agent with an exported image; empty where none works.
         scratch, scratch_free_bytes: the folder on its own disk, and the free space there.
@@ -82,8 +68,6 @@ class HostOffer:
     runtimes: tuple[RuntimeOffer, ...]
     limits: str
     network: str
-    overlay: str
-    squashfs: str
     tools: dict[str, str]
     scratch: str
     scratch_free_bytes: int
@@ -94,9 +78,8 @@ def survey(scratch: Path, gpus: GpuReader = read_nvidia) -> HostOffer:
     """Test what works on this host, with a folder on its own disk."""
     place = Path(tempfile.mkdtemp(prefix="mlebench-survey-", dir=scratch))
     try:
-        mounts = rootfs.mounts(place)
         held = held_limits(isolated=True)
-        offers = tuple(_offer(name, place) for name in _RUNTIMES)
+        offers = tuple(_offer(name, place) for name in protocol.OF_IMAGE_FILES)
         working = [one.name for one in offers if not one.why_not]
         return HostOffer(
             at=time.time(),
@@ -108,20 +91,18 @@ def survey(scratch: Path, gpus: GpuReader = read_nvidia) -> HostOffer:
             runtimes=offers,
             limits=held.in_words(),
             network="" if working else "no runtime isolates here",
-            overlay=mounts.overlay,
-            squashfs=mounts.squashfs,
             tools={name: version for name in _TOOLS if (version := _version(name)) is not None},
             scratch=str(scratch),
             scratch_free_bytes=shutil.disk_usage(scratch).free,
-            auto=next((name for name in working if name in protocol.OF_AN_IMAGE_FILE), ""),
+            auto=next(iter(working), ""),
         )
     finally:
         files.remove_tree(place)
 
 
 def _offer(runtime: str, scratch: Path) -> RuntimeOffer:
-    why_not = choosing.why_not(runtime, scratch)
-    return RuntimeOffer(runtime, why_not, "" if why_not else choosing.not_held(runtime, scratch))
+    why_not = runtimes.why_unavailable(runtime, scratch)
+    return RuntimeOffer(runtime, why_not, "" if why_not else runtimes.held(runtime).not_held())
 
 
 @cache
@@ -129,10 +110,9 @@ def _version(program: str) -> str | None:
     """Return the version of a program; None where it is not installed."""
     if shutil.which(program) is None:
         return None
-    option = "-version" if program == "unsquashfs" else "--version"
     try:
         done = subprocess.run(
-            [program, option],
+            [program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_TOOL_SECONDS,

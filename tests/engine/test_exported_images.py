@@ -38,9 +38,9 @@ def agent_with_image(harness: Harness, script: str) -> ImageFile:
 def exported_elsewhere(image: ImageFile, folder: Path) -> Path:
     """Put an image file where somebody has brought it, with what is known of it beside it."""
     folder.mkdir()
-    file = folder / "brought.tar"
+    file = folder / "brought.tar.gz"
     file.hardlink_to(image.path)
-    protocol.write(folder / "brought.tar.json", replace(image, path="/where/it/was/made.tar"))
+    protocol.write(folder / "brought.tar.gz.json", replace(image, path="/where/it/was/made.tar.gz"))
     return file
 
 
@@ -69,7 +69,7 @@ def test_a_run_in_an_image_that_was_brought_along_ends_as_any_other(
     assert TEXT in harness.log(run), "models are reached by the gateway, without their key"
     assert run.outcome is Outcome.BELOW_MEDIAN, harness.attempts(run)
     (attempt,) = harness.attempts(run)
-    assert (attempt.runtime, attempt.isolated) == ("rootfs", True)
+    assert (attempt.runtime, attempt.isolated) == ("bubblewrap", True)
     assert attempt.image == image.image
     assert attempt.recipe == "+".join(value for _, value in image.labels)
     assert not (harness.folder(run) / protocol.SCRATCH).exists()
@@ -85,12 +85,12 @@ def test_an_image_of_other_files_is_refused_and_so_is_a_file_that_was_changed(
     (harness.agents_dir / "boxed" / "more.py").write_text("changed since\n")
     harness.start()
     with pytest.raises(RefusedRequest, match="the image boxed was built from other files than those in"):
-        harness.launch("boxed", runtime="rootfs")
-    changed = tmp_path / "changed.tar"
+        harness.launch("boxed", runtime="bubblewrap")
+    changed = tmp_path / "changed.tar.gz"
     changed.write_bytes(b"other")
-    protocol.write(tmp_path / "changed.tar.json", image)
+    protocol.write(tmp_path / "changed.tar.gz.json", image)
     before = {path.name for path in folder.iterdir()}
-    with pytest.raises(DataProblem, match=r"is not the file that changed\.tar\.json describes"):
+    with pytest.raises(DataProblem, match=r"is not the file that changed\.tar\.gz\.json describes"):
         bring(changed, folder)
     assert {path.name for path in folder.iterdir()} == before
 
@@ -100,7 +100,7 @@ def test_what_only_a_daemon_can_do_and_what_can_not_be_held_is_refused(harness: 
     harness.agent("bare", "exit 0")
     harness.start()
     with pytest.raises(RefusedRequest, match="has no Dockerfile"):
-        harness.launch("bare", runtime="rootfs")
+        harness.launch("bare", runtime="apptainer")
     with pytest.raises(RefusedRequest, match="can't be enforced without isolation"):
         harness.launch("bare", runtime="plain", network="models", allowed_hosts=["example.org"])
     with pytest.raises(RefusedRequest, match="the network 'models' has no hosts"):

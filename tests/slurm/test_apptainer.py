@@ -14,7 +14,6 @@ from mlebench_console.engine.placements.sbatch import job_script
 from mlebench_console.engine.settings import SlurmProfile
 from mlebench_console.environment.container.output import Ending, Started
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.process import image_files
 from tests.engine.conftest import prepared_data
 from tests.engine.harness import COMPETITION, SUBMIT, eventually
 from tests.environment.runner.test_image_runtimes import LOOK_AROUND, World
@@ -34,16 +33,14 @@ def cluster(slurm: None, apptainer: None) -> Iterator[Cluster]:
         made.stop()
 
 
-@pytest.mark.parametrize("form", [image_files.ARCHIVE, image_files.SQUASHFS])
-@pytest.mark.usefixtures("squashed_images")
 def test_an_agent_of_a_job_in_apptainer_finds_its_image_and_submits(
-    cluster: Cluster, prepared_data: Path, form: str
+    cluster: Cluster, prepared_data: Path
 ) -> None:
     home = cluster.folder.parent
     prepared, scratch = home / "prepared", home / "scratch"
     shutil.copytree(prepared_data / COMPETITION / "prepared", prepared)
     scratch.mkdir()
-    world = World(protocol.APPTAINER, form, home / "world", prepared, scratch, ORDINARY_USER)
+    world = World(protocol.APPTAINER, home / "world", prepared, scratch, ORDINARY_USER)
     world.folder.mkdir()
     attempt = world.place(
         world.order(

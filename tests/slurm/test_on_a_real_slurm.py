@@ -52,7 +52,7 @@ def test_a_sweep_of_jobs_on_three_nodes_makes_the_row_that_it_makes_here(
     assert (rows[0].own, rows[0].columns) == (rows[2].own, rows[2].columns)
     assert len({(run.outcome, run.score) for run in runs}) == 1
     (boxed,) = [run for run in runs if run.sweep_id == sweeps[3]]
-    assert harness.attempts(boxed)[0].runtime == protocol.ROOTFS
+    assert harness.attempts(boxed)[0].runtime == protocol.BUBBLEWRAP
     nodes = set()
     for run in runs:
         harness.assert_ended_once(run)

@@ -75,7 +75,7 @@ def test_one_node_of_each_kind_is_asked_once_a_day_and_what_waits_is_cancelled(p
     assert slurm.submitted == ["n1", "n3"]
     assert [one.nodes for one in found] == [("n1", "n2"), ("n3",), ("n4",)]
     assert found[0].offer is not None
-    assert {one.name for one in found[0].offer.runtimes} == {"rootfs", "apptainer", "podman", "bubblewrap"}
+    assert {one.name for one in found[0].offer.runtimes} == {"bubblewrap", "apptainer"}
     assert "PENDING, Priority" in found[1].problem
     assert (found[1].gpus, slurm.cancelled) == (2, ["73"])
     assert "n4 is down" in found[2].problem
@@ -105,7 +105,7 @@ def test_a_launch_tells_where_its_runtime_does_not_work_as_far_as_that_is_known(
     survey_nodes(places, "slurm", wait_seconds=0.0, commands=Nodes())
     assert kept_offers(places, "slurm:night") == []
     (offer,) = kept_offers(places, "slurm")
-    lacking = replace(offer, host="n9", runtimes=(RuntimeOffer("rootfs", "no bubblewrap"),))
+    lacking = replace(offer, host="n9", runtimes=(RuntimeOffer("bubblewrap", "it is not installed"),))
     (kept,) = (path for path in (places.config_file.parent / "shared").rglob("*.json"))
     files.write_json(kept.with_name("n9.json"), asdict(lacking))
     files.write_json(kept, asdict(replace(offer, runtimes=(RuntimeOffer("apptainer", ""),))))
@@ -118,7 +118,7 @@ def test_a_launch_tells_where_its_runtime_does_not_work_as_far_as_that_is_known(
         False,
         "the runtime 'auto' works on the one kind of nodes examined",
     )
-    (told,) = checks._offers("podman", agent, "slurm", places)
+    (told,) = checks._offers("bubblewrap", agent, "slurm", places)
     assert told.warns
 
 

@@ -214,7 +214,7 @@ def host_config(client: APIClient, plan: Plan) -> dict[str, Any]:
         "pids_limit": plan.processes,
         "group_add": list(plan.groups),
         "log_config": log,
-        "mounts": [Mount(bind.target, str(bind.source), "bind", bind.read_only) for bind in plan.binds],
+        "mounts": [Mount(str(bind.target), str(bind.source), "bind", bind.read_only) for bind in plan.binds],
         "restart_policy": {"Name": "no"},
         "ulimits": [no_core],
         "read_only": not plan.writable,

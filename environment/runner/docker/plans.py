@@ -11,10 +11,10 @@ from mlebench_console.environment.runner import layout, protocol
 from mlebench_console.environment.runner.layout import Bind
 from mlebench_console.environment.runner.protocol import Order
 
-_OF_ROOT = "/run/mlebench"  # the container's main process closes it to the agent
-OUTPUT = f"{_OF_ROOT}/output"
-LAUNCH = f"{_OF_ROOT}/launch.json"
-SERVICE = "/run/service"
+_OF_ROOT = Path("/run/mlebench")  # the container's main process closes it to the agent
+OUTPUT = _OF_ROOT / "output"
+LAUNCH = _OF_ROOT / "launch.json"
+SERVICE = Path("/run/service")
 READY = "ready"
 AGENT_USER = "nonroot"
 # As in environment/Dockerfile; an image built on that one may have another entry point.
@@ -25,20 +25,20 @@ OPEN_HOME = f"--open={layout.HOME}"
 
 _NO_NETWORK = "none"
 _NETWORK_OF = "container:"
-_PREPARED = "/run/prepared"
-_COMPETITIONS = "/run/competitions"
+_PREPARED = Path("/run/prepared")
+_COMPETITIONS = Path("/run/competitions")
 # Where the registry in the image looks for competitions of the user's own.
 _OWN_COMPETITIONS = "MLEBENCH_COMPETITIONS"
-_VALIDATIONS = "/run/validations.jsonl"
-_RESTARTS = "/run/restarts.jsonl"
-_TRAFFIC = "/run/traffic"
+_VALIDATIONS = Path("/run/validations.jsonl")
+_RESTARTS = Path("/run/restarts.jsonl")
+_TRAFFIC = Path("/run/traffic")
 # The main process needs these to run the agent as an unprivileged user, and to end all its processes.
 _OF_THE_MAIN_PROCESS = ("KILL", "SETGID", "SETPCAP", "SETUID")
 _SERVICE_PROCESSES = 256
 _SERVICE_MEMORY = 18 << 30  # more than grading a submission may take
 _PROXY_MEMORY = 512 << 20
 _METER_MEMORY = 1 << 30
-_MEASURED = "/run/measured"
+_MEASURED = Path("/run/measured")
 
 
 class Role(StrEnum):
@@ -162,9 +162,9 @@ def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
         order.grader_image,
         tuple(command),
         f"{os.getuid()}:{os.getgid()}",
-        ((_OWN_COMPETITIONS, _COMPETITIONS),) if order.own_competition else (),
+        ((_OWN_COMPETITIONS, str(_COMPETITIONS)),) if order.own_competition else (),
         (
-            Bind(Path(order.prepared_dir) / "public", f"{_PREPARED}/public", read_only=True),
+            Bind(Path(order.prepared_dir) / "public", _PREPARED / "public", read_only=True),
             Bind(attempt / protocol.VALIDATIONS, _VALIDATIONS),
             Bind(attempt / protocol.RESTARTS, _RESTARTS),
             Bind(attempt / protocol.GRADER, SERVICE),
@@ -179,7 +179,7 @@ def _grader(attempt: Path, order: Order, outside_network: str) -> Plan:
 def _own_competition(order: Order) -> tuple[Bind, ...]:
     # the image holds the benchmark's competitions only
     own = Path(order.own_competition)
-    return (Bind(own, f"{_COMPETITIONS}/{own.name}", read_only=True),) if order.own_competition else ()
+    return (Bind(own, _COMPETITIONS / own.name, read_only=True),) if order.own_competition else ()
 
 
 def _proxy(attempt: Path, order: Order, outside_network: str) -> Plan:
@@ -224,11 +224,7 @@ def _agent(attempt: Path, order: Order, grader: str, launch: Path | None) -> Pla
         "0:0",
         tuple(environment.items()),
         (
-            Bind(Path(order.prepared_dir) / "public", str(here.data), read_only=True),
-            *(_obfuscated_texts(attempt, order) if order.obfuscated else ()),
-            Bind(attempt / protocol.SUBMISSION, str(here.submission)),
-            Bind(attempt / protocol.LOGS, str(here.logs)),
-            Bind(attempt / protocol.CODE, str(here.code)),
+            *layout.binds(attempt, order, here),
             Bind(attempt / protocol.OUTPUT, OUTPUT),
             *((Bind(launch, LAUNCH),) if launch else ()),
         ),
@@ -257,18 +253,12 @@ def meter(attempt: Path, order: Order, agent: str) -> Plan:
     return Plan(
         Role.METER,
         order.grader_image,
-        ("-m", "mlebench_console.environment.runner.host.disk", _MEASURED),
+        ("-m", "mlebench_console.environment.runner.host.disk", str(_MEASURED)),
         "0:0",
         (),
-        tuple(Bind(attempt / name, f"{_MEASURED}/{name}", read_only=True) for name in folders),
+        tuple(Bind(attempt / name, _MEASURED / name, read_only=True) for name in folders),
         network=_NO_NETWORK,
         sees_processes_of=agent,
         capabilities=("DAC_READ_SEARCH", "SYS_PTRACE"),
         memory_bytes=_METER_MEMORY,
     )
-
-
-def _obfuscated_texts(attempt: Path, order: Order) -> tuple[Bind, ...]:
-    here = layout.sandboxed()
-    description = Bind(attempt / protocol.DESCRIPTION, str(here.data / protocol.DESCRIPTION), read_only=True)
-    return description, Bind(layout.instructions(order), str(here.instructions), read_only=True)

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,20 +16,19 @@ from mlebench_console.environment.runner.layout import (
     HOME,
     Bind,
     Layout,
-    binds_in_an_image_file,
+    binds_without_daemon,
     instructions,
     own_files,
 )
-from mlebench_console.environment.runner.process import rootfs
 from mlebench_console.environment.runner.process.seccomp import filter_program
-from mlebench_console.environment.runner.protocol import GivenGpus, ImageFile, Order
+from mlebench_console.environment.runner.protocol import GivenGpus, Order
 from mlebench_console.foundation.bubblewrap import proc
 
 _USER = "1000"
 _PROBE_SECONDS = 20
 _PROBE_SHM_BYTES = 1 << 20
 # The driver's libraries in an image, which are those that `ldconfig -p` lists on the host.
-DRIVER = "/run/mlebench/driver"
+DRIVER = Path("/run/mlebench/driver")
 _LIBRARY = re.compile(r"^\s*(\S+) \(([^)]*)\) => (\S+)$", re.MULTILINE)
 _OF_THE_DRIVER = ("libcuda.so", "libcudadebugger.so", "libnvidia-", "libnvcuvid.so", "libnvoptix.so")
 _KINDS = {"x86_64": "x86-64", "aarch64": "AArch64"}
@@ -106,7 +105,7 @@ def _failure(able: Abilities) -> str:
     calls = open_filter() if able.filters_calls else None
     command = [
         "bwrap",
-        *_namespaces("none", able),
+        *_namespaces("none", able, _USER, _USER),
         *("--ro-bind", "/", "/"),
         *_kernel(able, _PROBE_SHM_BYTES),
         *_filter(calls),
@@ -162,6 +161,7 @@ def wrap(
     attempt: Path,
     order: Order,
     layout: Layout,
+    root: Path | None,
     *,
     shm_bytes: int,
     calls: int | None,
@@ -174,49 +174,26 @@ def wrap(
         attempt: its directory.
         order: what it is.
         layout: where the agent finds what.
+        root: the agent's unpacked image; None for this host's own system.
         shm_bytes: the size of /dev/shm, where it can be given one.
         calls: the descriptor of the filter of system calls, which the process must inherit; None for no filter.
         variables: the descriptor of the agent's variables, which the process must inherit as well.
     """
-    able = abilities()
-    scratch = attempt / protocol.SCRATCH
-    tools = own_files()
-    binds: list[str] = []
-    for source, target in (
-        (scratch / "tmp", layout.temporary),
-        (scratch / "home", layout.home),
-        (scratch / "agent", layout.agent),
-        (attempt / protocol.SUBMISSION, layout.submission),
-        (attempt / protocol.LOGS, layout.logs),
-        (attempt / protocol.CODE, layout.code),
-    ):
-        binds += ["--bind", str(source), str(target)]
-    for source, target in (
-        (protocol.prepared_data(attempt, order) / "public", layout.data),
-        *(
-            ((attempt / protocol.DESCRIPTION, layout.data / protocol.DESCRIPTION),)
-            if order.obfuscated
-            else ()
-        ),
-        (instructions(order), layout.instructions),
-        (tools / "instructions_obfuscated.txt", layout.instructions_obfuscated),
-        (tools / "validate_submission.sh", layout.validate),
-        (tools / "conda", layout.tools / "conda"),
-        (tools / "container" / "relay.py", layout.relay),
-        (tools / "validate_submission.sh", layout.tools / "validate_submission.sh"),
-        (attempt / protocol.GRADER, layout.socket.parent),
-        *((attempt / protocol.GRADER / name, Path("/etc") / name) for name in ("passwd", "group", "hosts")),
-    ):
-        binds += ["--ro-bind", str(source), str(target)]
+    able, image = abilities(), order.image_file
+    if root is None or image is None:
+        user, group = _USER, _USER
+        tree = [*_system(order.network), *_binds(_files_on_this_system(attempt, order, layout))]
+        tree += _python(Path(order.python_prefix))
+    else:
+        user, group = str(image.uid), str(image.gid)
+        tree = ["--ro-bind", str(root), "/", *_binds(_files_in_an_image(attempt, order, layout))]
     return [
         shutil.which("bwrap") or "bwrap",
-        *_namespaces(order.network, able),
-        *_system(order.network),
+        *_namespaces(order.network, able, user, group),
+        *tree,
         *_kernel(able, shm_bytes, gpu_nodes(attempt)),
         *_filter(calls),
         *("--args", str(variables)),
-        *binds,
-        *_python(Path(order.python_prefix)),
         *("--remount-ro", "/"),
         *("--chdir", str(layout.agent)),
         "--",
@@ -224,60 +201,43 @@ def wrap(
     ]
 
 
-def wrap_in_image(
-    command: list[str],
-    attempt: Path,
-    order: Order,
-    image: ImageFile,
-    lower: Path,
-    *,
-    shm_bytes: int,
-    calls: int | None,
-    variables: int,
-) -> list[str]:
-    """Return the command that runs an agent in a sandbox with its image as root.
-
-    Args:
-        command: to be put there.
-        attempt: its directory.
-        order: what it is.
-        image: the exported image.
-        lower: its path on this host, unpacked or squashed.
-        shm_bytes: the size of /dev/shm, where it can be given one.
-        calls: as for `wrap`.
-        variables: as for `wrap`.
-    """
-    able, scratch = abilities(), attempt / protocol.SCRATCH
-    work, home = scratch / "rootfs", scratch / "home"
-    overlay = rootfs.mounts(scratch.resolve()).overlay_by
-    root = ["--bind" if overlay else "--ro-bind", str(work / rootfs.ROOT), "/"]
-    if not overlay:
-        root += ["--bind", str(home), str(HOME), "--bind", str(scratch / "var-tmp"), "/var/tmp"]  # noqa: S108 - the sandbox's own
-    for bind in (*binds_in_an_image_file(attempt, order), *driver_files(attempt)):
-        root += ["--ro-bind" if bind.read_only else "--bind", str(bind.source), bind.target]
-    if order.network == "open":
-        root += ["--ro-bind", str(Path("/etc/resolv.conf").resolve()), "/etc/resolv.conf"]
-    mounted_by = shutil.which(rootfs.SQUASHFUSE)
+def _files_on_this_system(attempt: Path, order: Order, layout: Layout) -> list[Bind]:
+    scratch, tools = attempt / protocol.SCRATCH, own_files()
+    grader = attempt / protocol.GRADER
     return [
-        *rootfs.program(),
-        f"--lower={lower}",
-        f"--work={work}",
-        *([f"--squashfuse={mounted_by}"] if mounted_by else []),
-        f"--overlay={overlay}" if overlay else f"--home={home}",
-        "--",
-        shutil.which("bwrap") or "bwrap",
-        *_namespaces(order.network, able, str(image.uid), str(image.gid)),
-        *root,
-        *_kernel(able, shm_bytes, gpu_nodes(attempt)),
-        *_filter(calls),
-        *("--args", str(variables)),
-        *("--chdir", str(HOME / "agent")),
-        "--",
-        *command,
+        Bind(scratch / "home", layout.home),
+        Bind(scratch / "agent", layout.agent),
+        Bind(instructions(order), layout.instructions, read_only=True),
+        *binds_without_daemon(attempt, order, layout),
+        Bind(tools / "instructions_obfuscated.txt", layout.instructions_obfuscated, read_only=True),
+        Bind(tools / "validate_submission.sh", layout.validate, read_only=True),
+        Bind(tools / "validate_submission.sh", layout.tools / "validate_submission.sh", read_only=True),
+        Bind(tools / "conda", layout.tools / "conda", read_only=True),
+        *(Bind(grader / name, Path("/etc", name), read_only=True) for name in ("passwd", "group")),
     ]
 
 
-def _namespaces(network: str, able: Abilities, user: str = _USER, group: str = _USER) -> list[str]:
+def _files_in_an_image(attempt: Path, order: Order, layout: Layout) -> list[Bind]:
+    scratch = attempt / protocol.SCRATCH
+    names = Path("/etc/resolv.conf")
+    return [
+        Bind(scratch / "home", HOME),
+        Bind(scratch / "var-tmp", Path("/var/tmp")),  # noqa: S108 - the sandbox's own
+        *binds_without_daemon(attempt, order, layout),
+        *driver_files(attempt),
+        *([Bind(names.resolve(), names, read_only=True)] if order.network == "open" else []),
+    ]
+
+
+def _binds(wanted: Iterable[Bind]) -> list[str]:
+    return [
+        part
+        for bind in wanted
+        for part in ("--ro-bind" if bind.read_only else "--bind", str(bind.source), str(bind.target))
+    ]
+
+
+def _namespaces(network: str, able: Abilities, user: str, group: str) -> list[str]:
     return [
         *("--unshare-user", "--uid", user, "--gid", group),
         *(["--disable-userns"] if able.forbids_namespaces else []),
@@ -310,7 +270,7 @@ def driver_files(attempt: Path) -> list[Bind]:
     }
     program = shutil.which("nvidia-smi")
     ours |= {"nvidia-smi": Path(program)} if program else {}
-    return [Bind(path.resolve(), f"{DRIVER}/{name}", read_only=True) for name, path in sorted(ours.items())]
+    return [Bind(path.resolve(), DRIVER / name, read_only=True) for name, path in sorted(ours.items())]
 
 
 def _kernel(able: Abilities, shm_bytes: int, devices: Sequence[str] = ()) -> list[str]:

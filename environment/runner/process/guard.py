@@ -2,8 +2,8 @@
 
     python -I -m mlebench_console.environment.runner.process.guard -- COMMAND...
 
-Podman and Apptainer reset the kernel's signal of a parent's death, and leave orphaned processes behind, which this one
-adopts as their subreaper. It ends with the command's code or signal.
+Apptainer resets the kernel's signal of a parent's death, and leaves orphaned processes behind, which this one adopts as
+their subreaper. It ends with the command's code or signal.
 """
 
 from __future__ import annotations

@@ -11,15 +11,13 @@ from pathlib import Path
 
 from mlebench_console.environment.container.output import Ending, Started
 from mlebench_console.environment.container.processes import process_tree
-from mlebench_console.environment.container.trees import walk
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host import readings
-from mlebench_console.environment.runner.process import containers, containment
+from mlebench_console.environment.runner.process import containment
 from mlebench_console.environment.runner.sandbox import AgentStatus
 from mlebench_console.foundation import files, locks
 
 START_TRIES = 3
-_BLOCK = 512
 
 
 class ProcessSandbox:
@@ -83,7 +81,6 @@ class ProcessSandbox:
         """Kill the agent's remaining processes."""
         if not containment.end_leftovers(self._name):
             return False
-        containers.remove_podman(self._name)
         # A warden leaves nothing behind; only where it failed all processes need to be checked.
         ending = self.ending()
         if ending is not None and not ending.survivors:
@@ -94,7 +91,7 @@ class ProcessSandbox:
 
     def removing(self) -> Generator[None, None, list[str]]:
         """Remove the agent's scratch files and its validation server's socket."""
-        left = containers.remove_podman(self._name)
+        left: list[str] = []
         for name in (protocol.SCRATCH, protocol.GRADER):
             left += yield from files.removing_tree(self._attempt / name)
         return left
@@ -104,10 +101,8 @@ class ProcessSandbox:
         return ""
 
     def bytes_outside(self) -> int:
-        """Return the bytes of Podman's files for the agent; other sandboxes write nowhere else."""
-        refused: list[str] = []
-        entries = walk(containers.podman_folder(self._name), lambda place, _error: refused.append(place))
-        return sum(entry.status.st_blocks for entry in entries) * _BLOCK
+        """Return 0, since the agent writes nowhere else."""
+        return 0
 
     def bytes_seen_by_root(self) -> None:
         """Return None, since the agent runs as the same user as this process."""

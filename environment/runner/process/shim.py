@@ -35,9 +35,9 @@ from mlebench_console.environment.container.output import (
 from mlebench_console.environment.container.redaction import redact_files
 from mlebench_console.environment.container.run_log import CappedLog
 from mlebench_console.environment.container.warden import Warden, die_with
-from mlebench_console.environment.runner import layout, protocol, secrets
+from mlebench_console.environment.runner import layout, protocol, runtimes, secrets
 from mlebench_console.environment.runner.host.readings import visible_alone
-from mlebench_console.environment.runner.process import bubblewrap, choosing, containers
+from mlebench_console.environment.runner.process import apptainer, bubblewrap, image_cache
 from mlebench_console.environment.runner.process.containment import Containment, Limits
 from mlebench_console.environment.runner.protocol import GivenGpus, Order
 from mlebench_console.foundation import folders
@@ -53,8 +53,6 @@ _POLL_SECONDS = 0.1
 _END_SECONDS = 5.0
 _OOM_COUNTERS = (Path("/proc/vmstat"),)
 _SOCKET_PATH_BYTES = 108
-# Runtimes that show only the given devices; Apptainer shows all that the job may open.
-_WITH_OWN_DEVICES = (protocol.BUBBLEWRAP, protocol.ROOTFS, protocol.PODMAN)
 _MADE_SOCKET = "made.sock"  # a connection to it shows that the sandbox was set up
 # The variables of our own programs around an agent.
 _OUTSIDE = {"LANG": "C.UTF-8"}
@@ -96,7 +94,7 @@ class Shim:
         self._cache = cache or attempt / protocol.SCRATCH / "images"
         self._isolated = order.runtime != protocol.PLAIN
         self._runtime = order.runtime
-        self._image: Path | None = None
+        self._root: Path | None = None  # the agent's unpacked image
         self._layout = layout.sandboxed() if self._isolated else layout.plain(attempt, order)
         self._stops = 0
         self._chosen = False
@@ -126,18 +124,15 @@ class Shim:
             self._run()
         finally:
             self._containment.remove()  # fails while a process can't be killed; then the runner tries again
-            if self._runtime == protocol.PODMAN:
-                containers.remove_podman(self._order.token)
 
     def _choose(self) -> None:
         """Choose the runtime on this host, and bring the image to this host's disk."""
         scratch = self._attempt / protocol.SCRATCH
         scratch.mkdir(exist_ok=True)
         scratch = scratch.resolve()  # on a node it is a link to its own disk
-        self._runtime = choosing.on_this_host(self._order.runtime, self._order.image_file, scratch)
-        if self._order.image_file is not None and self._runtime in protocol.OF_AN_IMAGE_FILE:
-            self._image = choosing.image_for(self._runtime, self._order.image_file, self._cache, scratch)
-            self._layout = layout.in_an_image_file()
+        self._runtime = runtimes.choose(self._order.runtime, self._order.image_file, scratch)
+        if self._order.image_file is not None:
+            self._root = image_cache.unpacked(self._order.image_file, self._cache)
 
     def _run(self) -> None:
         own = self._order.variables
@@ -148,12 +143,13 @@ class Shim:
         self._make_folders()
         given = protocol.read_if_there(self._attempt / protocol.GPUS, GivenGpus)
         if given is not None:
-            alone = self._runtime in _WITH_OWN_DEVICES
+            # bubblewrap shows only the given devices; Apptainer shows all that the job may open.
+            alone = self._runtime == protocol.BUBBLEWRAP
             own = (*own, ("CUDA_VISIBLE_DEVICES", visible_alone(given) if alone else given.visible))
         for service in self._services:
             self._serve(service)
         self._wait_for_services()
-        command, variables = self._command(own, hidden)
+        command, variables = self._command(own)
         sys.stdout.flush()
         sys.stderr.flush()
         shim = os.getpid()
@@ -185,13 +181,14 @@ class Shim:
         if not (prepared / "public").is_dir():
             raise DataProblem(f"{prepared} has no public folder", "the dataset is gone")
         scratch = self._attempt / protocol.SCRATCH
-        for name in ("home", "tmp"):
+        for name in ("home", "tmp", "var-tmp", "run/mlebench/grader"):
             (scratch / name).mkdir(parents=True)
-        if self._image is not None:
-            for name in ("run/mlebench/grader", "var-tmp", "rootfs"):
-                (scratch / name).mkdir(parents=True)
-            (scratch / "tmp").chmod(0o1777)
-            shutil.copy(layout.own_files() / "container" / "relay.py", scratch / "run" / "mlebench")
+        for name in ("tmp", "var-tmp"):
+            (scratch / name).chmod(0o1777)
+        shutil.copy(layout.own_files() / "container" / "relay.py", scratch / "run" / "mlebench")
+        if self._root is not None and self._runtime == protocol.BUBBLEWRAP:
+            # What is in its root can't be changed, and agents write beside their own files.
+            shutil.copytree(self._root / "home", scratch / "home", symlinks=True, dirs_exist_ok=True)
         agent = scratch / "agent"
         shutil.copytree(source, agent, symlinks=True)
         folders.make_writable(agent)
@@ -204,7 +201,7 @@ class Shim:
         grader = self._attempt / protocol.GRADER
         grader.mkdir(exist_ok=True)  # its gateway may listen there already
         bubblewrap.write_tables(grader)
-        if self._image is not None:
+        if self._isolated:
             self._made = socket.socket(socket.AF_UNIX)
             os.chdir(grader)  # the path of a Unix socket has at most 108 bytes
             self._made.bind(_MADE_SOCKET)
@@ -276,9 +273,7 @@ class Shim:
                     )
                 time.sleep(0.01)
 
-    def _command(
-        self, own: tuple[tuple[str, str], ...], hidden: tuple[str, ...]
-    ) -> tuple[list[str], dict[str, str]]:
+    def _command(self, own: tuple[tuple[str, str], ...]) -> tuple[list[str], dict[str, str]]:
         """Return the command that starts the agent in its sandbox, and that command's own variables."""
         here, order = self._layout, self._order
         has_own_network = order.network != "open" and self._isolated
@@ -290,74 +285,45 @@ class Shim:
         if order.network == "models":
             sockets[layout.PROXY_PORT] = here.socket.with_name(layout.PROXY_SOCKET)
         agent = self._attempt / protocol.SCRATCH / "agent"
-        made = [f"--ready={here.socket.with_name(_MADE_SOCKET)}"] if self._image is not None else []
         command = [
-            f"{order.python_prefix}/bin/python" if self._image is None else _PYTHON_OF_IMAGES,
+            f"{order.python_prefix}/bin/python" if self._root is None else _PYTHON_OF_IMAGES,
             "-I",
             str(here.relay),
             *(f"--to={number}:{_short(path, agent)}" for number, path in sockets.items()),
-            *made,
+            *([f"--ready={here.socket.with_name(_MADE_SOCKET)}"] if self._isolated else []),
             "--",
             *self._containment.command(layout.start_command(order, here)),
         ]
-        if self._image is not None and order.image_file is not None:
-            return self._command_in_image(command, own, hidden, port=port, model_port=model_port)
-        variables = layout.variables(order, here, own, port=port, model_port=model_port)
-        if order.network == "models":
-            variables |= layout.proxy_variables()
+        variables = self._variables(own, port=port, model_port=model_port)
         if not self._isolated:
             return command, variables
-        shm_bytes = self._limits.shm_bytes
+        if self._root is not None and self._runtime == protocol.APPTAINER:
+            return apptainer.wrap(command, self._attempt, order, here, self._root, variables=variables)
         calls, given = self._opened(variables)
         wrapped = bubblewrap.wrap(
-            command, self._attempt, order, here, shm_bytes=shm_bytes, calls=calls, variables=given
+            command,
+            self._attempt,
+            order,
+            here,
+            self._root,
+            shm_bytes=self._limits.shm_bytes,
+            calls=calls,
+            variables=given,
         )
         return wrapped, dict(_OUTSIDE)
 
-    def _command_in_image(
-        self,
-        command: list[str],
-        own: tuple[tuple[str, str], ...],
-        hidden: tuple[str, ...],
-        *,
-        port: int,
-        model_port: int,
-    ) -> tuple[list[str], dict[str, str]]:
-        order, image, root = self._order, self._order.image_file, self._image
-        assert image is not None and root is not None
+    def _variables(self, own: tuple[tuple[str, str], ...], *, port: int, model_port: int) -> dict[str, str]:
+        order, image = self._order, self._order.image_file
+        if image is None:
+            variables = layout.variables(order, self._layout, own, port=port, model_port=model_port)
+            return variables | (layout.proxy_variables() if order.network == "models" else {})
         variables = dict(image.variables) | {"HOME": image.home, "USER": image.user, "LOGNAME": image.user}
         variables |= layout.variables_in_an_image(order, self._layout, own, port=port, model_port=model_port)
         if bubblewrap.gpu_nodes(self._attempt):
             for name, usual in (("LD_LIBRARY_PATH", ""), ("PATH", _USUAL_PATH)):
-                variables[name] = ":".join(filter(None, [variables.get(name, usual), bubblewrap.DRIVER]))
-        shm_bytes = self._limits.shm_bytes
-        if self._runtime == protocol.ROOTFS:
-            calls, given = self._opened(variables)
-            wrapped = bubblewrap.wrap_in_image(
-                command,
-                self._attempt,
-                order,
-                image,
-                root,
-                shm_bytes=shm_bytes,
-                calls=calls,
-                variables=given,
-            )
-            return wrapped, dict(_OUTSIDE)
-        if self._runtime == protocol.PODMAN:
-            around = containers.podman(
-                command,
-                self._attempt,
-                order,
-                image,
-                root,
-                shm_bytes=shm_bytes,
-                variables=variables,
-                hidden=hidden,
-            )
-        else:
-            around = containers.apptainer(command, self._attempt, order, root, variables=variables)
-        return around.command, around.variables
+                folders = [variables.get(name, usual), str(bubblewrap.DRIVER)]
+                variables[name] = ":".join(filter(None, folders))
+        return variables
 
     def _be_warden(
         self,
@@ -378,18 +344,17 @@ class Shim:
             deadline=self._order.time_limit_seconds,
             grace=self._order.grace_seconds,
             log=log,
-            spare=("bwrap", *containers.THEIR_PROCESSES),
+            spare=("bwrap", *apptainer.PROCESSES),
             limits=self._containment,
             descriptors=self._descriptors,
         )
         try:
             # Written first: where even this can't be written, no agent may run unrecorded.
-            image = self._order.image_file.image if self._image and self._order.image_file else ""
-            scratch = (self._attempt / protocol.SCRATCH).resolve()
+            image = self._order.image_file.image if self._order.image_file else ""
             started = Started.now(
                 shim,
                 isolated=self._isolated,
-                not_held=choosing.not_held(self._runtime, scratch, self._containment),
+                not_held=runtimes.held(self._runtime, self._containment).not_held(),
                 runtime=self._runtime,
                 image=image,
             )

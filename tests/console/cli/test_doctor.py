@@ -185,21 +185,18 @@ def test_what_a_node_does_not_hold_has_a_next_step(tmp_path: Path) -> None:
     offer = replace(
         survey.survey(tmp_path, tuple),
         runtimes=(
-            RuntimeOffer("rootfs", ""),
-            RuntimeOffer("podman", "", "processors"),
+            RuntimeOffer("bubblewrap", ""),
+            RuntimeOffer("apptainer", "", "processors"),
             RuntimeOffer("x", "absent"),
         ),
-        auto="rootfs",
-        overlay="Operation not permitted",
-        squashfs="squashfuse is not installed",
+        auto="bubblewrap",
     )
     for changed in (offer, replace(offer, auto="", network="nothing isolates", limits="not held: memory")):
         found = list(doctor.check_offer(changed))
         assert all(check.next_step for check in found if check.health != "ok")
     told = {check.name: check.found for check in doctor.check_offer(offer)}
-    assert told["rootfs"] == "works and holds all limits"
-    assert told["podman"] == "works, not held: processors"
-    assert "read-only" in told["overlay"]
+    assert told["bubblewrap"] == "works and holds all limits"
+    assert told["apptainer"] == "works, not held: processors"
 
 
 @pytest.mark.parametrize(

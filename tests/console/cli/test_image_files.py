@@ -12,9 +12,9 @@ from tests.console.cli.conftest import Cli
 KNOWN = ImageFile(
     name="dummy",
     path="/elsewhere/dummy.tar",
-    format="archive",
     sha256="2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",  # of "foo"
     bytes=3,
+    unpacked_bytes=3,
     image="sha256:0123456789abcdef",
     created=1.0,
 )
@@ -31,10 +31,10 @@ def test_an_image_that_was_brought_along_is_listed_and_a_wrong_one_is_not(
     assert "dummy.tar.json" in missing.err
     protocol.write(tmp_path / "dummy.tar.json", KNOWN)
     (brought,) = cli("images", "import", file, "--json").document()
-    kept = images_folder(places) / "dummy-0123456789ab.tar"
+    kept = images_folder(places) / "dummy-0123456789ab.tar.gz"
     assert (brought["path"], kept.read_bytes()) == (str(kept), b"foo")
     listed = cli("images", "files")
-    assert all(word in listed.out for word in ("dummy", "archive", "2c26b46b68ff", str(kept)))
+    assert all(word in listed.out for word in ("dummy", "2c26b46b68ff", str(kept)))
     file.write_bytes(b"bar")
     wrong = cli("images", "import", file)
     assert "error: " in wrong.err

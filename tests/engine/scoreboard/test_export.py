@@ -284,8 +284,8 @@ def test_everything_that_must_be_told_is_told() -> None:
     assert (told["isolated runs"], told["test-set feedback"]) == ("3 of 4", "no")
     loose = dict(replace(disclosure, isolated=(3, 4), not_held=("processors",)).facts())
     assert loose["isolated runs"] == "3 of 4; limits not held: processors"
-    by = dict(replace(disclosure, isolated=(4, 4), runtimes=("podman", "rootfs")).facts())
-    assert by["isolated runs"] == "4 of 4, by podman, rootfs"
+    by = dict(replace(disclosure, isolated=(4, 4), runtimes=("apptainer", "bubblewrap")).facts())
+    assert by["isolated runs"] == "4 of 4, by apptainer, bubblewrap"
     text = row_text(row, disclosure)
     assert all(name in text for name in told)
 

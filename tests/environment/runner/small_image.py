@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import re
@@ -14,7 +15,6 @@ from functools import cache
 from pathlib import Path
 
 from mlebench_console.environment.runner import layout
-from mlebench_console.environment.runner.process.image_files import ARCHIVE, SQUASHFS
 from mlebench_console.environment.runner.protocol import ImageFile
 from tests.shared import made_once
 
@@ -45,22 +45,18 @@ _TABLES = {
     "home/agent/start.sh": 'echo start >> "$CODE_DIR/starts"\neval "$SCRIPT"\n',
 }
 _FOLDERS = ("dev", "etc", "home/agent", "home/nonroot", "opt", "proc", "root", "run", "sys", "tmp", "var/tmp")
-_QUICKLY = ("-noI", "-noD", "-noF", "-noX", "-no-progress", "-quiet")
 _VARIABLES = (("PATH", "/usr/local/bin:/usr/bin:/bin"), ("OF_THE_IMAGE", "yes"))
 
 
-def small_image(form: str = ARCHIVE) -> ImageFile:
-    """Return the image in a format; each is made once for a test run."""
-    folder = made_once("small-image", _write)
-    if form == SQUASHFS:
-        folder = made_once("small-image-squashed", _squash)
-    file = next(folder.glob("image.*"))
+def small_image() -> ImageFile:
+    """Return the image, which is made once for a test run."""
+    file = made_once("small-image", _write) / "image.tar.gz"
     return ImageFile(
         name="small",
         path=str(file),
-        format=form,
         sha256=_digest(file),
         bytes=file.stat().st_size,
+        unpacked_bytes=_unpacked_bytes(file),
         image="sha256:of-the-small-image",
         created=time.time(),
         variables=_VARIABLES,
@@ -80,9 +76,15 @@ def _digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+@cache
+def _unpacked_bytes(file: Path) -> int:
+    with gzip.open(file) as stream:
+        return stream.seek(0, io.SEEK_END)
+
+
 def _write(folder: Path) -> None:
     folder.mkdir()
-    with tarfile.open(folder / "image.tar", "w") as archive:
+    with tarfile.open(folder / "image.tar.gz", "w:gz", compresslevel=1) as archive:
         for name in (*_FOLDERS, "usr", "usr/bin", "usr/lib"):
             _add(archive, name, tarfile.DIRTYPE)
         for name in ("bin", "lib", "lib64", "sbin"):
@@ -146,14 +148,3 @@ def _add(archive: tarfile.TarFile, name: str, kind: bytes, content: bytes = b"",
     member.type, member.linkname, member.size = kind, link, len(content)
     member.mode = 0o755
     archive.addfile(member, io.BytesIO(content))
-
-
-def _squash(folder: Path) -> None:
-    folder.mkdir()
-    with (made_once("small-image", _write) / "image.tar").open("rb") as archive:
-        subprocess.run(
-            ["mksquashfs", "-", str(folder / "image.squashfs"), "-tar", "-all-root", *_QUICKLY],
-            stdin=archive,
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )

@@ -21,7 +21,7 @@ def test_the_grader_of_a_users_own_competition_is_given_its_folder(tmp_path: Pat
     assert dict(usual.environment) == {}
     assert dict(grader.environment) == {OWN_VARIABLE: "/run/competitions"}
     assert set(grader.binds) - set(usual.binds) == {
-        Bind(Path("/home/me/own/tides"), "/run/competitions/tides", read_only=True)
+        Bind(Path("/home/me/own/tides"), Path("/run/competitions/tides"), read_only=True)
     }
 
 
@@ -33,10 +33,15 @@ def test_an_obfuscated_run_has_both_texts_in_place_of_the_usual_ones(tmp_path: P
     )
     assert plain.role is Role.AGENT
     assert set(obfuscated.binds) - set(plain.binds) == {
-        Bind(tmp_path / protocol.DESCRIPTION, "/home/data/description.md", read_only=True),
+        Bind(tmp_path / protocol.DESCRIPTION, Path("/home/data/description.md"), read_only=True),
         Bind(
+<<<<<<< HEAD
             Path(environment_path[0], "instructions_obfuscated.txt").resolve(),
             "/home/instructions.txt",
+=======
+            Path(environment_path[0], "instructions_obfuscated.txt"),
+            Path("/home/instructions.txt"),
+>>>>>>> efaae3c8 (Run exported images by bubblewrap, and delete the runtimes rootfs and podman)
             read_only=True,
         ),
     }

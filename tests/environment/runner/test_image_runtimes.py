@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,11 +22,10 @@ import pytest
 
 from mlebench_console.environment.container.output import Ending, Started
 from mlebench_console.environment.container.processes import process_tree
-from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner import layout, protocol
 from mlebench_console.environment.runner.host.store import make_store
-from mlebench_console.environment.runner.process import containers, image_files
+from mlebench_console.environment.runner.process import apptainer, image_cache
 from mlebench_console.environment.runner.protocol import GivenGpus, Order, Traffic
-from mlebench_console.foundation import files
 from mlebench_console.foundation.locks import FileLock
 from mlebench_console.foundation.problems import DataProblem, EnvironmentProblem
 from tests.docker.harness import serving
@@ -74,8 +72,10 @@ facts = {
     "mark": pathlib.Path("/etc/mark").read_text(),
     "data": writes("/home/data"),
     "agent": writes("/home/agent"),
+    "home of its user": writes(os.environ["HOME"]),
     "etc": writes("/etc"),
     "temporary": writes("/tmp"),
+    "temporary for long": writes("/var/tmp"),
     "processes": len(list(pathlib.Path("/proc").glob("[0-9]*"))),
     "outside": tried(lambda: socket.create_connection(("192.0.2.1", 80), 2)),
     "interfaces": [name for _, name in socket.if_nameindex()],
@@ -85,7 +85,8 @@ facts = {
     "seccomp": status["Seccomp"],
     "folder": os.getcwd(),
 }
-pathlib.Path("/etc/mark").write_text("changed by an agent")
+for place in ("/etc/mark", "/home/agent/start.sh"):
+    tried(lambda: pathlib.Path(place).write_text("changed by an agent"))
 print(json.dumps(facts))
 """
 
@@ -99,18 +100,17 @@ class World:
     """A host on which attempts run in one runtime, by their own main process alone."""
 
     runtime: str
-    form: str
     folder: Path
     prepared: Path
     cache: Path
     as_user: str = ""
-    changed: str = ""  # what is done to our own modules before the attempt's main process begins
+    has_image: bool = True
 
     def order(self, script: str, **changes: Any) -> Order:
         agent = self.folder / "agent"
         agent.mkdir(exist_ok=True)
         # What counts is in the image, where there is one.
-        (agent / "start.sh").write_text("exit 99\n" if self.runtime != protocol.BUBBLEWRAP else script)
+        (agent / "start.sh").write_text("exit 99\n" if self.has_image else script)
         usual: dict[str, Any] = {
             "competition_id": COMPETITION,
             "agent_folder": str(agent),
@@ -118,7 +118,7 @@ class World:
             "runtime": self.runtime,
             "time_limit_seconds": 60,
             "memory_bytes": 1 << 30,
-            "image_file": small_image(self.form) if self.runtime != protocol.BUBBLEWRAP else None,
+            "image_file": small_image() if self.has_image else None,
             "variables": (("SCRIPT", script), ("LD_LIBRARY_PATH", "/nowhere")),
         }
         return order_with(**usual | changes)
@@ -142,7 +142,7 @@ class World:
 
     def begin(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
         """Begin a program of ours as the operator whom this host serves."""
-        command = [sys.executable, "-I", "-c", f"{self.changed}\n{program}", *arguments]
+        command = [sys.executable, "-I", "-c", program, *arguments]
         environment = dict(os.environ)
         if self.as_user:
             command = [*become(self.as_user), *command]
@@ -150,40 +150,26 @@ class World:
         return subprocess.Popen(command, env=environment, cwd="/")
 
 
-_NEEDS = {
-    "rootfs": ("bubblewrap",),
-    "rootfs of a squashed image": ("bubblewrap", "squashed_images"),
-    "podman": ("podman",),
-    "apptainer": ("apptainer",),
-    "apptainer of a squashed image": ("apptainer", "squashed_images"),
-    "bubblewrap": ("bubblewrap",),
-}
+_WITHOUT_IMAGE = "bubblewrap without an image"
 
 
 def worlds(*names: str) -> list[Any]:
-    """Name runtimes as parameters, each of the groups of tests that it needs."""
-    return [pytest.param(name, marks=pytest.mark.group(*_NEEDS[name])) for name in names]
+    """Name runtimes as parameters, each of the group of tests that it needs."""
+    return [pytest.param(name, marks=pytest.mark.group(name.partition(" ")[0])) for name in names]
 
 
-@pytest.fixture(
-    params=worlds(
-        *("rootfs", "rootfs of a squashed image"),
-        *("podman", "apptainer", "apptainer of a squashed image"),
-    )
-)
+@pytest.fixture(params=worlds(*protocol.OF_IMAGE_FILES))
 def world(request: pytest.FixtureRequest, tmp_path: Path, prepared_data: Path) -> Iterator[World]:
-    runtime, _, squashed = request.param.partition(" ")
-    for name in _NEEDS[request.param]:
-        request.getfixturevalue(name)
+    runtime = request.param.partition(" ")[0]
+    request.getfixturevalue(runtime)
     prepared = prepared_data / COMPETITION / "prepared"
-    form = image_files.SQUASHFS if squashed else image_files.ARCHIVE
-    if runtime not in (protocol.PODMAN, protocol.APPTAINER):
+    if runtime == protocol.BUBBLEWRAP:
         cache = made_once("small-image-cache", Path.mkdir)
-        yield World(runtime, form, tmp_path, prepared, cache)
+        yield World(runtime, tmp_path, prepared, cache, has_image=request.param != _WITHOUT_IMAGE)
         return
     with TemporaryDirectory(prefix="mlebench-test-") as home:
         shutil.copytree(prepared, Path(home, "prepared"))
-        yield World(runtime, form, Path(home), Path(home, "prepared"), Path(home, "cache"), ORDINARY_USER)
+        yield World(runtime, Path(home), Path(home, "prepared"), Path(home, "cache"), ORDINARY_USER)
 
 
 def log(attempt: Path) -> str:
@@ -216,8 +202,10 @@ def test_an_agent_finds_its_image_and_its_own_things_and_nothing_else(world: Wor
     assert found["user"] == [user, "nonroot", "/home/nonroot"]
     assert found["settings of the kernel"] == []
     assert found["data"] in ("OSError", "PermissionError")
-    for place in ("agent", "etc", "temporary"):
+    for place in ("agent", "home of its user", "temporary", "temporary for long"):
         assert found[place] == "1", place
+    # Only a layer above it makes a root writable, which Apptainer mounts.
+    assert (found["etc"] == "1") == (world.runtime == protocol.APPTAINER)
     assert found["interfaces"] == ["lo"]
     assert found["outside"] in ("OSError", "TimeoutError")
     assert "running" in found["health"]
@@ -253,11 +241,10 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("world", worlds("rootfs", "podman", "apptainer"), indirect=True)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_agent_that_attacks_gets_the_end_that_it_gets_in_docker(world: World, name: str) -> None:
     script, reason, forbidden = ATTACKS[name]
-    if world.runtime != protocol.ROOTFS and name == "mounts":
+    if world.runtime == protocol.APPTAINER and name == "mounts":
         script = "mount -t tmpfs x /home/data && echo a mount"  # user namespaces are not held there
     # The time that a busy machine needs to start a container counts as the agent's: it may use up a short limit, and
     # Apptainer passes no signal on before its own start is over.
@@ -270,7 +257,7 @@ def test_an_agent_that_attacks_gets_the_end_that_it_gets_in_docker(world: World,
             break
     assert told.survivors == 0
     not_held = protocol.read(attempt / protocol.STARTED, Started).not_held
-    assert ("user namespaces" in not_held) == (world.runtime != protocol.ROOTFS)
+    assert ("user namespaces" in not_held) == (world.runtime == protocol.APPTAINER)
     if reason:
         assert told.reason == reason, (told, log(attempt))
     else:
@@ -288,7 +275,6 @@ def test_an_agent_that_attacks_gets_the_end_that_it_gets_in_docker(world: World,
         if order.token.encode() in _read(path) and b"pytest" not in _read(path)
     ]
     assert left == []
-    assert not containers.podman_folder(order.token).exists()
 
 
 def _read(path: Path) -> bytes:
@@ -312,7 +298,7 @@ class _Hello(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize("world", worlds("rootfs", "podman", "apptainer", "bubblewrap"), indirect=True)
+@pytest.mark.parametrize("world", worlds(*protocol.OF_IMAGE_FILES, _WITHOUT_IMAGE), indirect=True)
 def test_the_network_for_models_leads_to_the_named_hosts_and_nowhere_else(world: World) -> None:
     address = "127.0.0.2"  # not among those that clients reach without a proxy
     with serving(address, _Hello) as allowed, serving(address, _Hello) as other:
@@ -334,43 +320,7 @@ def test_the_network_for_models_leads_to_the_named_hosts_and_nowhere_else(world:
     assert traffic.hosts[f"{address}:{allowed}"].connections == 2
 
 
-LAID_OVER = """
-from mlebench_console.environment.runner.process import rootfs
-rootfs.mounts = lambda folder: rootfs.Mounts({why!r}, "", {by!r})
-"""
-WRITE = """
-for place in /etc /opt /home /home/agent /tmp /var/tmp; do touch "$place/x" 2> /dev/null && echo "$place"; done
-rm /etc/mark 2> /dev/null && echo removed; exit 5
-"""
-
-
-@pytest.mark.usefixtures("bubblewrap", "squashed_images")
-def test_a_root_is_writable_where_something_can_be_laid_over_it_and_else_that_is_told(
-    tmp_path: Path, prepared_data: Path
-) -> None:
-    cache = made_once("small-image-cache", Path.mkdir)
-    own = ["/home", "/home/agent", "/tmp", "/var/tmp"]
-    everything = ["/etc", "/opt", *own, "removed"]
-    cases = {
-        ("kernel", image_files.SQUASHFS): everything,
-        (shutil.which("fuse-overlayfs") or "fuse-overlayfs", image_files.SQUASHFS): everything,
-        ("", image_files.SQUASHFS): own,
-        ("", image_files.ARCHIVE): own,
-    }
-    for number, ((by, form), written) in enumerate(cases.items()):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        world = World("rootfs", form, folder, prepared_data / COMPETITION / "prepared", cache)
-        world.changed = LAID_OVER.format(why="" if by else "refused", by=by)
-        attempt = world.run(world.order(WRITE))
-        assert ending(attempt).exit_code == 5, log(attempt)
-        assert log(attempt).splitlines() == written
-        not_held = protocol.read(attempt / protocol.STARTED, Started).not_held
-        assert ("a writable root" in not_held) == (not by)
-        assert files.remove_tree(attempt) == []
-
-
-@pytest.mark.parametrize("world", worlds("rootfs", "podman"), indirect=True)
+@pytest.mark.parametrize("world", worlds(protocol.BUBBLEWRAP), indirect=True)
 def test_an_image_finds_the_devices_of_its_job_and_the_drivers_libraries_of_the_node(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,11 +357,6 @@ for _ in sandbox.removing(): pass
 """
 
 
-@pytest.mark.parametrize(
-    "world",
-    worlds("rootfs of a squashed image", "podman", "apptainer of a squashed image"),
-    indirect=True,
-)
 def test_whatever_is_killed_nothing_is_left_mounted_or_running(world: World) -> None:
     order = world.order("trap '' TERM; (setsid sleep 1000 &); echo begun; while :; do sleep 0.1; done")
     attempt = world.place(order)
@@ -419,20 +364,19 @@ def test_whatever_is_killed_nothing_is_left_mounted_or_running(world: World) -> 
         begun = attempt / protocol.LOG
         eventually(lambda: begun.exists() and "begun" in begun.read_text())
         below = process_tree().below(shim.pid)
-        assert {"squashfuse", "squashfuse_ll", "conmon"} & {process.name for process in below}
+        assert {"bwrap", "starter"} & {process.name for process in below}
         shim.kill()
     started = {process.pid for process in below}
     eventually(lambda: not started & {one.pid for some in process_tree().children.values() for one in some})
     assert str(attempt) not in Path("/proc/self/mountinfo").read_text()
     with world.begin(_REMOVE, str(attempt), order.token) as removing:
         assert removing.wait(60) == 0
-    assert not containers.podman_folder(order.token).exists()
     assert not (attempt / protocol.SCRATCH).exists()
 
 
 @pytest.mark.usefixtures("bubblewrap")
 def test_an_image_that_is_not_that_of_the_launch_is_not_run(tmp_path: Path, prepared_data: Path) -> None:
-    world = World("rootfs", "archive", tmp_path, prepared_data / COMPETITION / "prepared", tmp_path / "cache")
+    world = World(protocol.BUBBLEWRAP, tmp_path, prepared_data / COMPETITION / "prepared", tmp_path / "cache")
     attempt = world.run(world.order("echo never", image_file=damaged(small_image(), tmp_path)))
     assert ending(attempt).reason == "unstarted"
     assert "is not the image of the launch" in ending(attempt).problem
@@ -443,8 +387,8 @@ def test_an_image_that_is_not_that_of_the_launch_is_not_run(tmp_path: Path, prep
 def test_a_run_that_is_stopped_while_its_image_is_brought_ends_at_once_and_leaves_nothing(
     tmp_path: Path, prepared_data: Path
 ) -> None:
-    world = World("rootfs", "archive", tmp_path, prepared_data / COMPETITION / "prepared", tmp_path / "cache")
-    endless = tmp_path / "endless.tar"
+    world = World(protocol.BUBBLEWRAP, tmp_path, prepared_data / COMPETITION / "prepared", tmp_path / "cache")
+    endless = tmp_path / "endless.tar.gz"
     with endless.open("wb") as stream:
         stream.truncate(1 << 40)
     attempt = world.place(world.order("echo never", image_file=replace(small_image(), path=str(endless))))
@@ -456,6 +400,24 @@ def test_a_run_that_is_stopped_while_its_image_is_brought_ends_at_once_and_leave
     assert ending(attempt).reason == "stopped"
     assert not (attempt / protocol.STARTED).exists()
     assert [path for path in world.cache.iterdir() if path.suffix not in _OF_STORES] == []
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_attempts_unpack_their_image_once_also_when_one_is_killed_at_it(
+    tmp_path: Path, prepared_data: Path
+) -> None:
+    world = World(protocol.BUBBLEWRAP, tmp_path, prepared_data / COMPETITION / "prepared", tmp_path / "cache")
+    killed, *others = (world.place(world.order("exit 3")) for _ in range(3))
+    with world.begin(_SHIM, str(killed), str(world.cache)) as first:
+        eventually(lambda: list(world.cache.glob("*.partial")))
+        shims = [world.begin(_SHIM, str(attempt), str(world.cache)) for attempt in others]
+        first.kill()
+    assert [shim.wait(120) for shim in shims] == [0, 0]
+    assert [ending(attempt).exit_code for attempt in others] == [3, 3]
+    (root,) = (path for path in world.cache.iterdir() if path.suffix not in _OF_STORES)
+    made = root.stat()
+    world.run(world.order("exit 3"))
+    assert root.stat().st_ino == made.st_ino, "a later attempt finds it unpacked"
 
 
 def test_what_no_attempt_has_used_for_long_and_what_a_kill_has_left_is_removed(tmp_path: Path) -> None:
@@ -473,9 +435,9 @@ def test_what_no_attempt_has_used_for_long_and_what_a_kill_has_left_is_removed(t
     ):
         assert maker.acquire()
         fcntl.flock(user, fcntl.LOCK_SH)
-        file = image_files.own_copy(small_image(), cache)
+        root = image_cache.unpacked(small_image(), cache)
     left = {path.name for path in cache.iterdir() if path.suffix not in _OF_STORES}
-    assert left == {file.name, "used.root", "new.root", "made.root.partial"}
+    assert left == {root.name, "used.root", "new.root", "made.root.partial"}
 
 
 @pytest.mark.usefixtures("bubblewrap")
@@ -483,9 +445,9 @@ def test_auto_takes_what_works_and_never_leaves_an_agent_without_isolation(
     tmp_path: Path, prepared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = made_once("small-image-cache", Path.mkdir)
-    world = World(protocol.AUTO, "archive", tmp_path, prepared_data / COMPETITION / "prepared", cache)
+    world = World(protocol.AUTO, tmp_path, prepared_data / COMPETITION / "prepared", cache)
     attempt = world.run(world.order("exit 3"))
-    assert protocol.read(attempt / protocol.STARTED, Started).runtime == protocol.ROOTFS
+    assert protocol.read(attempt / protocol.STARTED, Started).runtime == protocol.BUBBLEWRAP
     assert ending(attempt).exit_code == 3
     # No program of any of them: the agent is not run at all.
     empty = tmp_path / "empty"
@@ -493,7 +455,7 @@ def test_auto_takes_what_works_and_never_leaves_an_agent_without_isolation(
     monkeypatch.setenv("PATH", str(empty))
     attempt = world.run(world.order("exit 3"))
     assert ending(attempt).reason == "unstarted"
-    for runtime in protocol.OF_AN_IMAGE_FILE:
+    for runtime in protocol.OF_IMAGE_FILES:
         assert f"{runtime}: " in ending(attempt).problem
     attempt = world.run(world.order("exit 3", image_file=None))
     assert "bubblewrap: bubblewrap is not installed" in ending(attempt).problem
@@ -502,63 +464,44 @@ def test_auto_takes_what_works_and_never_leaves_an_agent_without_isolation(
 @pytest.mark.usefixtures("bubblewrap")
 def test_a_sandbox_that_is_not_made_is_no_failure_of_the_agent(tmp_path: Path, prepared_data: Path) -> None:
     cache = made_once("small-image-cache", Path.mkdir)
-    world = World("rootfs", "archive", tmp_path, prepared_data / COMPETITION / "prepared", cache)
+    world = World(protocol.BUBBLEWRAP, tmp_path, prepared_data / COMPETITION / "prepared", cache)
     order = world.order("exit 3", obfuscated=True)  # for which its description is missing
     told = ending(world.run(order))
     assert told.reason == "lost"
     assert "its sandbox could not be made: bwrap: " in told.problem
 
 
-@pytest.mark.parametrize("runtime", [protocol.PODMAN, protocol.APPTAINER])
 def test_secrets_show_in_no_arguments_and_an_agents_variables_are_not_those_of_its_runtime(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/usr/bin")
     (tmp_path / protocol.SCRATCH).mkdir()
-    order, secret = order_with(), "sk-of-a-test"
-    variables = {
+    order, secret, here = order_with(), "sk-of-a-test", layout.sandboxed()
+    agents = {
         "KEY": f"Bearer {secret}",
         "GCONV_PATH": ".",
         "LD_PRELOAD": "./x.so",
         "PATH": "/opt/conda/bin",
     }
-    if runtime == protocol.APPTAINER:
-        wrapped = containers.apptainer(["true"], tmp_path, order, tmp_path, variables=variables)
-        assert wrapped.variables["APPTAINERENV_KEY"] == variables["KEY"]
-    else:
-        given = partial(
-            containers.podman,
-            ["true"],
-            tmp_path,
-            order,
-            small_image(),
-            tmp_path,
-            shm_bytes=1,
-            hidden=(secret,),
-        )
-        wrapped = given(variables=variables)
-        assert wrapped.variables["KEY"] == variables["KEY"]
-        files.remove_tree(containers.podman_folder(order.token))
-        with pytest.raises(EnvironmentProblem, match="LD_PRELOAD can't be a secret"):
-            given(variables={"LD_PRELOAD": secret})
-        files.remove_tree(containers.podman_folder(order.token))
-    assert not [argument for argument in wrapped.command if secret in argument]
-    assert wrapped.variables["PATH"] == "/usr/bin"
-    assert {"GCONV_PATH", "LD_PRELOAD"}.isdisjoint(wrapped.variables)
+    command, variables = apptainer.wrap(["true"], tmp_path, order, here, tmp_path, variables=agents)
+    assert variables["APPTAINERENV_KEY"] == agents["KEY"]
+    assert not [argument for argument in command if secret in argument]
+    assert variables["PATH"] == "/usr/bin"
+    assert {"GCONV_PATH", "LD_PRELOAD"}.isdisjoint(variables)
     (tmp_path / "a:b" / protocol.SCRATCH).mkdir(parents=True)
     with pytest.raises(EnvironmentProblem, match="comma, colon or quote"):
-        containers.apptainer(["true"], tmp_path / "a:b", order, tmp_path, variables={})
+        apptainer.wrap(["true"], tmp_path / "a:b", order, here, tmp_path, variables={})
 
 
 @pytest.mark.usefixtures("apptainer")
 def test_apptainer_is_refused_to_root_who_would_stay_root_to_the_hosts_kernel(tmp_path: Path) -> None:
-    assert "settings of this host's kernel" in containers.why_no_apptainer(tmp_path)
+    assert "settings of this host's kernel" in apptainer.why_unavailable(tmp_path)
 
 
 _WHY_NOT = """
-import sys; from pathlib import Path; from mlebench_console.environment.runner.process import containers
-if sys.argv[2]: containers._apptainer = lambda *_: sys.argv[2].split()
-told = containers.why_no_apptainer(Path(sys.argv[1])); print(told)
+import sys; from pathlib import Path; from mlebench_console.environment.runner.process import apptainer
+if sys.argv[2]: apptainer._apptainer = lambda *_: sys.argv[2].split()
+told = apptainer.why_unavailable(Path(sys.argv[1])); print(told)
 assert bool(told) == bool(sys.argv[2]), told
 """
 
@@ -579,7 +522,7 @@ def test_images_are_kept_where_nobody_else_can_change_them(tmp_path: Path) -> No
     theirs.mkdir()
     os.chown(theirs, 12_345, -1)
     with pytest.raises(EnvironmentProblem, match="belongs to another user"):
-        image_files.own_copy(small_image(), theirs / "images")
+        image_cache.unpacked(small_image(), theirs / "images")
 
 
 def test_an_archive_leads_nowhere_and_makes_no_device(tmp_path: Path) -> None:
@@ -587,8 +530,8 @@ def test_an_archive_leads_nowhere_and_makes_no_device(tmp_path: Path) -> None:
     import tarfile
 
     def archive(*members: tuple[str, bytes, str]) -> Path:
-        path = tmp_path / "hostile.tar"
-        with tarfile.open(path, "w") as stream:
+        path = tmp_path / "hostile.tar.gz"
+        with tarfile.open(path, "w:gz") as stream:
             for name, kind, link in members:
                 member = tarfile.TarInfo(name)
                 member.type, member.linkname, member.mode = kind, link, 0o6755
@@ -605,12 +548,13 @@ def test_an_archive_leads_nowhere_and_makes_no_device(tmp_path: Path) -> None:
     ):
         folder = tmp_path / str(number)
         folder.mkdir()
-        with pytest.raises(DataProblem):
-            image_files.extract(archive(*members), folder)
+        with archive(*members).open("rb") as stream, pytest.raises(DataProblem, match="leads out of"):
+            image_cache.extract(stream, folder)
     assert not (tmp_path / "outside").exists()
     kept = tmp_path / "kept"
     kept.mkdir()
-    image_files.extract(archive(("null", tarfile.CHRTYPE, ""), ("program", tarfile.REGTYPE, "")), kept)
+    with archive(("null", tarfile.CHRTYPE, ""), ("program", tarfile.REGTYPE, "")).open("rb") as stream:
+        image_cache.extract(stream, kept)
     assert [path.name for path in kept.iterdir()] == ["program"]
     assert (kept / "program").stat().st_mode & 0o7777 == 0o755
     assert (kept / "program").stat().st_uid == os.getuid()
