@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlebench_console.competitions.registry import OWN_VARIABLE
-from mlebench_console.environment import __path__ as environment_path
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.docker.plans import Role, plans
-from mlebench_console.environment.runner.layout import Bind
+from mlebench_console.environment.runner.layout import Bind, own_files
 from tests.environment.runner.test_docker_runtime import order
 
 
@@ -35,13 +34,8 @@ def test_an_obfuscated_run_has_both_texts_in_place_of_the_usual_ones(tmp_path: P
     assert set(obfuscated.binds) - set(plain.binds) == {
         Bind(tmp_path / protocol.DESCRIPTION, Path("/home/data/description.md"), read_only=True),
         Bind(
-<<<<<<< HEAD
-            Path(environment_path[0], "instructions_obfuscated.txt").resolve(),
-            "/home/instructions.txt",
-=======
-            Path(environment_path[0], "instructions_obfuscated.txt"),
+            own_files() / "instructions_obfuscated.txt",
             Path("/home/instructions.txt"),
->>>>>>> efaae3c8 (Run exported images by bubblewrap, and delete the runtimes rootfs and podman)
             read_only=True,
         ),
     }
