@@ -275,7 +275,8 @@ def check_bubblewrap() -> Check:
 
 def check_limits() -> Check:
     """Check what enforces the limits of agents that run as processes: memory, processes and processors."""
-    from mlebench_console.environment.runner import protocol, runtimes
+    from mlebench_console.environment.runner import protocol
+    from mlebench_console.environment.runner.process import runtimes
     from mlebench_console.environment.runner.process.containment import held_limits
 
     held = held_limits(isolated=runtimes.resolve(runtimes.PROCESS) == protocol.BUBBLEWRAP)

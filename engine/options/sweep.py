@@ -19,7 +19,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from mlebench_console.competitions import registry
 from mlebench_console.competitions.model import EDITIONS
 from mlebench_console.engine.places import Places, own_agents_folder
-from mlebench_console.environment.runner.runtimes import NETWORKS, RUNTIMES
+from mlebench_console.environment.runner.process.runtimes import NETWORKS, RUNTIMES
 from mlebench_console.foundation.amounts import Budget
 from mlebench_console.foundation.fields import Bounds, FieldError, convert
 from mlebench_console.foundation.problems import DataProblem, UsageProblem, reading

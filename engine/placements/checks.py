@@ -39,7 +39,8 @@ from mlebench_console.engine.placements.staging import DIRECT, require_squashfs,
 from mlebench_console.engine.places import Places, shared_folder
 from mlebench_console.engine.settings import SlurmProfile, slurm_profiles
 from mlebench_console.engine.space import existing
-from mlebench_console.environment.runner import protocol, runtimes
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.process import runtimes
 from mlebench_console.foundation.problems import EnvironmentProblem, Problem, UsageProblem
 from mlebench_console.state import database, runs
 from mlebench_console.state.database import NETWORK_FILE_SYSTEMS, file_system_of

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlebench_console.engine.placements.model import AttemptStatus
-from mlebench_console.environment.runner import protocol, runtimes
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.process import runtimes
 from mlebench_console.environment.runner.protocol import InboxEntry, Stop
 from mlebench_console.foundation import files, locks
 from mlebench_console.foundation.clock import Clock

@@ -15,7 +15,8 @@ from typing import Protocol
 from mlebench_console.engine.placements.commands import output_option
 from mlebench_console.engine.settings import SlurmProfile, slurm_profiles
 from mlebench_console.environment.container import output
-from mlebench_console.environment.runner import protocol, runtimes
+from mlebench_console.environment.runner import protocol
+from mlebench_console.environment.runner.process import runtimes
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.problems import UsageProblem
 from mlebench_console.state.records import HERE

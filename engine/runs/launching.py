@@ -28,7 +28,8 @@ from mlebench_console.engine.placements import Placement
 from mlebench_console.engine.places import agents_folders
 from mlebench_console.engine.providers import keys_of, without_keys
 from mlebench_console.environment.gateway.prices import TokenPrice, prices_given
-from mlebench_console.environment.runner import layout, protocol, runtimes, secrets
+from mlebench_console.environment.runner import layout, protocol, secrets
+from mlebench_console.environment.runner.process import runtimes
 from mlebench_console.environment.runner.protocol import ModelProvider, Order, RunAllowance, Stop
 from mlebench_console.foundation import files
 from mlebench_console.foundation.problems import DataProblem

@@ -15,10 +15,10 @@ from mlebench_console.environment.container.processes import process_tree
 from mlebench_console.environment.container.warden import die_with
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.attempt import RunnerAttempt, Stage
-from mlebench_console.environment.runner.docker.runtime import DockerHost, DockerSandbox
+from mlebench_console.environment.runner.docker.sandbox import DockerHost, DockerSandbox
 from mlebench_console.environment.runner.host.readings import GpuReader
 from mlebench_console.environment.runner.process.containment import in_scope
-from mlebench_console.environment.runner.process.runtime import ProcessSandbox
+from mlebench_console.environment.runner.process.sandbox import ProcessSandbox
 from mlebench_console.environment.runner.protocol import InboxEntry, Order
 from mlebench_console.environment.runner.sandbox import Sandbox, Unreachable
 from mlebench_console.foundation import locks

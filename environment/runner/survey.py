@@ -21,8 +21,9 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from mlebench_console.environment.runner import protocol, runtimes
+from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.host.readings import GpuReader, read_nvidia
+from mlebench_console.environment.runner.process import runtimes
 from mlebench_console.environment.runner.process.containment import held_limits
 from mlebench_console.foundation import files
 

@@ -11,7 +11,7 @@ import pytest
 
 from mlebench_console.engine.images import connect
 from mlebench_console.environment.container.processes import process_tree
-from mlebench_console.environment.runner.docker.runtime import LABEL_STATE
+from mlebench_console.environment.runner.docker.sandbox import LABEL_STATE
 from mlebench_console.foundation.problems import Problem
 from tests.engine.harness import eventually
 

@@ -12,7 +12,7 @@ from typing import Any
 from mlebench_console.engine.images import connect
 from mlebench_console.environment.runner import protocol, secrets
 from mlebench_console.environment.runner.docker.daemon import ensure_outside_network, remove_outside_network
-from mlebench_console.environment.runner.docker.runtime import LABEL_STATE, DockerHost
+from mlebench_console.environment.runner.docker.sandbox import LABEL_STATE, DockerHost
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation import locks
 from mlebench_console.state.records import Run

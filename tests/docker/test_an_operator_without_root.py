@@ -17,7 +17,7 @@ from mlebench_console.environment.container.output import Ending
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.code_snapshots import read_snapshot
 from mlebench_console.environment.runner.docker.daemon import USUAL_SOCKETS
-from mlebench_console.environment.runner.docker.runtime import LABEL_STATE
+from mlebench_console.environment.runner.docker.sandbox import LABEL_STATE
 from tests.docker.conftest import having_the_daemon
 from tests.docker.harness import PROBE
 from tests.engine.harness import COMPETITION, SUBMIT

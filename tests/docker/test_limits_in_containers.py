@@ -9,7 +9,7 @@ from docker.errors import APIError
 
 from mlebench_console.engine.images import connect
 from mlebench_console.environment.runner import protocol
-from mlebench_console.environment.runner.docker.runtime import DockerHost, DockerSandbox
+from mlebench_console.environment.runner.docker.sandbox import DockerHost, DockerSandbox
 from mlebench_console.environment.runner.protocol import Order
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.state.lifecycle import FailureClass, Outcome

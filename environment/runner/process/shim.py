@@ -35,9 +35,9 @@ from mlebench_console.environment.container.output import (
 from mlebench_console.environment.container.redaction import redact_files
 from mlebench_console.environment.container.run_log import CappedLog
 from mlebench_console.environment.container.warden import Warden, die_with
-from mlebench_console.environment.runner import layout, protocol, runtimes, secrets
+from mlebench_console.environment.runner import layout, protocol, secrets
 from mlebench_console.environment.runner.host.readings import visible_alone
-from mlebench_console.environment.runner.process import apptainer, bubblewrap, image_cache
+from mlebench_console.environment.runner.process import apptainer, bubblewrap, image_cache, runtimes
 from mlebench_console.environment.runner.process.containment import Containment, Limits
 from mlebench_console.environment.runner.protocol import GivenGpus, Order
 from mlebench_console.foundation import folders

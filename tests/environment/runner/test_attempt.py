@@ -25,7 +25,7 @@ from mlebench_console.environment.runner.host import disk
 from mlebench_console.environment.runner.host.disk import WriteMeter
 from mlebench_console.environment.runner.host.readings import Gpu
 from mlebench_console.environment.runner.job import link_node_folders
-from mlebench_console.environment.runner.process.runtime import ProcessSandbox
+from mlebench_console.environment.runner.process.sandbox import ProcessSandbox
 from mlebench_console.environment.runner.protocol import LimitExceeded, Order, Stop
 from mlebench_console.environment.runner.sandbox import AgentStatus
 from mlebench_console.environment.runner.secrets import SecretLaunch

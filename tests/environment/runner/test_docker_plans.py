@@ -9,7 +9,7 @@ from mlebench_console.competitions.registry import OWN_VARIABLE
 from mlebench_console.environment.runner import protocol
 from mlebench_console.environment.runner.docker.plans import Role, plans
 from mlebench_console.environment.runner.layout import Bind, own_files
-from tests.environment.runner.test_docker_runtime import order
+from tests.environment.runner.test_docker_sandbox import order
 
 
 def test_the_grader_of_a_users_own_competition_is_given_its_folder(tmp_path: Path) -> None:

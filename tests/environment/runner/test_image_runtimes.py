@@ -350,7 +350,7 @@ def test_an_image_finds_the_devices_of_its_job_and_the_drivers_libraries_of_the_
 
 
 _REMOVE = """
-import sys; from pathlib import Path; from mlebench_console.environment.runner.process.runtime import ProcessSandbox
+import sys; from pathlib import Path; from mlebench_console.environment.runner.process.sandbox import ProcessSandbox
 sandbox = ProcessSandbox(Path(sys.argv[1]), sys.argv[2], None)
 assert sandbox.end_leftovers()
 for _ in sandbox.removing(): pass

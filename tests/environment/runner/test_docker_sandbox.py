@@ -17,7 +17,7 @@ from mlebench_console.environment.container.output import Ending
 from mlebench_console.environment.runner import loop, protocol
 from mlebench_console.environment.runner.docker import daemon
 from mlebench_console.environment.runner.docker.plans import READY, Plan, Role
-from mlebench_console.environment.runner.docker.runtime import (
+from mlebench_console.environment.runner.docker.sandbox import (
     LABEL_ATTEMPT,
     LABEL_KEPT,
     LABEL_ROLE,
