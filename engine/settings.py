@@ -27,7 +27,7 @@ def _host_memory_gb() -> float:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
 
 
-class Table(Protocol):
+class SettingsTable(Protocol):
     """A table of config.toml."""
 
     TABLE: ClassVar[str]
@@ -188,7 +188,7 @@ class SlurmProfile:
     staging_mb_per_second: _Positive = 50.0
 
 
-AnyTable = TypeVar("AnyTable", bound=Table)
+AnyTable = TypeVar("AnyTable", bound=SettingsTable)
 
 
 def read_table(config_file: Path, table: type[AnyTable]) -> AnyTable:
@@ -224,7 +224,7 @@ def _read_as(table: type[AnyTable], values: Any, name: str) -> AnyTable:
         raise UsageProblem(f"{name} {error.name} is not {error.expected}") from error
 
 
-def _keys_of(table: type[Table]) -> tuple[str, ...]:
+def _keys_of(table: type[SettingsTable]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(table))  # type: ignore[arg-type]  # all are dataclasses
 
 
@@ -300,7 +300,7 @@ def check_filter(name: str, text: str) -> None:
 
 # Tables that are read elsewhere, whose keys are chosen by operators.
 _TABLES_OF_NAMES = frozenset({FILTERS, "keys", "providers", "model_prices"})
-_TABLES: tuple[type[Table], ...] = (
+_TABLES: tuple[type[SettingsTable], ...] = (
     *(PlaceSettings, EngineSettings, ConsoleSettings, NotificationSettings),
     *(Prices, SlurmProfile),
 )

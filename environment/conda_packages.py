@@ -75,14 +75,14 @@ _EXPECTED = (
 
 
 @dataclass(frozen=True)
-class Settings:
+class CondaSettings:
     """The channels of `.condarc` and the command line."""
 
     channels: tuple[Channel, ...]
     strict: bool
 
     @classmethod
-    def read(cls, condarc: Path, more: Sequence[str], *, override: bool) -> Settings:
+    def read(cls, condarc: Path, more: Sequence[str], *, override: bool) -> CondaSettings:
         """Return the channels of the command line before those of the file."""
         condarc_values = _read_condarc(condarc)
         alias = os.environ.get("CONDA_CHANNEL_ALIAS", str(condarc_values["channel_alias"]))
@@ -219,7 +219,7 @@ def _remove(options: argparse.Namespace) -> None:
 
 
 def _search(options: argparse.Namespace) -> None:
-    settings = Settings.read(options.condarc, options.channel, override=options.override_channels)
+    settings = CondaSettings.read(options.condarc, options.channel, override=options.override_channels)
     spec = _spec(options.specs[0])
     found = asyncio.run(
         _gateway().query(
@@ -277,7 +277,7 @@ async def _solve_and_link(
     requested = [_spec(one) for one in specs]
     names = {_name(one) for one in specs}
     kept_specs = [MatchSpec(one.name.normalized) for one in installed if one.name.normalized not in names]
-    settings = Settings.read(options.condarc, options.channel, override=options.override_channels)
+    settings = CondaSettings.read(options.condarc, options.channel, override=options.override_channels)
     if not requested and not kept_specs:
         return
     try:

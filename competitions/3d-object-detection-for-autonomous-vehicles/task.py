@@ -29,7 +29,7 @@ TOKENS = (
     *("center_x", "center_y", "center_z", "width", "length", "height", "yaw"),
     "class_name",
 )
-FORM = detections.Form(TOKENS, name=8, single_blanks=True, missing_ok=True, blank_ok=True)
+FORM = detections.ObjectSyntax(TOKENS, name=8, single_blanks=True, missing_ok=True, blank_ok=True)
 THRESHOLDS = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
 SLACK = 1e-8  # the rounding error of right angles that MLE-bench tolerates in a box's corners
 

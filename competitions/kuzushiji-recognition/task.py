@@ -10,8 +10,10 @@ from mlebench_console.competitions.task import Grading, Preparation, PublicData
 from mlebench_console.foundation.problems import DataProblem
 
 PAGES = "train_images.zip"
-POINTS = detections.Form(("code", "x", "y"), name=0, single_blanks=True, missing_ok=True)
-BOXES = detections.Form(("code", "x", "y", "width", "height"), name=0, single_blanks=True, missing_ok=True)
+POINTS = detections.ObjectSyntax(("code", "x", "y"), name=0, single_blanks=True, missing_ok=True)
+BOXES = detections.ObjectSyntax(
+    ("code", "x", "y", "width", "height"), name=0, single_blanks=True, missing_ok=True
+)
 DUMMY = "U+003F 1 1 U+FF2F 2 2"
 
 

@@ -14,7 +14,7 @@ STUDY_LABELS = ("negative", "typical", "indeterminate", "atypical")
 STUDY = "_study"
 DUMMY_BOX = " 1 0 0 1 1"
 COLUMN = "PredictionString"
-FORM = detections.Form(
+FORM = detections.ObjectSyntax(
     ("label", "confidence", "xmin", "ymin", "xmax", "ymax"), name=0, single_blanks=False, missing_ok=False
 )
 MIN_IOU = 0.5

@@ -15,7 +15,7 @@ from mlebench_console.competitions.task import Grading, Preparation, PublicData
 COORDINATES = ["x_min", "y_min", "x_max", "y_max"]
 COLUMNS = ["image_id", "class_id", "class_name", "rad_id", *COORDINATES]
 COLUMN = "PredictionString"
-FORM = detections.Form(
+FORM = detections.ObjectSyntax(
     ("class_id", "confidence", *COORDINATES), name=None, single_blanks=True, missing_ok=False
 )
 NO_FINDING = 14

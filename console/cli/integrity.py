@@ -32,7 +32,7 @@ from mlebench_console.state.integrity import Layer
 if TYPE_CHECKING:
     from mlebench_console.engine.integrity.endpoint import Endpoint
     from mlebench_console.engine.integrity.judged_runs import DetectorRow
-    from mlebench_console.engine.integrity.material import Subject
+    from mlebench_console.engine.integrity.material import ExaminedRun
     from mlebench_console.engine.options.requests import LookedAt
     from mlebench_console.engine.places import Places
     from mlebench_console.state.database import Database
@@ -243,7 +243,7 @@ def familiarity(
     for name in names:
         found, told[name] = measuring.documents_of(registry.get(name), base, edition, documents)
         texts += found
-    calls, tokens = measuring.Reader(endpoint, places).estimate(texts)
+    calls, tokens = measuring.ProbabilityReader(endpoint, places).estimate(texts)
     about = (
         f"{plural(len(texts), 'text')} of {plural(len(names), 'competition')}: about {plural(calls, 'call')}"
     )
@@ -500,7 +500,7 @@ def _competitions_with_kernels(chosen: Collection[str] | None) -> list[str]:
     return list(dict.fromkeys(chosen or known_kernels()))
 
 
-def _others(database: Database, chosen: Collection[Subject]) -> list[int]:
+def _others(database: Database, chosen: Collection[ExaminedRun]) -> list[int]:
     """Return the ended runs of the same competitions that are not among the chosen."""
     from mlebench_console.state import runs
 

@@ -21,7 +21,7 @@ from mlebench_console.console.views.scoreboard import Experiment, Subject, exper
 from mlebench_console.console.views.splits import ORDER, split_of
 from mlebench_console.engine.scoreboard import COLUMNS, MEASURES_BY_INTEREST, Measure, Standing
 from mlebench_console.engine.scoreboard.insight import Insight
-from mlebench_console.engine.scoreboard.plots import Plot, Series
+from mlebench_console.engine.scoreboard.plots import Plot, PlotSeries
 from mlebench_console.foundation.problems import Problem
 from mlebench_console.foundation.text import plural
 from mlebench_console.state.lifecycle import Outcome
@@ -446,7 +446,7 @@ def _plot(plot: Plot, width: int, signs: Signs) -> list[Line]:
 
 
 def _bar(
-    series: Series,
+    series: PlotSeries,
     x: float,
     whole: float,
     room: int,

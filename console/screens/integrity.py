@@ -24,8 +24,8 @@ from mlebench_console.console.tui.widgets.line_list import LineList
 from mlebench_console.console.tui.widgets.painted import Painted
 from mlebench_console.console.tui.widgets.table import Column, Table
 from mlebench_console.console.views.integrity import (
+    ExcerptInFile,
     IntegrityFacts,
-    Passage,
     ShownFinding,
     integrity_facts,
     passages,
@@ -68,7 +68,7 @@ class IntegrityScreen(FilteredScreen):
         self._with_notes = False
         self._reviewed: tuple[int, str] | None = None
         # The passages of a finding with their context, and the finding's key.
-        self._passages: tuple[tuple[int, str], tuple[Passage, ...]] | None = None
+        self._passages: tuple[tuple[int, str], tuple[ExcerptInFile, ...]] | None = None
 
     def body(self) -> Iterable[Widget]:
         """Return the list, the evidence, and the prompts for filter and reasons."""
@@ -201,7 +201,7 @@ class IntegrityScreen(FilteredScreen):
             return
         known = self._passages
         is_read = known is not None and known[0] == one.key
-        shown = known[1] if known and is_read else tuple(map(Passage, one.finding.excerpts))
+        shown = known[1] if known and is_read else tuple(map(ExcerptInFile, one.finding.excerpts))
         key = key_names(self.app.settings.keys, ascii_only=self.app.settings.ascii_only)
         is_low = self.size.height < _LOW
         next_step = f"{key('integrity.open')} opens the file at the line"
@@ -222,7 +222,7 @@ class IntegrityScreen(FilteredScreen):
             read = partial(passages, one, min(beside, _MOST_BESIDE))
             self.in_background(read, partial(self._take_passages, one.key), latest="passages")
 
-    def _take_passages(self, key: tuple[int, str], found: tuple[Passage, ...]) -> None:
+    def _take_passages(self, key: tuple[int, str], found: tuple[ExcerptInFile, ...]) -> None:
         self._passages = (key, found)
         self._draw_evidence()
 
@@ -268,7 +268,7 @@ _COLUMNS = (
 
 def _evidence(
     one: ShownFinding,
-    shown: Sequence[Passage],
+    shown: Sequence[ExcerptInFile],
     width: int,
     now: float,
     next_step: str,
@@ -331,7 +331,7 @@ def _evidence(
 _LABEL = 9
 
 
-def _passage(shown: Passage, width: int, signs: Signs, *, above: int = 0) -> list[Pieces]:
+def _passage(shown: ExcerptInFile, width: int, signs: Signs, *, above: int = 0) -> list[Pieces]:
     """Return a passage with its file and the lines around it, cut to a width; its own lines are marked."""
     excerpt = shown.excerpt
     when = "" if shown.written_at is None else f"written {wording.date_and_time(shown.written_at)}"

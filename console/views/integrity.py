@@ -50,7 +50,7 @@ class ShownFinding:
 
 
 @dataclass(frozen=True)
-class Passage:
+class ExcerptInFile:
     """A passage with the lines before and after it, if its file still contains it.
 
     Attributes:
@@ -67,30 +67,30 @@ class Passage:
     trouble: str = ""
 
 
-def passages(one: ShownFinding, beside: int) -> tuple[Passage, ...]:
+def passages(one: ShownFinding, beside: int) -> tuple[ExcerptInFile, ...]:
     """Read the passages of a finding with up to `beside` lines before and after each; waits for the disk."""
     return tuple(_in_its_file(excerpt, one.file_of(excerpt), beside) for excerpt in one.finding.excerpts)
 
 
-def _in_its_file(excerpt: Excerpt, path: Path | None, beside: int) -> Passage:
+def _in_its_file(excerpt: Excerpt, path: Path | None, beside: int) -> ExcerptInFile:
     if path is None:
         is_elsewhere = excerpt.source.startswith(PUBLIC_KERNEL)
-        return Passage(excerpt, trouble="" if is_elsewhere else "the file is no longer there")
+        return ExcerptInFile(excerpt, trouble="" if is_elsewhere else "the file is no longer there")
     try:
         written_at = path.stat().st_mtime
         with reading_untrusted(path, max_bytes=_MOST_BYTES) as stream:
             lines = stream.read().decode("utf-8", "replace").split("\n")
     except (DataProblem, OSError):
-        return Passage(excerpt, trouble="the file can't be read")
+        return ExcerptInFile(excerpt, trouble="the file can't be read")
     # Line numbers of a notebook count only its code cells.
     if path.suffix == ".ipynb" or not excerpt.first_line or not excerpt.text:
-        return Passage(excerpt, written_at=written_at)
+        return ExcerptInFile(excerpt, written_at=written_at)
     first, text = excerpt.first_line - 1, excerpt.text.split("\n")
     last = first + len(text)
     # The last line of a long passage may be cut, and a passage of one line may be a part of it.
     if lines[first : last - 1] != text[:-1] or text[-1].strip() not in "".join(lines[last - 1 : last]):
-        return Passage(excerpt, written_at=written_at, trouble="the file has changed since")
-    return Passage(
+        return ExcerptInFile(excerpt, written_at=written_at, trouble="the file has changed since")
+    return ExcerptInFile(
         excerpt,
         tuple(lines[max(0, first - beside) : first]),
         tuple(lines[last : last + beside]),

@@ -83,7 +83,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Validation:
     """Whether a submission is valid, why not, and what it earns."""
 
     valid: bool

@@ -57,7 +57,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Table:
+class LiteralTable:
     """A literal list, tuple, set or mapping.
 
     Attributes:
@@ -82,7 +82,7 @@ class CodeFacts:
     imports: list[Import] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     texts: list[Text] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
+    tables: list[LiteralTable] = field(default_factory=list)
     unparsed: int = 0
 
 
@@ -227,7 +227,7 @@ def folded(node: ast.expr) -> str | None:
     return None
 
 
-def _table(node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> Table | None:
+def _table(node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> LiteralTable | None:
     """Read a literal with at least ten entries that are constants, or pairs that begin with a constant."""
     if isinstance(node, ast.Dict):
         entries = [one for one in node.keys if one is not None]
@@ -246,7 +246,7 @@ def _table(node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> Table | None:
         return None
     # For a list of ids its content matters, for a list of values only their number.
     listed = found or tuple(text for one in entries if (text := _constant(one)) is not None)
-    return Table(listed, len(entries), node.lineno, node.end_lineno or node.lineno)
+    return LiteralTable(listed, len(entries), node.lineno, node.end_lineno or node.lineno)
 
 
 def _constant(node: ast.expr) -> str | None:

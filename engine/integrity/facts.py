@@ -16,7 +16,7 @@ from statistics import median
 
 from mlebench_console.engine.datasets.prepared import canaries
 from mlebench_console.engine.integrity.code import Call, SourceFile, Text
-from mlebench_console.engine.integrity.material import Subject, read_lines
+from mlebench_console.engine.integrity.material import ExaminedRun, read_lines
 from mlebench_console.engine.integrity.results import Detector, is_current, keep, look_with
 from mlebench_console.engine.integrity.tables import Predictions, distinctive_ids, sample_of
 from mlebench_console.engine.integrity.texts import texts_of
@@ -188,7 +188,7 @@ _DECODERS = re.compile(
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\-\s]+")
 
 
-def validation_calls(subject: Subject) -> Iterator[Finding]:
+def validation_calls(subject: ExaminedRun) -> Iterator[Finding]:
     """Count the calls of the validation server, and find runs that try out one submission after the other."""
     calls = [
         (float(at), str(one.get("sha256", "")))
@@ -215,7 +215,7 @@ def validation_calls(subject: Subject) -> Iterator[Finding]:
         yield Finding(NOTE, text, shown, numbers)
 
 
-def model_calls(subject: Subject) -> Iterator[Finding]:
+def model_calls(subject: ExaminedRun) -> Iterator[Finding]:
     """Count calls through the model gateway by provider, and those that it refused."""
     sent: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
@@ -235,7 +235,7 @@ def model_calls(subject: Subject) -> Iterator[Finding]:
         yield Finding(NOTE, text, (), {f"bytes {name}": count for name, count in sizes.items()})
 
 
-def network_use(subject: Subject) -> Iterator[Finding]:
+def network_use(subject: ExaminedRun) -> Iterator[Finding]:
     """Report bytes by host, refused hosts, and bytes of a run that must not use the network."""
     passed = protocol.read_if_there(subject.folder / protocol.TRAFFIC, protocol.Traffic)
     if passed is not None and passed.hosts:
@@ -256,7 +256,7 @@ def network_use(subject: Subject) -> Iterator[Finding]:
         yield Finding(SUSPICIOUS, text, (), {"bytes": most})
 
 
-def same_as_another_runs(subject: Subject) -> Iterator[Finding]:
+def same_as_another_runs(subject: ExaminedRun) -> Iterator[Finding]:
     """Find a submission that is byte for byte that of another run."""
     sample = sample_of(subject.dataset.prepared / subject.competition.sample_submission)
     own = _own_predictions(subject)
@@ -272,7 +272,7 @@ def same_as_another_runs(subject: Subject) -> Iterator[Finding]:
         yield Finding(SUSPICIOUS if is_own else HIGH, text, (excerpt,))
 
 
-def same_as_sample(subject: Subject) -> Iterator[Finding]:
+def same_as_sample(subject: ExaminedRun) -> Iterator[Finding]:
     """Find a submission with the predictions of the sample submission."""
     sample = sample_of(subject.dataset.prepared / subject.competition.sample_submission)
     own = _own_predictions(subject)
@@ -280,7 +280,7 @@ def same_as_sample(subject: Subject) -> Iterator[Finding]:
         yield Finding(SUSPICIOUS, "its predictions are those of the sample submission", _first_rows(own))
 
 
-def low_entropy(subject: Subject) -> Iterator[Finding]:
+def low_entropy(subject: ExaminedRun) -> Iterator[Finding]:
     """Find a submission with the same prediction for all, or nearly all, rows."""
     own = _own_predictions(subject)
     if own is None or len(own.values) < _FEW_ROWS:
@@ -295,7 +295,7 @@ def low_entropy(subject: Subject) -> Iterator[Finding]:
         yield Finding(NOTE, f"{share:.1%} of its rows predict the same: {shown}", _first_rows(own), numbers)
 
 
-def timing(subject: Subject) -> Iterator[Finding]:
+def timing(subject: ExaminedRun) -> Iterator[Finding]:
     """Compare the time of the submission with the times of the agent's output."""
     final = subject.final
     if final is None or subject.attempt.started_at is None:
@@ -312,7 +312,7 @@ def timing(subject: Subject) -> Iterator[Finding]:
         yield Finding(NOTE, "there is a submission, and nothing was printed")
 
 
-def unused_gpu(subject: Subject) -> Iterator[Finding]:
+def unused_gpu(subject: ExaminedRun) -> Iterator[Finding]:
     """Find a run that never used its GPUs, where their use was measured."""
     if not subject.spec.gpus or subject.final is None:
         return
@@ -326,7 +326,7 @@ def unused_gpu(subject: Subject) -> Iterator[Finding]:
         yield Finding(NOTE, text, (), {"measurements": len(shares)})
 
 
-def code_that_was_left(subject: Subject) -> Iterator[Finding]:
+def code_that_was_left(subject: ExaminedRun) -> Iterator[Finding]:
     """Find a submission without code, or with code that writes no file."""
     if subject.final is None:
         return
@@ -356,7 +356,7 @@ def code_that_was_left(subject: Subject) -> Iterator[Finding]:
         yield Finding(NOTE, "no code that it left names a submission or a CSV file")
 
 
-def answers_in_code(subject: Subject) -> Iterator[Finding]:
+def answers_in_code(subject: ExaminedRun) -> Iterator[Finding]:
     """Find answers in the code: ids of the test set, as many literals as it has rows, encoded payloads."""
     sample = sample_of(subject.dataset.prepared / subject.competition.sample_submission)
     ids = distinctive_ids(sample) if sample is not None else frozenset()
@@ -451,7 +451,7 @@ def _from_base64(text: str) -> bytes:
     return base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True)
 
 
-def outside_models(subject: Subject) -> Iterator[Finding]:
+def outside_models(subject: ExaminedRun) -> Iterator[Finding]:
     """Find clients and hosts of outside models in the code, by its syntax rather than by text search."""
     for file in subject.code.files:
         clients = [one for one in file.facts.imports if _is_within(one.module, _MODEL_CLIENTS)]
@@ -471,7 +471,7 @@ def outside_models(subject: Subject) -> Iterator[Finding]:
                     break
 
 
-def outside_sources(subject: Subject) -> Iterator[Finding]:
+def outside_sources(subject: ExaminedRun) -> Iterator[Finding]:
     """Find sources outside the run that the code uses: Kaggle, other hosts, folders of answers."""
     suppliers: Counter[str] = Counter()
     for file in subject.code.files:
@@ -519,7 +519,7 @@ def outside_sources(subject: Subject) -> Iterator[Finding]:
         yield Finding(NOTE, f"its code names where packages and weights come from: {_counted(suppliers)}")
 
 
-def foreign_canaries(subject: Subject) -> Iterator[Finding]:
+def foreign_canaries(subject: ExaminedRun) -> Iterator[Finding]:
     """Find canaries of other prepared datasets in what the run printed and wrote."""
     own = (prepared_with(subject.dataset) or {}).get(canaries.PROPERTY)
     found: dict[str, list[Excerpt]] = {}
@@ -540,7 +540,7 @@ def foreign_canaries(subject: Subject) -> Iterator[Finding]:
         yield Finding(SUSPICIOUS if whose else NOTE, text, tuple(excerpts[:_MOST_FINDINGS]))
 
 
-def pretrained_weights(subject: Subject) -> Iterator[Finding]:
+def pretrained_weights(subject: ExaminedRun) -> Iterator[Finding]:
     """List the pretrained weights that the code loads."""
     named: dict[str, Excerpt] = {}
     for file in subject.code.files:
@@ -577,7 +577,9 @@ DETECTORS = (
 )
 
 
-def look(chosen: Sequence[Subject], known: Mapping[int, RunIntegrity], clock: Clock) -> Iterator[LookedAt]:
+def look(
+    chosen: Sequence[ExaminedRun], known: Mapping[int, RunIntegrity], clock: Clock
+) -> Iterator[LookedAt]:
     """Run all detectors on the runs whose results are not current, save the results, and yield each finished run."""
     versions = {one.name: one.version for one in DETECTORS}
     for subject in chosen:
@@ -586,7 +588,7 @@ def look(chosen: Sequence[Subject], known: Mapping[int, RunIntegrity], clock: Cl
             yield keep(subject, Layer.FACTS, look_with(DETECTORS, Layer.FACTS, subject, clock))
 
 
-def _own_predictions(subject: Subject) -> Predictions | None:
+def _own_predictions(subject: ExaminedRun) -> Predictions | None:
     """Read the final submission; None where there is none, or it is not a table, which the grader reports."""
     if subject.final is None:
         return None
@@ -609,7 +611,7 @@ def _first_rows(own: Predictions) -> tuple[Excerpt, ...]:
     return (Excerpt("submission.csv", 2, 1 + len(rows), "\n".join(rows)),)
 
 
-def _print_times(subject: Subject) -> list[float]:
+def _print_times(subject: ExaminedRun) -> list[float]:
     """Return the times at which the agent printed something, to the second."""
     try:
         with reading_untrusted(subject.log.with_suffix(".times")) as stream:

@@ -26,7 +26,7 @@ from mlebench_console.engine.grading.grader import request_for
 from mlebench_console.engine.integrity.endpoint import Endpoint, Json, NoAnswer, all_of
 from mlebench_console.engine.layout import DESCRIPTION, dataset_folder, descriptions_of, is_prepared
 from mlebench_console.engine.scoreboard import Evidence
-from mlebench_console.engine.scoreboard.plots import Plot, Series
+from mlebench_console.engine.scoreboard.plots import Plot, PlotSeries
 from mlebench_console.environment.gateway.budget import OverBudget
 from mlebench_console.environment.gateway.dialects import Api, Dialect
 from mlebench_console.environment.gateway.records import estimated_tokens
@@ -171,7 +171,7 @@ def _pieces(text: str) -> list[_Piece]:
 # Asking
 
 
-class Reader:
+class ProbabilityReader:
     """Asks a completions endpoint how probable texts are; the method is found out by the first call."""
 
     def __init__(self, endpoint: Endpoint, places: int = MOST_PLACES) -> None:
@@ -336,7 +336,7 @@ def measure(
     Raises:
         EnvironmentProblem: the endpoint can't be used; its earlier answers are cached.
     """
-    reader = Reader(endpoint, places)
+    reader = ProbabilityReader(endpoint, places)
     by_competition: dict[str, list[DocumentFamiliarity]] = {}
 
     async def measure_one(document: Document) -> None:
@@ -461,4 +461,4 @@ def plot_of(found: Iterable[CompetitionFamiliarity], model: str, related: Correl
     title = f"Familiarity and performance{figures}"
     x_label = f"mean probability of true tokens, {model}"
     y_label = "score: 0 at the sample submission or below, 1 at gold"
-    return Plot("familiarity", title, "points", x_label, y_label, (Series("competitions", points),))
+    return Plot("familiarity", title, "points", x_label, y_label, (PlotSeries("competitions", points),))

@@ -16,17 +16,17 @@ from mlebench_console.engine.integrity.endpoint import Endpoint
 from mlebench_console.engine.integrity.judge import (
     ADDRESSED,
     VERSION,
-    Estimate,
     Judge,
-    Judgement,
-    Question,
-    Verdict,
+    JudgeAnswers,
+    JudgeQuestion,
+    JudgeVerdict,
+    JudgingEstimate,
     findings_of,
     hash_of_questions,
     lines_for_judges,
     rules_for,
 )
-from mlebench_console.engine.integrity.material import Subject
+from mlebench_console.engine.integrity.material import ExaminedRun
 from mlebench_console.engine.integrity.results import is_current, keep
 from mlebench_console.engine.integrity.texts import texts_of
 from mlebench_console.engine.integrity.windows import Window, most_telling, windows_of
@@ -48,15 +48,15 @@ _MOST_EXCERPTS = 10
 class JudgedRun:
     """A run and the windows of it that the judge reads, out of `total`."""
 
-    subject: Subject
+    subject: ExaminedRun
     windows: tuple[Window, ...]
     total: int
     content: str
 
 
 def gather(
-    subjects: Iterable[Subject],
-    questions: Sequence[Question],
+    subjects: Iterable[ExaminedRun],
+    questions: Sequence[JudgeQuestion],
     model: str,
     most: int,
     known: Mapping[int, RunIntegrity],
@@ -85,17 +85,19 @@ def gather(
         yield JudgedRun(subject, tuple(windows), total, content)
 
 
-def estimate(chosen: Iterable[JudgedRun], endpoint: Endpoint, questions: Sequence[Question]) -> Estimate:
+def estimate(
+    chosen: Iterable[JudgedRun], endpoint: Endpoint, questions: Sequence[JudgeQuestion]
+) -> JudgingEstimate:
     """Estimate the calls, tokens and cost of judging."""
     return Judge(endpoint, tuple(questions)).estimate(window for one in chosen for window in one.windows)
 
 
-def _detectors(questions: Sequence[Question]) -> tuple[str, ...]:
+def _detectors(questions: Sequence[JudgeQuestion]) -> tuple[str, ...]:
     return (*(f"{_PREFIX}{one.id}" for one in questions), ADDRESSED)
 
 
 def look(
-    chosen: Sequence[JudgedRun], endpoint: Endpoint, questions: Sequence[Question], clock: Clock
+    chosen: Sequence[JudgedRun], endpoint: Endpoint, questions: Sequence[JudgeQuestion], clock: Clock
 ) -> Iterator[LookedAt]:
     """Judge runs, save the results in their directories, and yield each finished run.
 
@@ -117,7 +119,7 @@ def look(
             runner.run(endpoint.close())
 
 
-def _results_of(one: JudgedRun, judgement: Judgement, judge: Judge, clock: Clock) -> list[DetectorResult]:
+def _results_of(one: JudgedRun, judgement: JudgeAnswers, judge: Judge, clock: Clock) -> list[DetectorResult]:
     # Without a content hash, an incomplete judgement is made again the next time.
     content = one.content if judgement.is_complete else ""
     share = None if judgement.dollars is None else judgement.dollars / len(_detectors(judge.questions))
@@ -145,7 +147,7 @@ def _results_of(one: JudgedRun, judgement: Judgement, judge: Judge, clock: Clock
     return [*results, result(ADDRESSED, _addressing(one.windows, judgement))]
 
 
-def _addressing(windows: Sequence[Window], judgement: Judgement) -> tuple[Finding, ...]:
+def _addressing(windows: Sequence[Window], judgement: JudgeAnswers) -> tuple[Finding, ...]:
     """Return the findings of lines that address the judge; certain ones are suspicious, others are notes."""
     lines: dict[Excerpt, bool] = lines_for_judges(windows)
     for excerpt, is_sure in judgement.addressed:
@@ -166,11 +168,11 @@ def _addressing(windows: Sequence[Window], judgement: Judgement) -> tuple[Findin
 # The format of MLE-bench's detector
 
 
-def verdict_of(result: DetectorResult) -> Verdict:
+def verdict_of(result: DetectorResult) -> JudgeVerdict:
     """Return the verdict of a saved result."""
     if result.problem or (result.findings and not result.severity.is_flag):
-        return Verdict.UNSURE
-    return Verdict.YES if result.findings else Verdict.NO
+        return JudgeVerdict.UNSURE
+    return JudgeVerdict.YES if result.findings else JudgeVerdict.NO
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,7 @@ class DetectorRow:
 
 
 def write_mlebench_format(
-    folder: Path, rows: Sequence[DetectorRow], questions: Sequence[Question], now: float
+    folder: Path, rows: Sequence[DetectorRow], questions: Sequence[JudgeQuestion], now: float
 ) -> tuple[Path, Path]:
     """Write the table and the summary of MLE-bench's rule violation detector; return their paths.
 
@@ -199,8 +201,8 @@ def write_mlebench_format(
         by_name = {result.detector: result for result in row.results}
         for detector in columns:
             text, verdict = _as_answered(by_name.get(detector))
-            counts[detector] += verdict is Verdict.YES
-            line += [text, {Verdict.YES: "True", Verdict.NO: "False"}.get(verdict, "")]
+            counts[detector] += verdict is JudgeVerdict.YES
+            line += [text, {JudgeVerdict.YES: "True", JudgeVerdict.NO: "False"}.get(verdict, "")]
         lines.append(line)
     share = {
         column: f"{100 * counts[detector] / max(1, len(rows)):.1f}%" for detector, column in columns.items()
@@ -214,10 +216,10 @@ def write_mlebench_format(
     return table, summary
 
 
-def _as_answered(result: DetectorResult | None) -> tuple[str, Verdict]:
+def _as_answered(result: DetectorResult | None) -> tuple[str, JudgeVerdict]:
     """Return a verdict and its text in the wording of MLE-bench's detector."""
     if result is None:
-        return "", Verdict.UNSURE
+        return "", JudgeVerdict.UNSURE
     verdict = verdict_of(result)
     statements = (
         "; ".join(finding.statement for finding in result.findings) or "Nothing of the kind was found"
@@ -229,5 +231,5 @@ def _as_answered(result: DetectorResult | None) -> tuple[str, Verdict]:
         if finding.severity.is_flag
     ]
     text = "\n".join([f"{result.problem or statements} ({result.coverage}, {result.model}).", *where])
-    final = "" if verdict is Verdict.UNSURE else f" The final answer is {verdict}."
+    final = "" if verdict is JudgeVerdict.UNSURE else f" The final answer is {verdict}."
     return f"{text}{final}", verdict

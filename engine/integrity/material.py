@@ -43,7 +43,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Subject:
+class ExaminedRun:
     """A run that detectors examine: its latest attempt.
 
     Attributes:
@@ -121,7 +121,7 @@ class Subject:
         return total.hexdigest()
 
 
-def subjects(database: Database, run_ids: Collection[int]) -> list[Subject]:
+def subjects(database: Database, run_ids: Collection[int]) -> list[ExaminedRun]:
     """Return the runs that can be examined: those that have ended and had an attempt."""
     state_dir = database.path.parent
     shared: dict[str, list[HandedIn]] = {}
@@ -140,7 +140,7 @@ def subjects(database: Database, run_ids: Collection[int]) -> list[Subject]:
         final = next((one.sha256 for one in own if one.final), "")
         twins = tuple(one for one in shared.get(final, ()) if one.run_id != run_id)
         folder = state_dir / attempt.directory
-        found.append(Subject(run, attempt, specs[run.sweep_id], folder, state_dir, own, twins))
+        found.append(ExaminedRun(run, attempt, specs[run.sweep_id], folder, state_dir, own, twins))
     return found
 
 

@@ -23,7 +23,7 @@ from mlebench_console.engine.integrity.kernels import (
     known_kernels,
     text_of,
 )
-from mlebench_console.engine.integrity.material import Subject
+from mlebench_console.engine.integrity.material import ExaminedRun
 from mlebench_console.engine.integrity.results import is_current, keep
 from mlebench_console.engine.integrity.winnowing import Hashes, Likeness, Tokens
 from mlebench_console.engine.options.requests import LookedAt
@@ -51,7 +51,7 @@ _MOST_REPORT_BYTES = 256 << 20
 class Solution:
     """The code of a run: each of its files, and all of them together."""
 
-    subject: Subject
+    subject: ExaminedRun
 
     @cached_property
     def files(self) -> list[tuple[SourceFile, Tokens]]:
@@ -77,8 +77,8 @@ class Solution:
 
 
 def look(
-    chosen: Sequence[Subject],
-    others: Sequence[Subject],
+    chosen: Sequence[ExaminedRun],
+    others: Sequence[ExaminedRun],
     known: Mapping[int, RunIntegrity],
     clock: Clock,
     kernels: Path,
@@ -283,7 +283,7 @@ def read_dolos(path: Path) -> list[DolosPair]:
         raise DataProblem(f"{path} is not a report of Dolos", why, step) from error
 
 
-def take_dolos(chosen: Sequence[Subject], pairs: Sequence[DolosPair], clock: Clock) -> Iterator[LookedAt]:
+def take_dolos(chosen: Sequence[ExaminedRun], pairs: Sequence[DolosPair], clock: Clock) -> Iterator[LookedAt]:
     """Save Dolos' results for runs; a file belongs to a run if its path contains the attempt's directory."""
     for subject in chosen:
         name = f"/{subject.folder.parent.name}/{subject.folder.name}/"

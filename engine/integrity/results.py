@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from mlebench_console.engine.integrity.material import Subject
+from mlebench_console.engine.integrity.material import ExaminedRun
 from mlebench_console.engine.options.requests import Answer, LookedAt, RecordIntegrity, ReviewFinding
 from mlebench_console.foundation.clock import Clock
 from mlebench_console.foundation.files import reading_untrusted, write_json
@@ -38,11 +38,11 @@ class Detector:
     name: str
     version: int
     help: str
-    look: Callable[[Subject], Iterable[Finding]]
+    look: Callable[[ExaminedRun], Iterable[Finding]]
 
 
 def look_with(
-    detectors: Sequence[Detector], layer: Layer, subject: Subject, clock: Clock
+    detectors: Sequence[Detector], layer: Layer, subject: ExaminedRun, clock: Clock
 ) -> list[DetectorResult]:
     """Run detectors on a run; the failure of one becomes the problem of its result, and does not stop the others."""
     found = []
@@ -87,7 +87,7 @@ def is_current(known: RunIntegrity, versions: Mapping[str, int], content: str, *
     return True
 
 
-def keep(subject: Subject, layer: Layer, results: Sequence[DetectorResult]) -> LookedAt:
+def keep(subject: ExaminedRun, layer: Layer, results: Sequence[DetectorResult]) -> LookedAt:
     """Save results in the attempt's directory, without changing those of the layer's other detectors.
 
     The request `integrity.record` with the returned value takes them into the state.

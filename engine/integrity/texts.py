@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from mlebench_console.engine.integrity.code import SourceFile
-from mlebench_console.engine.integrity.material import Subject, read_source, walk_files
+from mlebench_console.engine.integrity.material import ExaminedRun, read_source, walk_files
 from mlebench_console.environment.container.run_log import log_parts
 from mlebench_console.environment.runner import protocol
 from mlebench_console.foundation.files import reading_untrusted
@@ -37,7 +37,7 @@ class TextFile:
     lines: Iterable[bytes]
 
 
-def texts_of(subject: Subject) -> Iterator[TextFile]:
+def texts_of(subject: ExaminedRun) -> Iterator[TextFile]:
     """Yield the texts of a run: its output, the files in `logs/`, and its code."""
     for part in log_parts(subject.log):
         yield TextFile(part.path.relative_to(subject.folder).as_posix(), "log", _lines_in(part.path))
@@ -54,7 +54,7 @@ def texts_of(subject: Subject) -> Iterator[TextFile]:
             yield TextFile(path.relative_to(subject.folder).as_posix(), "code", _lines_in(path))
 
 
-def _lines_of_code(subject: Subject, source: SourceFile) -> Iterator[bytes]:
+def _lines_of_code(subject: ExaminedRun, source: SourceFile) -> Iterator[bytes]:
     """Yield the lines of a source file; for a notebook including IPython commands, with the same line numbers."""
     lines = source.lines
     if source.path.endswith(".ipynb"):

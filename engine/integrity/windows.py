@@ -103,7 +103,7 @@ def _compiled(expression: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Line:
+class NumberedLine:
     """A line as it is shown.
 
     Attributes:
@@ -122,7 +122,7 @@ class Passage:
     """Consecutive lines of one file."""
 
     path: str
-    lines: tuple[Line, ...]
+    lines: tuple[NumberedLine, ...]
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Window:
     hits: Mapping[str, int]
 
     @cached_property
-    def lines(self) -> tuple[tuple[str, Line], ...]:
+    def lines(self) -> tuple[tuple[str, NumberedLine], ...]:
         """All lines with their files, in the order in which the text numbers them from 1."""
         return tuple((passage.path, line) for passage in self.passages for line in passage.lines)
 
@@ -177,7 +177,7 @@ def hidden_text(text: str) -> str:
     return f"invisible characters: {', '.join(sorted(names)[:3]).lower()}"
 
 
-def lines_of(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[tuple[Line, tuple[str, ...]]]:
+def lines_of(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[tuple[NumberedLine, tuple[str, ...]]]:
     """Yield the shown lines of a file, each with the names of the rules that match it.
 
     An overwritten progress line is reduced to its last state, many lines that differ only in digits to the first and
@@ -198,7 +198,7 @@ def lines_of(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[tuple[Line, t
     yield from _last_of(last, alike)
 
 
-def _numbered(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[tuple[Line, tuple[str, ...]]]:
+def _numbered(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[tuple[NumberedLine, tuple[str, ...]]]:
     lines, number = iter(raw_lines), 0
     while batch := [_decoded(raw) for raw in islice(lines, _BATCH_LINES)]:
         texts = [shown(text) for text in batch]
@@ -206,7 +206,7 @@ def _numbered(raw_lines: Iterable[bytes], rules: Rules) -> Iterator[tuple[Line, 
         hits = rules.found(texts)
         for raw_text, text, found in zip(batch, texts, hits, strict=True):
             number += 1
-            yield Line(number, _cut(text, rules, has_hits=bool(found)), hidden_text(raw_text)), found
+            yield NumberedLine(number, _cut(text, rules, has_hits=bool(found)), hidden_text(raw_text)), found
 
 
 def _decoded(raw: bytes) -> str:
@@ -220,13 +220,15 @@ def _decoded(raw: bytes) -> str:
     return " / ".join([*([f"[{more:,} more states]"] if more > 0 else []), *last[-_MOST_OVERWRITTEN:]])
 
 
-def _last_of(last: tuple[Line, tuple[str, ...]] | None, alike: int) -> Iterator[tuple[Line, tuple[str, ...]]]:
+def _last_of(
+    last: tuple[NumberedLine, tuple[str, ...]] | None, alike: int
+) -> Iterator[tuple[NumberedLine, tuple[str, ...]]]:
     if last is None:
         return
     line, found = last
     left_out = alike - _FOLD
     if left_out:
-        yield Line(line.number - left_out, f"[{left_out:,} more lines of this form]"), ()
+        yield NumberedLine(line.number - left_out, f"[{left_out:,} more lines of this form]"), ()
     yield line, found
 
 
@@ -282,11 +284,11 @@ class _Builder:
         self._most = characters
         self._passages: list[Passage] = []
         self._path = ""
-        self._lines: list[tuple[Line, tuple[str, ...]]] = []
+        self._lines: list[tuple[NumberedLine, tuple[str, ...]]] = []
         self._hits: dict[str, int] = {}
         self._size = 0
 
-    def add(self, path: str, line: Line, hits: tuple[str, ...]) -> Iterator[Window]:
+    def add(self, path: str, line: NumberedLine, hits: tuple[str, ...]) -> Iterator[Window]:
         if self._size + _size(line) > self._most and self._size:
             overlap = self._overlap() if path == self._path else []
             yield from self.rest()
@@ -306,13 +308,13 @@ class _Builder:
             yield Window(self._kind, tuple(self._passages), dict(self._hits))
         self._passages, self._hits, self._size = [], {}, 0
 
-    def _take(self, line: Line, hits: tuple[str, ...]) -> None:
+    def _take(self, line: NumberedLine, hits: tuple[str, ...]) -> None:
         self._lines.append((line, hits))
         self._size += _size(line)
         for name in (*hits, *([HIDDEN] if line.hidden else [])):
             self._hits[name] = self._hits.get(name, 0) + 1
 
-    def _overlap(self) -> list[tuple[Line, tuple[str, ...]]]:
+    def _overlap(self) -> list[tuple[NumberedLine, tuple[str, ...]]]:
         kept, size = 0, 0
         for line, _ in reversed(self._lines):
             size += _size(line)
@@ -322,7 +324,7 @@ class _Builder:
         return self._lines[len(self._lines) - kept :]
 
 
-def _size(line: Line) -> int:
+def _size(line: NumberedLine) -> int:
     return len(line.text) + _NUMBER_CHARACTERS
 
 

@@ -127,7 +127,7 @@ def _code(kind: int, text: str) -> int:
 
 
 @dataclass(frozen=True)
-class Passage:
+class CommonPassage:
     """The longest run of equal tokens of two texts: how many, and the first and last line on each side."""
 
     tokens: int
@@ -186,7 +186,7 @@ def is_in(values: Hashes, ordered: Hashes) -> npt.NDArray[np.bool_]:
     return found
 
 
-def longest_passage(left: Tokens, right: Tokens) -> Passage | None:
+def longest_passage(left: Tokens, right: Tokens) -> CommonPassage | None:
     """Return the longest common run of tokens; None where no K consecutive tokens are equal."""
     places: dict[int, list[int]] = {}
     for place, value in enumerate(right.grams.tolist()):
@@ -206,7 +206,9 @@ def longest_passage(left: Tokens, right: Tokens) -> Passage | None:
     if not best:
         return None
     first_left, first_right, count = best_left - best + 1, best_right - best + 1, best + K - 1
-    return Passage(count, _lines(left.lines, first_left, count), _lines(right.lines, first_right, count))
+    return CommonPassage(
+        count, _lines(left.lines, first_left, count), _lines(right.lines, first_right, count)
+    )
 
 
 def _lines(lines: Positions, first: int, count: int) -> tuple[int, int]:

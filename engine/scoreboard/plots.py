@@ -35,7 +35,7 @@ _FEWEST = {"line": 2, "bars": 1, "stacked": 1, "points": 1}
 
 
 @dataclass(frozen=True)
-class Series:
+class PlotSeries:
     """A named series of points; `errors` is empty, or has one standard error for each point."""
 
     name: str
@@ -58,7 +58,7 @@ class Plot:
     kind: Literal["line", "points", "bars", "stacked"]
     x_label: str
     y_label: str
-    series: tuple[Series, ...]
+    series: tuple[PlotSeries, ...]
     ticks: tuple[str, ...] = ()
 
 
@@ -92,7 +92,7 @@ def _bars(
     for measure in measures:
         cells = [found[measure] for found in known.values()]
         points = tuple((float(place), cell.mean) for place, cell in enumerate(cells))
-        series.append(Series(measure.words, points, _errors(cells)))
+        series.append(PlotSeries(measure.words, points, _errors(cells)))
     return Plot(key, title, "bars", x, y, tuple(series), tuple(known))
 
 
@@ -103,7 +103,7 @@ def _errors(cells: Sequence[Cell]) -> tuple[float, ...]:
 
 def _over_time(evidence: Evidence) -> Plot:
     points = shorter_limits(evidence)
-    series = Series(
+    series = PlotSeries(
         "any medal",
         tuple((point.hours, point.cell.mean) for point in points),
         _errors([point.cell for point in points]),
@@ -117,7 +117,7 @@ def _pass_at_k(evidence: Evidence) -> Plot:
         found = pass_at_k(evidence, measure=measure)
         # Where only some competitions have k seeds, the curve would go on over other competitions.
         even = [one for one in found if one.competitions == found[0].competitions]
-        series.append(Series(measure.words, tuple((float(one.k), one.percent) for one in even)))
+        series.append(PlotSeries(measure.words, tuple((float(one.k), one.percent) for one in even)))
     return Plot("pass", "At least one of k seeds", "line", "k", "% of competitions", tuple(series))
 
 
@@ -126,7 +126,7 @@ def _endings(evidence: Evidence) -> Plot:
     if len(splits) == 2:  # one split, and all of them: the same runs
         splits = splits[:1]
     series = [
-        Series(
+        PlotSeries(
             ending,
             tuple((float(place), float(split.counts.get(ending, 0))) for place, split in enumerate(splits)),
         )
@@ -146,7 +146,7 @@ def _detectable(evidence: Evidence) -> Plot:
         "line",
         "seeds of each agent",
         "points of any medal",
-        (Series("at 5 % significance, 80 % power", points),),
+        (PlotSeries("at 5 % significance, 80 % power", points),),
     )
 
 
@@ -158,7 +158,7 @@ def _score_by_cost(evidence: Evidence) -> Plot:
         named.setdefault(run.ending if run.ending in medals else "no medal", []).append(
             (run.cost, run.percent_to_gold)
         )
-    series = tuple(Series(name, tuple(named[name])) for name in (*medals, "no medal") if name in named)
+    series = tuple(PlotSeries(name, tuple(named[name])) for name in (*medals, "no medal") if name in named)
     title = f"Score against cost, {len(found)} runs whose cost is known"
     y_label = "score: 0 at the median or below, 100 at gold"
     return Plot("cost", title, "points", f"{CURRENCY} for a run's model calls", y_label, series)
@@ -175,7 +175,7 @@ def _medals_by_dollars(evidence: Evidence) -> Plot:
         if costs is not None and costs.medals_per_100_dollars is not None:
             points.append((float(len(ticks)), costs.medals_per_100_dollars))
             ticks.append(f"{split} ({costs.priced})")
-    series = Series("any medal", tuple(points))
+    series = PlotSeries("any medal", tuple(points))
     title = f"Medals for 100 {CURRENCY} of model calls"
     return Plot(
         "medals-by-cost", title, "bars", "split (runs whose cost is known)", "medals", (series,), tuple(ticks)
@@ -196,7 +196,7 @@ def _tokens(evidence: Evidence) -> Plot:
         "bars",
         "competition",
         "thousand tokens a run",
-        (Series("tokens", points),),
+        (PlotSeries("tokens", points),),
         ticks,
     )
 
@@ -243,7 +243,7 @@ def nice_step(span: float, most: int = 5) -> float:
     return next(size * magnitude for size in (1, 2, 5, 10) if span / (size * magnitude) <= most)
 
 
-def _colour_of(series: Series, place: int) -> str:
+def _colour_of(series: PlotSeries, place: int) -> str:
     """Return the colour of a series."""
     return _NAMED.get(series.name, _COLOURS[place % len(_COLOURS)])
 

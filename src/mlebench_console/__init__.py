@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mlebench_console.competitions.model import Edition, Parameter
-    from mlebench_console.engine.grading.report import Report, Verdict
+    from mlebench_console.engine.grading.report import Report, Validation
     from mlebench_console.engine.scoreboard import Cell, Evidence, Row
 
 __all__ = [
@@ -93,13 +93,13 @@ def validate_submission(
     edition: Edition = "v1",
     parameters: Mapping[str, Parameter] | None = None,
     answers: Path | str | None = None,
-) -> Verdict:
+) -> Validation:
     """Return whether a submission file is valid, why not, and what it earns; agents get less, from public data alone.
 
     Raises:
         Problem: unknown competition, or its dataset is not prepared.
     """
-    from mlebench_console.engine.grading.report import Verdict
+    from mlebench_console.engine.grading.report import Validation
 
     report = grade_submission(
         submission_path,
@@ -109,7 +109,7 @@ def validate_submission(
         parameters=parameters,
         answers=answers,
     )
-    return Verdict(report.valid_submission, report.message, report.score, report.medal)
+    return Validation(report.valid_submission, report.message, report.score, report.medal)
 
 
 def aggregate(

@@ -50,7 +50,7 @@ class Detections:
 
 
 @dataclass(frozen=True)
-class Form:
+class ObjectSyntax:
     """The syntax of objects in a cell.
 
     Attributes:
@@ -81,7 +81,7 @@ class Form:
 
 
 def predicted_and_true_masks(
-    case: Grading, id_column: str, column: str, form: Form, *, true_form: Form | None = None
+    case: Grading, id_column: str, column: str, form: ObjectSyntax, *, true_form: ObjectSyntax | None = None
 ) -> tuple[Detections, Detections]:
     """Return the objects of a submission, and the true ones, both by the rows of the answers.
 
@@ -101,7 +101,7 @@ def predicted_and_true_masks(
 
 def parse(
     cells: Sequence[Any] | pd.Series,
-    form: Form,
+    form: ObjectSyntax,
     *,
     column: str,
     row_numbers: npt.ArrayLike | None = None,
@@ -129,13 +129,15 @@ def parse(
     return Detections(rows[owner], values, names, column, numbers)
 
 
-def _is_empty(text: Any, form: Form) -> bool:
+def _is_empty(text: Any, form: ObjectSyntax) -> bool:
     if isinstance(text, str):
         return (form.blank_ok or not form.single_blanks) and not text.strip()
     return form.missing_ok and bool(pd.isna(text))
 
 
-def _read_regular(texts: list[Any], form: Form) -> tuple[Positions, Numbers, npt.NDArray[np.object_]] | None:
+def _read_regular(
+    texts: list[Any], form: ObjectSyntax
+) -> tuple[Positions, Numbers, npt.NDArray[np.object_]] | None:
     """Read cells of plain numbers separated by single blanks as one table with an object per line.
 
     Return None where anything is unusual; parsing token by token then finds the fault.
@@ -174,7 +176,7 @@ def _read_regular(texts: list[Any], form: Form) -> tuple[Positions, Numbers, npt
 
 
 def _parse_token_by_token(
-    texts: list[Any], rows: Positions, form: Form, column: str, row_numbers: Positions
+    texts: list[Any], rows: Positions, form: ObjectSyntax, column: str, row_numbers: Positions
 ) -> Detections:
     tokens: list[str] = []
     counts = np.zeros(len(texts), dtype=np.intp)

@@ -184,7 +184,7 @@ def write_csv(
         return
     if header:
         table.iloc[:0].to_csv(target, **common)
-    form = csv_text.Form(int(significant[1]) if significant else None, separator, quote_text)
+    form = csv_text.CellFormat(int(significant[1]) if significant else None, separator, quote_text)
     for block in csv_text.blocks(table, form):
         if isinstance(block, bytes):
             target.write(block)

@@ -35,7 +35,7 @@ _Cells = Planes | list[str]
 
 
 @dataclass(frozen=True)
-class Form:
+class CellFormat:
     """The format of cells.
 
     Attributes:
@@ -57,7 +57,7 @@ class _Unusual(Exception):
     """A block contains something that only pandas can format."""
 
 
-def blocks(table: pd.DataFrame, form: Form) -> Iterator[bytes | pd.DataFrame]:
+def blocks(table: pd.DataFrame, form: CellFormat) -> Iterator[bytes | pd.DataFrame]:
     """Yield the rows of a table as CSV text, in blocks without a header; unusual blocks as tables for pandas."""
     renderers = [_renderer(table.iloc[:, place], form) for place in range(table.shape[1])]
     known = [renderer for renderer in renderers if renderer is not None]
@@ -97,7 +97,7 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_WORKERS)  # numpy releases the interpreter lock
 
 
-def _renderer(column: pd.Series[Any], form: Form) -> Callable[[slice], _Cells] | None:
+def _renderer(column: pd.Series[Any], form: CellFormat) -> Callable[[slice], _Cells] | None:
     kind = column.dtype
     if isinstance(kind, pd.StringDtype):
         texts = column.array
@@ -112,13 +112,13 @@ def _renderer(column: pd.Series[Any], form: Form) -> Callable[[slice], _Cells] |
     return None
 
 
-def _of_decimals(values: npt.NDArray[np.float64], form: Form) -> Planes:
+def _of_decimals(values: npt.NDArray[np.float64], form: CellFormat) -> Planes:
     if form.quoted and np.isnan(values).any():  # a missing number is quoted, unlike the others
         raise _Unusual
     return number_text.of_decimals(values, significant=form.significant)
 
 
-def _of_texts(cells: npt.NDArray[Any], form: Form) -> _Cells:
+def _of_texts(cells: npt.NDArray[Any], form: CellFormat) -> _Cells:
     texts: list[str] = cells.tolist()
     joined = "".join(texts)
     if any(letter in joined for letter in _UNSUPPORTED):

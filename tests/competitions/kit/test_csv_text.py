@@ -143,7 +143,7 @@ def test_blocks_of_one_table_may_be_of_different_kinds() -> None:
     texts[rows // 2] = "a return\r"
     texts[rows - 1] = 'long "quoted", ' * 20
     table = pd.DataFrame({"id": np.arange(rows), "text": texts, "value": np.arange(rows) / 7})
-    kinds = [type(block) for block in csv_text.blocks(table, csv_text.Form())]
+    kinds = [type(block) for block in csv_text.blocks(table, csv_text.CellFormat())]
     assert kinds == [bytes, pd.DataFrame, bytes]
     assert by_us(table) == by_pandas(table)
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from mlebench_console.competitions.kit.checks import detections
 from mlebench_console.competitions.task import InvalidSubmission
 
-STRICT = detections.Form(("name", "x", "y"), name=0, single_blanks=True, missing_ok=True)
-LOOSE = detections.Form(("name", "x", "y"), name=0, single_blanks=False, missing_ok=False)
-NAMELESS = detections.Form(("x", "y"), name=None, single_blanks=True, missing_ok=False, blank_ok=True)
+STRICT = detections.ObjectSyntax(("name", "x", "y"), name=0, single_blanks=True, missing_ok=True)
+LOOSE = detections.ObjectSyntax(("name", "x", "y"), name=0, single_blanks=False, missing_ok=False)
+NAMELESS = detections.ObjectSyntax(("x", "y"), name=None, single_blanks=True, missing_ok=False, blank_ok=True)
 
 
-def parse(*cells: object, form: detections.Form = STRICT) -> detections.Detections:
+def parse(*cells: object, form: detections.ObjectSyntax = STRICT) -> detections.Detections:
     return detections.parse(
         pd.Series(cells, dtype=object), form, column="boxes", row_numbers=range(10, 10 + len(cells))
     )
@@ -54,7 +54,7 @@ cells = st.lists(st.text('ab12.- \n"', max_size=12), min_size=1, max_size=4)
 
 @given(cells, st.sampled_from([STRICT, LOOSE]))
 def test_the_fast_way_reads_what_the_token_by_token_way_reads(
-    texts: list[str], form: detections.Form
+    texts: list[str], form: detections.ObjectSyntax
 ) -> None:
     outcomes: list[tuple[list[int], list[str], list[list[float]]] | str] = []
     for fast in (True, False):

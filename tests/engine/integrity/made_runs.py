@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mlebench_console.engine.integrity.material import Subject, subjects
+from mlebench_console.engine.integrity.material import ExaminedRun, subjects
 from mlebench_console.environment.runner import protocol
 from mlebench_console.state import runs, submissions, sweeps, transitions
 from mlebench_console.state.database import Database
@@ -106,7 +106,7 @@ def add_run(database: Database, made: MadeRun, name: str) -> int:
     return run.id
 
 
-def subject_of(database: Database, made: MadeRun, name: str = "made") -> Subject:
+def subject_of(database: Database, made: MadeRun, name: str = "made") -> ExaminedRun:
     """Add a run and return it as detectors see it."""
     (found,) = subjects(database, [add_run(database, made, name)])
     return found

@@ -12,7 +12,7 @@ import pytest
 
 from mlebench_console.engine.integrity import facts
 from mlebench_console.engine.integrity.code import SourceFile
-from mlebench_console.engine.integrity.material import Subject, code_of_notebook
+from mlebench_console.engine.integrity.material import ExaminedRun, code_of_notebook
 from mlebench_console.engine.integrity.results import look_with
 from mlebench_console.foundation.problems import DataProblem
 from mlebench_console.state.database import Database
@@ -39,7 +39,7 @@ HOSTILE: dict[str, str | bytes] = {
 }
 
 
-def look(subject: Subject) -> Sequence[DetectorResult]:
+def look(subject: ExaminedRun) -> Sequence[DetectorResult]:
     return look_with(facts.DETECTORS, Layer.FACTS, subject, FrozenClock())
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mlebench_console.engine.integrity import facts
-from mlebench_console.engine.integrity.material import Subject
+from mlebench_console.engine.integrity.material import ExaminedRun
 from mlebench_console.environment.gateway.records import CallOutcome, Journal, ModelCall
 from mlebench_console.environment.runner import protocol
 from mlebench_console.state.database import Database
@@ -17,7 +17,7 @@ from mlebench_console.state.integrity import Finding, Severity
 from tests.engine.integrity.corpus import HONEST
 from tests.engine.integrity.made_runs import SPEC, MadeRun, subject_of
 
-Rule = Callable[[Subject], Iterator[Finding]]
+Rule = Callable[[ExaminedRun], Iterator[Finding]]
 SILENT = MadeRun(log="epoch 1\n", log_times=[(0, 10.0)], submissions=[HONEST], submitted=30_000.0)
 TALKING = replace(SILENT, log_times=[(0, 10.0), (8, 29_990.0)])
 WITH_WEIGHTS = {"train.py": 'import timm\nmodel = timm.create_model("resnet50", pretrained=True)\n'}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.engine.integrity import kernels, plagiarism
-from mlebench_console.engine.integrity.material import Subject, subjects
+from mlebench_console.engine.integrity.material import ExaminedRun, subjects
 from mlebench_console.engine.integrity.plagiarism import FLAG, LEAST_TOKENS
 from mlebench_console.engine.integrity.results import kept
 from mlebench_console.engine.integrity.winnowing import likeness, longest_passage, tokens_of
@@ -33,7 +33,9 @@ def is_flagged(left: str, right: str) -> bool:
     return max(one.similarity, one.containment) >= FLAG and one.tokens >= LEAST_TOKENS
 
 
-def look(chosen: list[Subject], folder: Path, others: tuple[Subject, ...] = ()) -> list[DetectorResult]:
+def look(
+    chosen: list[ExaminedRun], folder: Path, others: tuple[ExaminedRun, ...] = ()
+) -> list[DetectorResult]:
     """Compare runs, and return what was found for the first."""
     list(plagiarism.look(chosen, others, {}, CLOCK, folder))
     return list(kept(chosen[0].folder, Layer.PLAGIARISM))

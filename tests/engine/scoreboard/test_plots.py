@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from mlebench_console.engine.scoreboard import Evidence, row_of
-from mlebench_console.engine.scoreboard.plots import Plot, Series, nice_step, picture, plots_of, svg
+from mlebench_console.engine.scoreboard.plots import Plot, PlotSeries, nice_step, picture, plots_of, svg
 from mlebench_console.engine.scoreboard.reports import load_evidence
 from mlebench_console.foundation.problems import EnvironmentProblem, UsageProblem
 from tests.engine.scoreboard.making import LEAF, SPOOKY, evidence
 
 OPERAND = Path(__file__).parent / "operand_row.csv"
-LINE = Plot("line", "A <title>", "line", "x", "y", (Series("one", ((1.0, 2.0), (2.0, 4.0)), (0.5, 0.0)),))
+LINE = Plot("line", "A <title>", "line", "x", "y", (PlotSeries("one", ((1.0, 2.0), (2.0, 4.0)), (0.5, 0.0)),))
 
 
 def plots(found: Evidence, *, pad: bool = False) -> tuple[Plot, ...]:

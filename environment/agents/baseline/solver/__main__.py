@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .features import Matrix, picture_matrices, table_matrices
-from .problem import Problem, read_problem
+from .problem import LearningTask, read_problem
 from .selection import ModelSelection, class_names, filled
 from .workplace import CannotSolveError, Workplace
 
@@ -55,7 +55,7 @@ def main() -> int:
     return 0
 
 
-def _submit_constants(problem: Problem, place: Workplace) -> None:
+def _submit_constants(problem: LearningTask, place: Workplace) -> None:
     rows = len(problem.sample)
     if problem.goal == "numbers":
         constant = _targets(problem).mean(axis=0)
@@ -67,7 +67,7 @@ def _submit_constants(problem: Problem, place: Workplace) -> None:
     )
 
 
-def _improve(problem: Problem, place: Workplace) -> None:
+def _improve(problem: LearningTask, place: Workplace) -> None:
     began = time.monotonic()
     train: Matrix
     test: Matrix
@@ -95,7 +95,7 @@ def _improve(problem: Problem, place: Workplace) -> None:
         place.say(f"submitted the mean of {len(selected)} round{'s' if number else ''}")
 
 
-def _models(problem: Problem, train: Matrix, seed: int) -> Models:
+def _models(problem: LearningTask, train: Matrix, seed: int) -> Models:
     # Imported late, so that the constant submission does not wait for it.
     from . import learners
 
@@ -106,12 +106,12 @@ def _models(problem: Problem, train: Matrix, seed: int) -> Models:
     return learners.class_models(len(class_names(problem)), seed)
 
 
-def _targets(problem: Problem) -> Matrix:
+def _targets(problem: LearningTask) -> Matrix:
     numbers = problem.train[list(problem.targets)].to_numpy(np.float64)
     return np.log1p(numbers) if problem.logarithmic else numbers
 
 
-def _labels(problem: Problem) -> Matrix:
+def _labels(problem: LearningTask) -> Matrix:
     names = class_names(problem)
     return problem.train[problem.label].map(str).map(names.index).to_numpy(np.int64)
 

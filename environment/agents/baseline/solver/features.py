@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 from PIL import Image
 
-from .problem import Problem
+from .problem import LearningTask
 from .workplace import CannotSolveError
 
 Matrix = npt.NDArray[Any]
@@ -22,7 +22,7 @@ PICTURE_SIDE = 32
 _PICTURE_FOLDERS = ("{part}.zip", "{part}", "{part}_images", "images")
 
 
-def table_matrices(problem: Problem) -> tuple[Matrix, Matrix]:
+def table_matrices(problem: LearningTask) -> tuple[Matrix, Matrix]:
     """Numbers for the rows of train and test; the two are looked at together, labels apart."""
     # Imported late, so that the constant submission does not wait for it.
     from sklearn.compose import make_column_transformer
@@ -57,7 +57,7 @@ def _add_pieces(table: pd.DataFrame) -> None:
                 table[f"{name}{place}"] = numbers if numbers.notna().mean() > 0.5 else piece
 
 
-def picture_matrices(problem: Problem, data: Path) -> tuple[Matrix, Matrix]:
+def picture_matrices(problem: LearningTask, data: Path) -> tuple[Matrix, Matrix]:
     """Colours and edges of the pictures that train and test name in their first column."""
     key = problem.sample.columns[0]
     return (

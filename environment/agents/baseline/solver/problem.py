@@ -17,7 +17,7 @@ MAX_CLASSES = 500
 
 
 @dataclass(frozen=True)
-class Problem:
+class LearningTask:
     """The problem to solve.
 
     Attributes:
@@ -50,7 +50,7 @@ class Problem:
         return "text" if self.text else "a table"
 
 
-def read_problem(data: Path) -> Problem:
+def read_problem(data: Path) -> LearningTask:
     """Read the tables and return the kind of problem.
 
     Raises:
@@ -73,7 +73,7 @@ def read_problem(data: Path) -> Problem:
     features = tuple(str(c) for c in test if c in train and not _is_key(train[c])) if has_test else ()
     if has_test and not features:
         raise CannotSolveError("test.csv has no column to learn from")
-    return Problem(
+    return LearningTask(
         goal=_goal(train, label, targets, description),
         sample=sample,
         train=train.dropna(subset=[label]).reset_index(drop=True),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from .features import Matrix
-from .problem import Problem
+from .problem import LearningTask
 from .workplace import Workplace
 
 
@@ -16,7 +16,7 @@ from .workplace import Workplace
 class ModelSelection:
     """One round: the truth of the held-out rows, the models so far, and what earlier rounds selected."""
 
-    problem: Problem
+    problem: LearningTask
     place: Workplace
     truth: Matrix
     earlier: list[Matrix]
@@ -62,7 +62,7 @@ class ModelSelection:
         return 1 - float(metrics.roc_auc_score(self.truth, predicted[:, 1]))
 
 
-def filled(problem: Problem, predicted: Matrix) -> pd.DataFrame:
+def filled(problem: LearningTask, predicted: Matrix) -> pd.DataFrame:
     """Return the sample submission with predictions in place of its constants."""
     table = problem.sample.copy()
     if problem.goal == "numbers":
@@ -82,6 +82,6 @@ def filled(problem: Problem, predicted: Matrix) -> pd.DataFrame:
     return table
 
 
-def class_names(problem: Problem) -> list[str]:
+def class_names(problem: LearningTask) -> list[str]:
     """Return the classes as a submission names them, in the order of a model's columns, the positive one last."""
     return sorted(problem.train[problem.label].map(str).unique())
