@@ -59,7 +59,7 @@ class Asked:
     @property
     def questions(self) -> list[str]:
         """The names of the questions."""
-        return list(dict.fromkeys(re.findall(r'^JudgeQuestion "([a-z0-9-]+)":', self.system, re.MULTILINE)))
+        return list(dict.fromkeys(re.findall(r'^Question "([a-z0-9-]+)":', self.system, re.MULTILINE)))
 
 
 @dataclass(frozen=True)
